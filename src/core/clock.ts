@@ -1,0 +1,10 @@
+/** Time and chance are handed in, so that a test can decide both. Only `main.ts` makes the real ones. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Resolves after `ms`, or at once when the signal aborts; it never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** That many unpredictable bytes. */
+export type Random = (bytes: number) => Uint8Array

@@ -1,0 +1,64 @@
+/**
+ * The one error class. `message` is written for the client and is safe to show; `cause` is for the operator and never
+ * leaves the log. `api/errors.ts` maps a code to an HTTP status, `core/timing.ts` says how often the engine tries again.
+ */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  /** The request field at fault, if there is one. */
+  readonly param: string | null
+  /** True where the same action may succeed later with nothing changed. */
+  readonly retryable: boolean
+
+  constructor(code: ProblemCode, message: string, options: ProblemOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.param = options.param ?? null
+    this.retryable = options.retryable ?? false
+  }
+
+  /** Anything thrown, as a Problem: what we did not foresee is `internal`, and its text stays with the operator. */
+  static from(thrown: unknown): Problem {
+    if (thrown instanceof Problem) return thrown
+    return new Problem('internal', 'Something went wrong on our side.', { cause: thrown, retryable: true })
+  }
+}
+
+export interface ProblemOptions {
+  param?: string
+  retryable?: boolean
+  cause?: unknown
+}
+
+export type ProblemCode =
+  // the request
+  | 'invalid_request'
+  | 'invalid_json'
+  | 'invalid_multipart'
+  | 'invalid_type'
+  | 'invalid_value'
+  | 'missing_required_parameter'
+  | 'unknown_parameter'
+  | 'invalid_image'
+  | 'invalid_image_url'
+  | 'unsupported_media_type'
+  | 'body_too_large'
+  | 'invalid_api_key'
+  | 'model_not_found'
+  | 'unknown_url'
+  // the video
+  | 'video_not_found'
+  | 'video_not_ready'
+  | 'video_failed'
+  | 'video_expired'
+  | 'range_not_satisfiable'
+  // the task
+  | 'image_unavailable'
+  | 'generation_failed'
+  | 'output_unavailable'
+  | 'unsupported_output'
+  | 'provider_unavailable'
+  // ourselves
+  | 'storage_unavailable'
+  | 'outbound_failed'
+  | 'internal'

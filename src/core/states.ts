@@ -1,0 +1,43 @@
+import type { Asset, Json, State, Task, TaskError, TaskImage } from './task.ts'
+
+/** What a worker decides about a task. What it leaves out stays as it is. */
+export interface Change {
+  state?: State
+  /** When the next action is due. */
+  dueAt: number | null
+  progress?: number
+  image?: TaskImage | null
+  operation?: Json
+  output?: Json
+  video?: Asset | null
+  error?: TaskError
+  tries?: number
+  startedAt?: number
+  completedAt?: number
+  expiresAt?: number
+}
+
+const next: Record<State, readonly State[]> = {
+  queued: ['queued', 'running', 'failed'],
+  running: ['running', 'storing', 'failed'],
+  storing: ['storing', 'completed', 'running', 'failed'],
+  completed: ['completed'],
+  failed: ['failed'],
+}
+
+/**
+ * The task after a change. Holds the rules that no worker may break: only the arrows above, progress never falls and
+ * reaches 100 only on completion, a failed task always says why, a completed one always has its video.
+ */
+export function apply(task: Task, change: Change): Task {
+  const after: Task = { ...task, tries: 0, ...change }
+  if (!next[task.state].includes(after.state)) throw new Error(`a task can't go from ${task.state} to ${after.state}`)
+  after.startedAt = task.startedAt ?? change.startedAt ?? null
+  after.progress = after.state === 'completed' ? 100 : Math.max(task.progress, Math.min(99, Math.floor(after.progress)))
+  if (after.state === 'failed' && after.error === null) throw new Error('a failed task needs its error')
+  if (task.state !== 'completed' && after.state === 'completed') {
+    if (after.video === null || after.completedAt === null || after.expiresAt === null)
+      throw new Error('a completed task needs its video and its times')
+  }
+  return after
+}

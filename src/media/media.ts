@@ -1,0 +1,34 @@
+import type { ImageType, Size } from '../core/task.ts'
+
+/**
+ * Everything that touches pixels or containers happens in child processes: hostile media can only kill a child, and a
+ * child that crashes or hangs costs only its own job. All paths are local files that the caller made and cleans up.
+ */
+export interface Media extends AsyncDisposable {
+  /** Draws a film and writes a finished MP4 to `film.path`. Throws `generation_failed` (retryable) if the child dies. */
+  render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
+  /** Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame. */
+  verify(path: string, signal: AbortSignal): Promise<VideoFacts>
+  /** Decodes the whole image. Throws `invalid_image` if it is broken or not of that type and size. */
+  inspect(image: ImageBytes, signal: AbortSignal): Promise<void>
+}
+
+export interface Film {
+  path: string
+  prompt: string
+  seconds: number
+  size: Size
+  image: { path: string } | null
+}
+
+export interface VideoFacts {
+  seconds: number
+  size: Size
+  codec: string
+}
+
+export interface ImageBytes {
+  bytes: Uint8Array
+  type: ImageType
+  size: Size
+}
