@@ -1,0 +1,131 @@
+import type { Multipart } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import { maxImageBytes } from '../core/image.ts'
+import { Problem } from '../core/problem.ts'
+
+/** 20 MiB as base64, and room for the other fields. */
+export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
+
+/** A file part of a multipart request. */
+export class Upload {
+  readonly bytes: Uint8Array
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+}
+
+export type Field = string | number | boolean | Upload | Field[] | Fields
+export interface Fields {
+  [name: string]: Field
+}
+
+export const multipartOptions = {
+  // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one.
+  isPartAFile: (_field: string | undefined, type: string | undefined, filename: string | undefined) =>
+    filename !== undefined || (type !== undefined && !/^(text\/plain|application\/json)\b/i.test(type)),
+  limits: {
+    fileSize: maxImageBytes,
+    files: 4,
+    fields: 64,
+    parts: 68,
+    fieldSize: maxBodyBytes,
+    fieldNameSize: 200,
+    headerPairs: 32,
+  },
+}
+
+/** The fields of a request, the same for both encodings. A JSON null is an absent field. */
+export async function readFields(request: FastifyRequest): Promise<Fields> {
+  if (request.isMultipart()) return readMultipart(request)
+  const { body } = request
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new Problem('invalid_json', 'The body must be a JSON object, for example {"model": "…", "prompt": "…"}.')
+  }
+  return withoutNulls(body as Record<string, unknown>) as Fields
+}
+
+async function readMultipart(request: FastifyRequest): Promise<Fields> {
+  const fields: Fields = Object.create(null)
+  let bytes = 0
+  try {
+    for await (const part of request.parts()) {
+      const value = await readPart(part)
+      bytes += value instanceof Upload ? value.bytes.length : Buffer.byteLength(String(value))
+      if (bytes > maxBodyBytes) throw tooLarge()
+      place(fields, part.fieldname, value)
+    }
+  } catch (error) {
+    throw toProblem(error as Error & { code?: string })
+  }
+  return fields
+}
+
+async function readPart(part: Multipart): Promise<Field> {
+  if (part.type === 'file') return new Upload(await part.toBuffer())
+  // Past the limit the parser cuts a field short and says so only here.
+  if (part.valueTruncated) throw tooLarge()
+  if (part.fieldnameTruncated) throw new Problem('invalid_multipart', 'A field name is longer than 200 characters.')
+  return part.value as Field
+}
+
+/** `a` sets a field, `a[b]` one of an object, `a[]` adds to a list: how every OpenAI SDK writes nested fields. */
+function place(fields: Fields, name: string, value: Field): void {
+  const match = /^([^[\]]+)(?:\[([^[\]]*)\])?$/.exec(name)
+  const [, outer = '', inner] = match ?? []
+  if (!match || outer === '__proto__' || inner === '__proto__') {
+    throw new Problem(
+      'invalid_multipart',
+      `The field name '${name.slice(0, 100)}' can't be read. Write name or name[key].`,
+    )
+  }
+  const present = fields[outer]
+  if (inner === undefined || inner === '') {
+    if (inner === '' && (present === undefined || Array.isArray(present))) fields[outer] = [...(present ?? []), value]
+    else if (present === undefined) fields[outer] = value
+    else throw twice(outer)
+    return
+  }
+  const object = present ?? Object.create(null)
+  if (typeof object !== 'object' || Array.isArray(object) || object instanceof Upload || inner in object)
+    throw twice(name)
+  object[inner] = value
+  fields[outer] = object
+}
+
+function twice(name: string): Problem {
+  return new Problem('invalid_multipart', `The field '${name.slice(0, 100)}' is given twice.`, {
+    param: name.slice(0, 100),
+  })
+}
+
+function tooLarge(): Problem {
+  return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.')
+}
+
+function toProblem(error: Error & { code?: string }): unknown {
+  if (error instanceof Problem) return error
+  switch (error.code) {
+    case 'FST_REQ_FILE_TOO_LARGE':
+      return tooLarge()
+    case 'FST_FILES_LIMIT':
+    case 'FST_FIELDS_LIMIT':
+    case 'FST_PARTS_LIMIT':
+      return new Problem('invalid_multipart', 'The request has too many parts.', { cause: error })
+    default:
+      // A cut body, a missing boundary, a part that is not JSON though it says so: all the sender's.
+      return new Problem('invalid_multipart', 'The multipart body is malformed or was cut short.', { cause: error })
+  }
+}
+
+/** Two levels, as deep as any field of ours goes: a body nested a million deep must not cost a million frames. */
+function withoutNulls(object: Record<string, unknown>, levels = 2): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(object)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, levels > 1 && isPlainObject(value) ? withoutNulls(value, levels - 1) : value]),
+  )
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,126 @@
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem, type ProblemCode } from '../core/problem.ts'
+import type { Log } from '../log.ts'
+import type { WireError } from './wire.ts'
+
+/** The one map from a problem to an HTTP status. SDKs retry 408, 409, 429 and ≥ 500 by themselves. */
+const statuses: Record<ProblemCode, number> = {
+  invalid_request: 400,
+  invalid_json: 400,
+  invalid_multipart: 400,
+  invalid_type: 400,
+  invalid_value: 400,
+  missing_required_parameter: 400,
+  unknown_parameter: 400,
+  invalid_image: 400,
+  invalid_image_url: 400,
+  invalid_api_key: 401,
+  model_not_found: 404,
+  unknown_url: 404,
+  video_not_found: 404,
+  video_not_ready: 404,
+  video_failed: 404,
+  video_expired: 410,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+  range_not_satisfiable: 416,
+  // These end a task and are shown in its `error`; as answers to a request they would be ours to mend.
+  image_unavailable: 500,
+  generation_failed: 500,
+  output_unavailable: 500,
+  unsupported_output: 500,
+  provider_unavailable: 500,
+  outbound_failed: 500,
+  internal: 500,
+  storage_unavailable: 503,
+}
+
+export function toWireError(problem: Problem): WireError {
+  const type = statuses[problem.code] >= 500 ? 'server_error' : 'invalid_request_error'
+  return { error: { message: problem.message, type, param: problem.param, code: problem.code } }
+}
+
+/** Everything that is thrown while a request is served ends here. */
+export function errorHandler(log: Log) {
+  return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
+    const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError)
+    const status = statuses[problem.code]
+    if (status >= 500) {
+      const { method, url } = request
+      log.error('request failed', {
+        request: request.id,
+        method,
+        url,
+        code: problem.code,
+        cause: problem.cause ?? problem,
+      })
+    }
+    if (problem.code === 'storage_unavailable') reply.header('retry-after', '5')
+    // A client that is still sending will not read an answer on a connection that stays open for its body.
+    if (problem.code === 'body_too_large') reply.header('connection', 'close')
+    return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem))
+  }
+}
+
+export function notFoundHandler(request: FastifyRequest): never {
+  const path = request.url.split('?', 1)[0]?.slice(0, 200)
+  throw new Problem(
+    'unknown_url',
+    `Unknown request URL: ${request.method} ${path}. See GET /v1/models and POST /v1/videos.`,
+  )
+}
+
+/** What Fastify and its parsers throw, in our words: theirs speak of their own settings. */
+function fromFramework(error: FastifyError): Problem {
+  const cause = error
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('unsupported_media_type', 'Send the request as application/json or multipart/form-data.', {
+        cause,
+      })
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+    case 'FST_REQ_FILE_TOO_LARGE':
+      return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.', {
+        cause,
+      })
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalid_request', 'The body is not as long as Content-Length says.', { cause })
+    case 'FST_ERR_BAD_URL':
+      return new Problem('invalid_request', 'The URL is malformed.', { cause })
+  }
+  if (error instanceof SyntaxError) return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
+  if (error.statusCode && error.statusCode < 500) {
+    return new Problem('invalid_request', 'The request is malformed.', { cause })
+  }
+  return Problem.from(error)
+}
+
+/** Bytes that are no HTTP request never reach Fastify: they are answered on the bare socket, in the same shape. */
+export function clientErrorHandler(newRequestId: () => string) {
+  return (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const timeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+    const status = timeout
+      ? '408 Request Timeout'
+      : tooLarge
+        ? '431 Request Header Fields Too Large'
+        : '400 Bad Request'
+    const message = timeout
+      ? 'The request took too long to arrive.'
+      : tooLarge
+        ? 'The headers are too large.'
+        : 'The request is not valid HTTP.'
+    const body = JSON.stringify(toWireError(new Problem('invalid_request', message)))
+    const head = [
+      `HTTP/1.1 ${status}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+    ]
+    socket.end(`${[...head, `x-request-id: ${newRequestId()}`, 'connection: close'].join('\r\n')}\r\n\r\n${body}`)
+  }
+}

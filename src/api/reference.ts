@@ -1,0 +1,83 @@
+import { examineImage, type ImageFacts, readImageText } from '../core/image.ts'
+import { Problem } from '../core/problem.ts'
+import type { Media } from '../media/media.ts'
+import type { Outbound } from '../outbound.ts'
+import { Upload } from './body.ts'
+
+/** The reference image of a request, checked as far as it can be before the task exists. */
+export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
+
+/** Reads it from `image` or `input_reference`, in any of the forms that clients send. */
+export async function readReference(
+  fields: { image?: unknown; input_reference?: unknown },
+  { media, outbound }: { media: Media; outbound: Outbound },
+  signal: AbortSignal,
+): Promise<Reference | null> {
+  const source = findSource(fields)
+  if (!source) return null
+  const { param } = source
+  const read = source.value instanceof Upload ? source.value : readImageText(source.value, param)
+  if ('url' in read) {
+    await outbound.check(read.url, param, signal)
+    return read
+  }
+  const facts = examineImage(read.bytes, param)
+  try {
+    await media.inspect({ bytes: read.bytes, ...facts }, signal)
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'invalid_image')
+      throw new Problem('invalid_image', error.message, { param, cause: error })
+    throw error
+  }
+  return { bytes: read.bytes, ...facts }
+}
+
+interface Source {
+  param: string
+  value: string | Upload
+}
+
+function findSource({
+  image,
+  input_reference: reference,
+}: {
+  image?: unknown
+  input_reference?: unknown
+}): Source | null {
+  if (image !== undefined && reference !== undefined) {
+    throw new Problem('invalid_value', "Send the reference image once: as 'image' or as 'input_reference', not both.", {
+      param: 'input_reference',
+    })
+  }
+  if (image !== undefined) {
+    if (typeof image === 'string' || image instanceof Upload) return { param: 'image', value: image }
+    throw wrongType('image', 'a URL, base64 text or a file')
+  }
+  if (reference === undefined) return null
+  if (typeof reference === 'string' || reference instanceof Upload)
+    return { param: 'input_reference', value: reference }
+  return { param: 'input_reference.image_url', value: readObject(reference) }
+}
+
+function readObject(reference: unknown): string {
+  if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) {
+    throw wrongType('input_reference', 'a file, text, or an object {"image_url": "…"}')
+  }
+  const { image_url: url, ...rest } = reference as Record<string, unknown>
+  const other = Object.keys(rest)[0]
+  if (other !== undefined) {
+    throw new Problem(
+      'unknown_parameter',
+      `Unknown parameter: 'input_reference.${other.slice(0, 100)}'. Use 'input_reference.image_url'.`,
+      {
+        param: `input_reference.${other.slice(0, 100)}`,
+      },
+    )
+  }
+  if (typeof url !== 'string') throw wrongType('input_reference.image_url', 'a URL or base64 text')
+  return url
+}
+
+function wrongType(param: string, expected: string): Problem {
+  return new Problem('invalid_type', `Invalid type for '${param}': expected ${expected}.`, { param })
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Problem } from '../core/problem.ts'
+import type { Bucket } from './bucket.ts'
+
+export interface DiskOptions {
+  /** The bucket's folder; it is made if it is not there. No other process may have it open. */
+  folder: string
+}
+
+/** Objects as files: `<two hex>/<folder>/<name>`, so that no directory grows beyond what a file system likes. */
+export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
+  const incoming = join(root, 'incoming')
+  // What a dead process left half-written was never readable, and no one will finish it.
+  await rm(incoming, { recursive: true, force: true })
+  await mkdir(incoming, { recursive: true })
+  let count = 0
+
+  return {
+    async put(key, body, signal) {
+      const { shard, folder, path } = place(root, key)
+      const temporary = join(incoming, String(count++))
+      try {
+        const facts = await writeDurably(temporary, body, signal)
+        await mkdir(folder, { recursive: true })
+        await rename(temporary, path)
+        // A rename is on disk when its directory is, and a new directory when its parents are.
+        for (const directory of [folder, shard, root]) await syncDirectory(directory)
+        return { key, ...facts }
+      } catch (error) {
+        await rm(temporary, { force: true })
+        throw toProblem(error)
+      }
+    },
+    async open(key) {
+      let file: FileHandle
+      try {
+        file = await open(place(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw toProblem(error)
+      }
+      const { size } = await file.stat()
+      return {
+        bytes: size,
+        // Large reads: each one is a trip to the thread pool.
+        stream: (range) => file.createReadStream({ ...range, highWaterMark: 512 * 1024 }),
+        [Symbol.asyncDispose]: () => file.close(),
+      }
+    },
+    async removeFolder(name) {
+      await rm(place(root, `${name}/x`).folder, { recursive: true, force: true }).catch((error) => {
+        throw toProblem(error)
+      })
+    },
+  }
+}
+
+function place(root: string, key: string) {
+  const match = /^([a-z0-9][a-z0-9_.-]*)\/([a-z0-9][a-z0-9_.-]*)$/.exec(key)
+  const [, name, file] = match ?? []
+  if (!name || !file) throw new Error(`not a key: ${key}`)
+  const shard = join(root, createHash('sha256').update(name).digest('hex').slice(0, 2))
+  const folder = join(shard, name)
+  return { shard, folder, path: join(folder, file) }
+}
+
+async function writeDurably(path: string, body: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+  const digest = createHash('sha256')
+  let bytes = 0
+  await using file = await open(path, 'wx')
+  for await (const chunk of body) {
+    signal.throwIfAborted()
+    digest.update(chunk)
+    bytes += chunk.length
+    await file.writeFile(chunk)
+  }
+  await file.sync()
+  return { bytes, sha256: digest.digest('hex') }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, constants.O_RDONLY)
+  await directory.sync()
+}
+
+const diskErrors = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EACCES', 'EPERM'])
+
+function toProblem(error: unknown): unknown {
+  if (!diskErrors.has((error as NodeJS.ErrnoException).code ?? '')) return error
+  return new Problem('storage_unavailable', 'The service cannot store anything right now. Try again shortly.', {
+    retryable: true,
+    cause: error,
+  })
+}

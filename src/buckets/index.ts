@@ -1,0 +1,1 @@
+export { openDisk } from './disk.ts'

@@ -1,0 +1,137 @@
+import { type ImageRule, type ModelCard, parseSize, type SecondsRule, type SizeRule } from '../core/catalog.ts'
+import { providers as members } from '../providers/index.ts'
+import type { Mistakes } from './mistakes.ts'
+
+/** The cards of the enabled providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
+export function readModels(yaml: Record<string, unknown>, enabled: readonly string[], mistakes: Mistakes) {
+  const cards = new Map<string, ModelCard>()
+  for (const name of enabled) for (const card of members[name]?.cards ?? []) cards.set(card.id, card)
+
+  for (const [id, value] of Object.entries(mistakes.mapAt('models', yaml.models))) {
+    const card = readCard(id, mistakes.mapAt(`models.${id}`, value), cards, enabled, mistakes)
+    if (card) cards.set(id, card)
+  }
+
+  const aliases: Record<string, string> = {}
+  for (const [name, target] of Object.entries(mistakes.mapAt('aliases', yaml.aliases))) {
+    const where = `aliases.${name}`
+    checkName(where, name, mistakes)
+    if (cards.has(name))
+      mistakes.add(where, 'a model has this name already', 'choose another alias, or change the model under models')
+    else if (typeof target !== 'string' || !cards.has(target))
+      mistakes.add(where, `there is no model '${target}'`, oneOf(cards.keys()))
+    else aliases[name] = target
+  }
+
+  const { default_model: wanted } = yaml
+  const names = [...cards.keys(), ...Object.keys(aliases)]
+  if (wanted === undefined || wanted === null) return { cards: cards.values(), aliases, defaultModel: null }
+  if (typeof wanted !== 'string' || !names.includes(wanted))
+    mistakes.add('default_model', `there is no model '${wanted}'`, oneOf(names))
+  return { cards: cards.values(), aliases, defaultModel: String(wanted) }
+}
+
+/** A card of the catalogue with changes, or a new one on a provider's first card. */
+function readCard(
+  id: string,
+  given: Record<string, unknown>,
+  cards: ReadonlyMap<string, ModelCard>,
+  enabled: readonly string[],
+  mistakes: Mistakes,
+) {
+  const where = `models.${id}`
+  mistakes.keysOf(where, given, ['provider', 'model', 'description', 'seconds', 'size', 'image'])
+  checkName(where, id, mistakes)
+  const { provider = cards.get(id)?.provider } = given
+  const base = cards.get(id) ?? [...cards.values()].find((card) => card.provider === provider)
+  if (!base || typeof provider !== 'string' || !enabled.includes(provider)) {
+    mistakes.add(
+      `${where}.provider`,
+      provider === undefined ? 'it is missing' : `there is no provider '${provider}'`,
+      oneOf(enabled),
+    )
+    return undefined
+  }
+  const text = (key: string, fallback: string) => {
+    const value = given[key] ?? fallback
+    if (typeof value !== 'string') mistakes.add(`${where}.${key}`, 'it is not text', 'write it in quotes')
+    return String(value)
+  }
+  const image = text('image', base.image)
+  if (!['none', 'optional', 'required'].includes(image))
+    mistakes.add(`${where}.image`, `'${image}' means nothing`, 'use none, optional or required')
+  return {
+    ...base,
+    id,
+    provider,
+    upstreamModel: text('model', base.upstreamModel),
+    description: text('description', base.description),
+    seconds: readSeconds(`${where}.seconds`, mistakes.mapAt(`${where}.seconds`, given.seconds), base.seconds, mistakes),
+    size: readSize(`${where}.size`, mistakes.mapAt(`${where}.size`, given.size), base.size, mistakes),
+    image: image as ImageRule,
+  } satisfies ModelCard
+}
+
+function readSeconds(
+  where: string,
+  given: Record<string, unknown>,
+  base: SecondsRule,
+  mistakes: Mistakes,
+): SecondsRule {
+  mistakes.keysOf(where, given, ['values', 'min', 'max', 'default'])
+  const values =
+    given.values ?? ('values' in base && given.min === undefined && given.max === undefined ? base.values : undefined)
+  const whole = (value: unknown): value is number =>
+    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 3_600
+  if (values !== undefined) {
+    const usable = Array.isArray(values) && values.length > 0 && values.every(whole)
+    const rule = {
+      values: values as number[],
+      default: Number(given.default ?? (usable && !values.includes(base.default) ? values[0] : base.default)),
+    }
+    if (!usable) mistakes.add(`${where}.values`, 'it is not a list of whole seconds', 'write for example [4, 8, 12]')
+    else if (!rule.values.includes(rule.default))
+      mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
+    return rule
+  }
+  const { min = 'min' in base ? base.min : 1, max = 'max' in base ? base.max : 3_600 } = given
+  const rule = {
+    min: Number(min),
+    max: Number(max),
+    default: Number(given.default ?? Math.min(Math.max(base.default, Number(min)), Number(max))),
+  }
+  if (!whole(min) || !whole(max) || rule.min > rule.max)
+    mistakes.add(where, 'min and max are no range of whole seconds', 'write for example min: 1 and max: 20')
+  else if (!whole(rule.default) || rule.default < rule.min || rule.default > rule.max)
+    mistakes.add(`${where}.default`, 'it is outside the range', `choose from ${rule.min} to ${rule.max}`)
+  return rule
+}
+
+function readSize(where: string, given: Record<string, unknown>, base: SizeRule, mistakes: Mistakes): SizeRule {
+  mistakes.keysOf(where, given, ['values', 'default'])
+  const values = given.values ?? ('values' in base ? base.values : undefined)
+  if (values === undefined) {
+    const fallback = String(given.default ?? base.default)
+    if (!parseSize(fallback)) mistakes.add(`${where}.default`, 'it is not a size', "write for example '1280x720'")
+    return { ...base, default: fallback }
+  }
+  const usable =
+    Array.isArray(values) && values.length > 0 && values.every((value) => typeof value === 'string' && parseSize(value))
+  const rule = {
+    values: values as string[],
+    default: String(given.default ?? (usable && !values.includes(base.default) ? values[0] : base.default)),
+  }
+  if (!usable) mistakes.add(`${where}.values`, 'it is not a list of sizes', 'write for example [1280x720, 720x1280]')
+  else if (!rule.values.includes(rule.default))
+    mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
+  return rule
+}
+
+function checkName(where: string, name: string, mistakes: Mistakes): void {
+  if (!/^[\w.:/@-]{1,200}$/.test(name))
+    mistakes.add(where, 'the name has other characters', 'use letters, digits and . _ : / @ -')
+}
+
+function oneOf(names: Iterable<string>): string {
+  return `use one of: ${[...names].join(', ')}`
+}

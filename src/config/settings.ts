@@ -1,0 +1,59 @@
+/** A parsed setting: the value, and how to mend it where the text can't be used. */
+interface Parsed<T> {
+  value: T
+  fix?: string
+}
+
+/** Every setting of the process, once: its flag is its name here. The command line's help is made of this table. */
+export const settings = {
+  host: {
+    variable: 'FILMGATE_HOST',
+    fallback: '127.0.0.1',
+    help: 'address to listen on; 0.0.0.0 for every interface',
+    parse: (text: string): Parsed<string> => ({
+      value: text,
+      ...(/^[\w.:-]+$/.test(text) ? {} : { fix: 'use an address such as 127.0.0.1' }),
+    }),
+  },
+  port: {
+    variable: 'FILMGATE_PORT',
+    fallback: '8484',
+    help: 'port to listen on; 0 for any free one',
+    parse(text: string): Parsed<number> {
+      const value = Number(text)
+      return /^\d{1,5}$/.test(text) && value <= 65_535 ? { value } : { value, fix: 'use a number from 0 to 65535' }
+    },
+  },
+  data: {
+    variable: 'FILMGATE_DATA',
+    fallback: './filmgate-data',
+    help: 'folder for the database and the videos',
+    parse: (text: string): Parsed<string> => ({ value: text }),
+  },
+  token: {
+    variable: 'FILMGATE_TOKEN',
+    fallback: '',
+    help: "the client token named 'default', instead of a made one",
+    parse: (text: string): Parsed<string> => ({ value: text }),
+  },
+  retention: {
+    variable: 'FILMGATE_RETENTION',
+    fallback: '24h',
+    help: 'how long finished videos are kept: 90s, 30m, 24h, 7d',
+    parse(text: string): Parsed<number> {
+      const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
+      const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 's' | 'm' | 'h' | 'd']
+      return unitMs
+        ? { value: Number(count) * unitMs }
+        : { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' }
+    },
+  },
+  config: {
+    variable: 'FILMGATE_CONFIG',
+    fallback: '',
+    help: 'a filmgate.yaml; ./filmgate.yaml if there is one',
+    parse: (text: string): Parsed<string> => ({ value: text }),
+  },
+} as const
+
+export type SettingName = keyof typeof settings

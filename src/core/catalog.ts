@@ -1,0 +1,107 @@
+import { Problem } from './problem.ts'
+import type { Size } from './task.ts'
+import { matchesGlob, type Token } from './token.ts'
+
+/** All that is known of one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
+export interface ModelCard {
+  readonly id: string
+  readonly provider: string
+  /** What the provider itself calls the model. */
+  readonly upstreamModel: string
+  readonly description: string
+  /** Unix seconds, for the model list. */
+  readonly created: number
+  readonly seconds: SecondsRule
+  readonly size: SizeRule
+  readonly image: ImageRule
+  /** How long a client should wait between two polls. */
+  readonly pollAfterMs: number
+}
+
+export type SecondsRule = ({ readonly min: number; readonly max: number } | { readonly values: readonly number[] }) & {
+  readonly default: number
+}
+
+export type SizeRule = (
+  | { readonly minSide: number; readonly maxSide: number; readonly multipleOf: number }
+  | { readonly values: readonly string[] }
+) & { readonly default: string }
+
+export type ImageRule = 'none' | 'optional' | 'required'
+
+/** A name that clients may ask for: a model's own, or an alias of it. */
+export interface CatalogEntry {
+  readonly name: string
+  readonly card: ModelCard
+}
+
+export interface Catalog {
+  readonly entries: ReadonlyMap<string, CatalogEntry>
+  readonly defaultModel: string | null
+}
+
+export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string, string>, defaultModel: string | null) {
+  const entries = new Map<string, CatalogEntry>()
+  for (const card of cards) entries.set(card.id, { name: card.id, card })
+  for (const [name, target] of Object.entries(aliases)) {
+    const card = entries.get(target)?.card
+    if (card) entries.set(name, { name, card })
+  }
+  return { entries, defaultModel } satisfies Catalog
+}
+
+/** A token may use a name that its globs match, and every alias of a model that they match. */
+export function mayUse(token: Token, entry: CatalogEntry): boolean {
+  return token.models.some((glob) => matchesGlob(glob, entry.name) || matchesGlob(glob, entry.card.id))
+}
+
+/** The entry, or `model_not_found`: the same answer for a model that is not there and one that is not for this token. */
+export function findModel(catalog: Catalog, token: Token, name: string): CatalogEntry {
+  const entry = catalog.entries.get(name)
+  if (entry && mayUse(token, entry)) return entry
+  throw new Problem(
+    'model_not_found',
+    `The model '${name.slice(0, 200)}' does not exist or you do not have access to it. GET /v1/models lists the models you can use.`,
+    { param: 'model' },
+  )
+}
+
+export function fitSeconds(card: ModelCard, asked: string | number | undefined): number {
+  const rule = card.seconds
+  if (asked === undefined) return rule.default
+  const text = String(asked)
+  const seconds = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN
+  if ('values' in rule ? rule.values.includes(seconds) : seconds >= rule.min && seconds <= rule.max) return seconds
+  const allowed =
+    'values' in rule
+      ? `Supported values are: ${rule.values.map((value) => `'${value}'`).join(', ')}.`
+      : `Model '${card.id}' takes whole seconds from '${rule.min}' to '${rule.max}'.`
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${allowed}`, { param: 'seconds' })
+}
+
+export function fitSize(card: ModelCard, asked: string | undefined): Size {
+  const rule = card.size
+  const text = asked ?? rule.default
+  const size = parseSize(text)
+  if (size && ('values' in rule ? rule.values.includes(text) : fitsSides(rule, size))) return size
+  const allowed =
+    'values' in rule
+      ? `Supported values are: ${rule.values.map((value) => `'${value}'`).join(', ')}.`
+      : `Model '${card.id}' takes <width>x<height> with each side from ${rule.minSide} to ${rule.maxSide}, a multiple of ${rule.multipleOf}, for example '${rule.default}'.`
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${allowed}`, { param: 'size' })
+}
+
+export function parseSize(text: string): Size | undefined {
+  const match = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(text)
+  return match ? { width: Number(match[1]), height: Number(match[2]) } : undefined
+}
+
+export function formatSize(size: Size): string {
+  return `${size.width}x${size.height}`
+}
+
+function fitsSides(rule: { minSide: number; maxSide: number; multipleOf: number }, size: Size): boolean {
+  return [size.width, size.height].every(
+    (side) => side >= rule.minSide && side <= rule.maxSide && side % rule.multipleOf === 0,
+  )
+}

@@ -1,0 +1,95 @@
+import { Problem } from './problem.ts'
+import type { ImageType, Size } from './task.ts'
+
+export const maxImageBytes = 20 * 2 ** 20
+export const maxImagePixels = 40_000_000
+
+export interface ImageFacts {
+  type: ImageType
+  size: Size
+}
+
+/** What the bytes themselves say they are: names and declared types are not believed. Throws `invalid_image`. */
+export function examineImage(bytes: Uint8Array, param: string): ImageFacts {
+  if (bytes.length > maxImageBytes) {
+    throw new Problem('invalid_image', `The image is larger than ${maxImageBytes / 2 ** 20} MiB. Send a smaller one.`, {
+      param,
+    })
+  }
+  const facts = sniff(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  if (!facts || facts.size.width < 1 || facts.size.height < 1) {
+    throw new Problem('invalid_image', 'The image is not a PNG, JPEG or WebP file, or it is broken.', { param })
+  }
+  if (facts.size.width * facts.size.height > maxImagePixels) {
+    throw new Problem(
+      'invalid_image',
+      `The image has ${facts.size.width}x${facts.size.height} pixels; at most ${maxImagePixels / 1e6} megapixels are taken.`,
+      { param },
+    )
+  }
+  return facts
+}
+
+/** The reference image as text: a URL, a data URL, or bare base64. Throws `invalid_image`. */
+export function readImageText(text: string, param: string): { url: string } | { bytes: Uint8Array } {
+  const data = /^data:[^,]{0,200},/i.exec(text)
+  if (data && !/;base64,$/i.test(data[0])) {
+    throw new Problem('invalid_image', 'The data URL must be base64: data:image/png;base64,…', { param })
+  }
+  // Base64 has no colon, so whatever looks like a scheme is meant as a URL.
+  if (!data && /^\s*[a-z][a-z0-9+.-]*:/i.test(text)) return { url: text.trim() }
+  const base64 = (data ? text.slice(data[0].length) : text).replace(/[\r\n\t ]+/g, '')
+  if (base64 === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(base64) || base64.replace(/=+$/, '').length % 4 === 1) {
+    throw new Problem('invalid_image', 'The image must be an http(s) URL, a data URL, or base64 of its bytes.', {
+      param,
+    })
+  }
+  return { bytes: Buffer.from(base64, 'base64') }
+}
+
+function sniff(bytes: Buffer): ImageFacts | undefined {
+  if (bytes.length < 30) return undefined
+  if (bytes.subarray(0, 8).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]))) return sniffPng(bytes)
+  if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) return sniffJpeg(bytes)
+  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP') return sniffWebp(bytes)
+  return undefined
+}
+
+function sniffPng(bytes: Buffer): ImageFacts | undefined {
+  if (bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined
+  return { type: 'image/png', size: { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) } }
+}
+
+/** Walks the segments to the frame header (SOF0…15 without the three that are no frames). */
+function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
+  let at = 2
+  while (at + 9 < bytes.length) {
+    if (bytes[at] !== 0xff) return undefined
+    const marker = bytes[at + 1] ?? 0
+    if (marker === 0xff) {
+      at += 1
+      continue
+    }
+    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
+      return { type: 'image/jpeg', size: { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) } }
+    }
+    at += 2 + bytes.readUInt16BE(at + 2)
+  }
+  return undefined
+}
+
+function sniffWebp(bytes: Buffer): ImageFacts | undefined {
+  const type = 'image/webp'
+  switch (bytes.toString('latin1', 12, 16)) {
+    case 'VP8 ':
+      return { type, size: { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff } }
+    case 'VP8L': {
+      const bits = bytes.readUInt32LE(21)
+      return { type, size: { width: (bits & 0x3fff) + 1, height: ((bits >> 14) & 0x3fff) + 1 } }
+    }
+    case 'VP8X':
+      return { type, size: { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 } }
+    default:
+      return undefined
+  }
+}

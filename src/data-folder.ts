@@ -1,0 +1,44 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+export interface DataFolder extends Disposable {
+  readonly path: string
+  /** Where the bucket keeps its objects. */
+  readonly bucket: string
+  /** What the built-in renderer is working on. */
+  readonly studio: string
+  /** Files that need not survive the process. */
+  readonly scratch: string
+}
+
+/**
+ * Makes the folder and takes it for this process alone. The lock is an exclusive transaction on a database of its own:
+ * the kernel drops it when the process dies, however that happens, and two openers of the store itself would both
+ * succeed.
+ */
+export function openDataFolder(given: string): DataFolder {
+  const path = resolve(given)
+  const folder = { path, bucket: join(path, 'bucket'), studio: join(path, 'studio'), scratch: join(path, 'scratch') }
+  let lock: DatabaseSync | undefined
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
+    lock.exec('BEGIN EXCLUSIVE')
+    rmSync(folder.scratch, { recursive: true, force: true })
+    mkdirSync(folder.scratch)
+    mkdirSync(folder.studio, { recursive: true })
+  } catch (error) {
+    lock?.close()
+    throw new Error(explain(path, error as Error & { errcode?: number; code?: string }), { cause: error })
+  }
+  return { ...folder, [Symbol.dispose]: () => lock.close() }
+}
+
+function explain(path: string, error: Error & { errcode?: number; code?: string }): string {
+  const busy = 5
+  if (error.errcode === busy) {
+    return `another Filmgate is already running on the data folder ${path}; stop it, or choose another folder with --data`
+  }
+  return `the data folder ${path} can't be used (${error.message}); choose one that can be written with --data`
+}

@@ -1,0 +1,39 @@
+/** JSON lines for the operator. Whatever was given as a secret is cut out of every line. */
+export interface Log {
+  info(event: string, fields?: Record<string, unknown>): void
+  warn(event: string, fields?: Record<string, unknown>): void
+  error(event: string, fields?: Record<string, unknown>): void
+}
+
+export interface LogOptions {
+  write: (line: string) => void
+  now: () => number
+  secrets: readonly string[]
+}
+
+export function openLog({ write, now, secrets }: LogOptions): Log {
+  const line =
+    (level: string) =>
+    (event: string, fields: Record<string, unknown> = {}) => {
+      const text = JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields }, readable)
+      write(
+        `${secrets.reduce((safe, secret) => safe.replaceAll(JSON.stringify(secret).slice(1, -1), '[redacted]'), text)}\n`,
+      )
+    }
+  return { info: line('info'), warn: line('warn'), error: line('error') }
+}
+
+/** An Error has no enumerable fields of its own; its whole chain of causes is what the operator needs. */
+function readable(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value
+  const { name, message, stack, cause } = value
+  return {
+    name,
+    message,
+    stack: stack
+      ?.split('\n')
+      .slice(1, 6)
+      .map((text) => text.trim()),
+    ...(cause === undefined ? {} : { cause }),
+  }
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { buildApp } from './api/app.ts'
+import { openDisk } from './buckets/index.ts'
+import { defaultTokenName } from './config/tokens.ts'
+import type { Config } from './config.ts'
+import type { Clock, Random } from './core/clock.ts'
+import { digestSecret, newSecret, type Token } from './core/token.ts'
+import { openDataFolder } from './data-folder.ts'
+import { startEngine } from './engine.ts'
+import { openLog } from './log.ts'
+import { openMedia } from './media/pool.ts'
+import { openOutbound } from './outbound.ts'
+import { providers as members } from './providers/index.ts'
+import type { ProviderAccount } from './providers/provider.ts'
+import { openSqlite } from './stores/index.ts'
+import type { Store } from './stores/store.ts'
+import { workers } from './workers/index.ts'
+
+/** The running service. Disposing it drains: requests finish, nothing new is begun, and all is released. */
+export interface Service extends AsyncDisposable {
+  /** Where it listens, without a path. */
+  readonly url: string
+  /** The secret of the first token, on the very first start only. */
+  readonly firstSecret: string | null
+  /** Resolves only if the service can't go on. */
+  readonly failed: Promise<Error>
+}
+
+/** What a test may want to decide. */
+export interface World {
+  clock: Clock
+  random: Random
+  writeLog: (line: string) => void
+}
+
+const world: World = {
+  clock: { now: () => Date.now(), sleep },
+  random: randomBytes,
+  writeLog: (line) => process.stderr.write(line),
+}
+
+export async function start(config: Config, given: Partial<World> = {}): Promise<Service> {
+  const { clock, random, writeLog } = { ...world, ...given }
+  const failure = Promise.withResolvers<Error>()
+  await using stack = new AsyncDisposableStack()
+
+  const folder = stack.use(openDataFolder(config.data))
+  const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
+  const store = stack.use(await openSqlite({ folder: folder.path, now: clock.now(), onFatal: failure.resolve }))
+  const bucket = await openDisk({ folder: folder.bucket })
+  const media = stack.use(openMedia({ clock, renderers: config.providers.studio?.concurrency ?? 1 }))
+  const outbound = stack.use(openOutbound({ allow: [...config.outboundAllow] }))
+  const providers = new Map<string, ProviderAccount>()
+  for (const [name, { concurrency }] of Object.entries(config.providers)) {
+    const provider = await members[name]?.create({ folder: join(folder.path, name), media, now: clock.now() })
+    if (provider) providers.set(name, { provider, concurrency })
+  }
+  const { tokens, firstSecret } = await gatherTokens(config, store, clock.now(), random)
+
+  const tools = { clock, bucket, media, outbound, providers, scratch: folder.scratch, retentionMs: config.retentionMs }
+  const engine = startEngine({ store, workers, tools, clock, random, log })
+  const app = buildApp({ catalog: config.catalog, tokens, store, bucket, media, outbound, clock, random, log })
+  stack.defer(async () => {
+    // Both at once: what is being served and what is being made get the same time to end.
+    await Promise.all([engine[Symbol.asyncDispose](), closeServer(app, clock)])
+  })
+  await app.listen({ host: config.host, port: config.port })
+
+  const resources = stack.move()
+  return {
+    url: addressOf(app.server.address(), config.host),
+    firstSecret,
+    failed: failure.promise,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+/**
+ * The tokens of the configuration, and those of the store whose names it does not use. A very first start with neither
+ * makes one.
+ */
+async function gatherTokens(config: Config, store: Store, now: number, random: Random) {
+  const stored = await store.tokens()
+  const named = new Map<string, Token>([...stored, ...config.tokens].map((token) => [token.name, token]))
+  let firstSecret: string | null = null
+  if (named.size === 0) {
+    firstSecret = newSecret(random)
+    const token: Token = { name: defaultTokenName, digest: digestSecret(firstSecret), models: ['*'] }
+    await store.insertToken(token, now)
+    named.set(token.name, token)
+  }
+  return { firstSecret, tokens: new Map([...named.values()].map((token) => [token.digest, token])) }
+}
+
+/** Open requests get 15 s to finish; a client that reads slower than that is cut off. */
+async function closeServer(app: ReturnType<typeof buildApp>, clock: Clock): Promise<void> {
+  const closed = new AbortController()
+  const closing = app.close().finally(() => closed.abort())
+  await Promise.race([closing, clock.sleep(15_000, closed.signal)])
+  app.server.closeAllConnections()
+  await closing
+}
+
+function addressOf(address: ReturnType<ReturnType<typeof buildApp>['server']['address']>, host: string): string {
+  const port = typeof address === 'object' ? address?.port : undefined
+  // "Every interface" is no place to send a request to.
+  const name = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)
+  return `http://${name}:${port}`
+}
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  // Aborting is how a sleeper is woken: not an error.
+  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => {})
+}

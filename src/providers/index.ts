@@ -1,0 +1,20 @@
+import type { Media } from '../media/media.ts'
+import type { Cards, Provider } from './provider.ts'
+import { createStudio, studioCards } from './studio.ts'
+
+export interface Setting {
+  /** The provider's own folder in the data folder. */
+  folder: string
+  media: Media
+  now: number
+}
+
+export interface Member {
+  readonly cards: Cards
+  create(setting: Setting): Promise<Provider>
+}
+
+/** Every provider by its name, as filmgate.yaml knows it. */
+export const providers: Readonly<Record<string, Member>> = {
+  studio: { cards: studioCards, create: createStudio },
+}

@@ -1,0 +1,122 @@
+import { createReadStream } from 'node:fs'
+import { access, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { Problem } from '../core/problem.ts'
+import type { Media } from '../media/media.ts'
+import type { Cards, Provider } from './provider.ts'
+
+export interface StudioOptions {
+  /** Its own folder: images of films to draw, and films that are not collected yet. */
+  folder: string
+  media: Media
+  now: number
+}
+
+const name = 'studio'
+const imageLifetimeMs = 48 * 3_600_000
+
+export const studioCards: Cards = [
+  {
+    id: 'studio',
+    provider: name,
+    upstreamModel: 'studio',
+    description: 'Built-in procedural renderer, for trying things out and for tests. Not a neural model.',
+    created: 1_790_000_000,
+    seconds: { min: 1, max: 20, default: 4 },
+    size: { minSide: 256, maxSide: 1920, multipleOf: 2, default: '1280x720' },
+    image: 'optional',
+    pollAfterMs: 1_000,
+  },
+]
+
+/** A film being drawn in this process. After a restart there is none: the next poll draws it again, the same. */
+interface Drawing {
+  progress: number
+  outcome: 'pending' | 'done' | { failure: unknown }
+  abort: AbortController
+}
+
+interface Operation {
+  film: string
+  prompt: string
+  seconds: number
+  width: number
+  height: number
+  image: boolean
+}
+
+/** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
+export async function createStudio({ folder, media, now }: StudioOptions): Promise<Provider> {
+  await sweep(folder, now)
+  const drawings = new Map<string, Drawing>()
+  const filmPath = (film: string) => join(folder, `${film}.mp4`)
+  const imagePath = (film: string) => join(folder, `${film}.image`)
+
+  async function draw(operation: Operation, drawing: Drawing): Promise<void> {
+    const { film, prompt, seconds, width, height } = operation
+    const image = operation.image ? { path: imagePath(film) } : null
+    const job = { path: filmPath(film), prompt, seconds, size: { width, height }, image }
+    const report = (percent: number) => {
+      drawing.progress = percent
+    }
+    try {
+      await media.render(job, report, drawing.abort.signal)
+      drawing.outcome = 'done'
+    } catch (failure) {
+      drawing.outcome = { failure }
+    }
+  }
+
+  function begin(operation: Operation): void {
+    const drawing: Drawing = { progress: 0, outcome: 'pending', abort: new AbortController() }
+    drawings.get(operation.film)?.abort.abort()
+    drawings.set(operation.film, drawing)
+    void draw(operation, drawing)
+  }
+
+  return {
+    name,
+    cadenceMs: 300,
+    async submit({ prompt, seconds, size, image }, { attemptId }) {
+      const operation: Operation = { film: attemptId, prompt, seconds, ...size, image: image !== null }
+      if (image) await writeFile(imagePath(attemptId), image.bytes, { flush: true })
+      begin(operation)
+      return { operation: { ...operation } }
+    },
+    async poll(json) {
+      const operation = json as unknown as Operation
+      const drawing = drawings.get(operation.film)
+      if (!drawing) begin(operation)
+      if (!drawing || drawing.outcome === 'pending') return { status: 'running', progress: drawing?.progress ?? null }
+      if (drawing.outcome === 'done') return { status: 'succeeded', output: { film: operation.film } }
+      drawings.delete(operation.film)
+      throw drawing.outcome.failure
+    },
+    async download(output) {
+      const { film } = output as unknown as Operation
+      try {
+        await access(filmPath(film))
+      } catch (cause) {
+        drawings.delete(film)
+        throw new Problem('output_unavailable', 'The film has to be drawn again.', { retryable: true, cause })
+      }
+      return new Response(Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>)
+    },
+    async forget(operation) {
+      const { film } = operation as unknown as Operation
+      drawings.get(film)?.abort.abort()
+      drawings.delete(film)
+      for (const path of [filmPath(film), imagePath(film)]) await rm(path, { force: true })
+    },
+  }
+}
+
+/** Films of an earlier process may be torn, and are drawn again; images stay while a task may still need them. */
+async function sweep(folder: string, now: number): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const file of await readdir(folder)) {
+    const path = join(folder, file)
+    if (!file.endsWith('.image') || (await stat(path)).mtimeMs < now - imageLifetimeMs) await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,58 @@
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { prepareVerbs, type Unit } from './verbs.ts'
+
+/*
+ * The one thread that writes. A batch is one transaction and one fsync; each unit has a SAVEPOINT of its own, so a bad
+ * one fails alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
+ */
+export type Outcome = { value: unknown } | { failure: { message: string; errcode: number | undefined } }
+
+const database = new DatabaseSync(workerData.path)
+database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
+const verbs = prepareVerbs(database)
+const savepoint = database.prepare('SAVEPOINT unit')
+const release = database.prepare('RELEASE unit')
+const rollbackTo = database.prepare('ROLLBACK TO unit')
+
+parentPort?.on('message', (units: Unit[] | 'close') => {
+  if (units === 'close') {
+    database.close()
+    parentPort?.close()
+    return
+  }
+  parentPort?.postMessage(commit(units))
+})
+
+function commit(units: Unit[]): Outcome[] {
+  try {
+    database.exec('BEGIN IMMEDIATE')
+    const outcomes = units.map(runUnit)
+    database.exec('COMMIT')
+    return outcomes
+  } catch (error) {
+    // The whole group failed, as on a full disk: SQLite may have rolled back by itself already.
+    if (database.isTransaction) database.exec('ROLLBACK')
+    return units.map(() => failure(error))
+  }
+}
+
+function runUnit({ verb, args }: Unit): Outcome {
+  savepoint.run()
+  try {
+    const value = (verbs[verb] as (...args: unknown[]) => unknown)(...args)
+    release.run()
+    return { value }
+  } catch (error) {
+    // Where the error ended the transaction itself, the group fails as a whole.
+    if (!database.isTransaction) throw error
+    rollbackTo.run()
+    release.run()
+    return failure(error)
+  }
+}
+
+function failure(error: unknown): Outcome {
+  const { message, errcode } = error as Error & { errcode?: number }
+  return { failure: { message, errcode } }
+}
