@@ -24,6 +24,13 @@ interface WorkerLane extends Lane {
   cap?: number
 }
 
+interface Run {
+  task: Task
+  lane: WorkerLane
+  abort: AbortController
+  done: Promise<void>
+}
+
 /** An idle engine looks again after this long even if nothing woke it. */
 const idleMs = 1_000
 /** Tasks that are due but wait for a free slot are looked at this often; a slot that frees wakes us earlier. */
@@ -36,7 +43,8 @@ const graceMs = 10_000
  */
 export function startEngine({ store, workers, tools, clock, random, log }: EngineOptions): Engine {
   const lanes = [...layLanes(workers, tools)]
-  const active = new Map<string, { task: Task; lane: WorkerLane; abort: AbortController; done: Promise<void> }>()
+  // Runs, not ids: after a long stall this process may be given a task anew while its old run still winds down.
+  const active = new Set<Run>()
   const stop = new AbortController()
   const ended = new AbortController()
   let wake = Promise.withResolvers<void>()
@@ -61,7 +69,7 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
   async function claimDue(): Promise<number> {
     let delay = idleMs
     for (const lane of lanes) {
-      const room = lane.worker.limit - [...active.values()].filter((run) => run.lane === lane).length
+      const room = lane.worker.limit - [...active].filter((run) => run.lane === lane).length
       const due = room > 0 ? await store.nextDue(lane) : undefined
       if (due === undefined || stop.signal.aborted) continue
       const now = clock.now()
@@ -76,14 +84,14 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
   }
 
   function begin(task: Task, lane: WorkerLane): void {
-    const abort = new AbortController()
-    const done = run(task, lane.worker, abort.signal)
+    const begun: Run = { task, lane, abort: new AbortController(), done: Promise.resolve() }
+    active.add(begun)
+    begun.done = run(task, lane.worker, begun.abort.signal)
       .catch((error) => log.error('action failed', { task: task.id, worker: lane.worker.name, error }))
       .finally(() => {
-        active.delete(task.id)
+        active.delete(begun)
         wake.resolve()
       })
-    active.set(task.id, { task, lane, abort, done })
   }
 
   async function run(task: Task, worker: Worker, signal: AbortSignal): Promise<void> {
@@ -132,11 +140,12 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
       if (ended.signal.aborted) return
       if (active.size === 0) continue
       try {
-        const held = [...active.values()].map(({ task: { id, fence } }) => ({ id, fence }))
-        for (const { id, fence } of await store.renew(held, clock.now() + leaseMs)) {
-          const run = active.get(id)
-          if (run?.task.fence === fence) run.abort.abort()
-        }
+        const runs = [...active]
+        const lost = await store.renew(
+          runs.map(({ task: { id, fence } }) => ({ id, fence })),
+          clock.now() + leaseMs,
+        )
+        for (const { id, fence } of lost) runs.find(({ task }) => task.id === id && task.fence === fence)?.abort.abort()
       } catch (error) {
         log.error('leases could not be renewed', { error })
       }
@@ -149,9 +158,9 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
       stop.abort()
       stopListening()
       await loops[0]
-      const actions = Promise.all([...active.values()].map(({ done }) => done))
+      const actions = Promise.all([...active].map(({ done }) => done))
       await Promise.race([actions, clock.sleep(graceMs, ended.signal)])
-      for (const { abort } of active.values()) abort.abort()
+      for (const { abort } of active) abort.abort()
       await actions
       ended.abort()
       await loops[1]

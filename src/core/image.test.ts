@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { examineImage, readImageText } from './image.ts'
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+const pngOf = (width: number, height: number) => {
+  const bytes = Buffer.from(png)
+  bytes.writeUInt32BE(width, 16)
+  bytes.writeUInt32BE(height, 20)
+  return bytes
+}
+
+it('believes the bytes of an image, not its name', () => {
+  assert.deepEqual(examineImage(png, 'image'), { type: 'image/png', size: { width: 1, height: 1 } })
+  const jpeg = Buffer.concat([
+    Buffer.from('ffd8ffe000104a46494600010100000100010000ffc0001108001e0028', 'hex'),
+    Buffer.alloc(20),
+  ])
+  assert.deepEqual(examineImage(jpeg, 'image'), { type: 'image/jpeg', size: { width: 40, height: 30 } })
+  const webp = Buffer.concat([
+    Buffer.from('RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0', 'latin1'),
+    Buffer.from([39, 0, 0, 29, 0, 0]),
+  ])
+  assert.deepEqual(examineImage(webp, 'image'), { type: 'image/webp', size: { width: 40, height: 30 } })
+})
+
+it('refuses what is no PNG, JPEG or WebP, and what is too large', () => {
+  const bad = [
+    '',
+    'GIF89a'.padEnd(40),
+    '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+    '<html>'.padEnd(40),
+    '\xff\xd8\xff'.padEnd(40),
+  ]
+  for (const text of bad)
+    assert.throws(() => examineImage(Buffer.from(text, 'latin1'), 'image'), { code: 'invalid_image' })
+  assert.throws(() => examineImage(pngOf(0, 10), 'image'), { code: 'invalid_image' })
+  assert.throws(() => examineImage(pngOf(10_000, 10_000), 'image'), /40 megapixels/)
+  assert.throws(() => examineImage(Buffer.alloc(21 * 2 ** 20), 'image'), /20 MiB/)
+  assert.ok(examineImage(pngOf(8_000, 5_000), 'image'))
+})
+
+it('reads an image given as text: a URL, a data URL, or base64 with or without line breaks', () => {
+  const base64 = png.toString('base64')
+  assert.deepEqual(readImageText('https://example.com/a.png', 'image'), { url: 'https://example.com/a.png' })
+  assert.deepEqual(readImageText('file:///etc/passwd', 'image'), { url: 'file:///etc/passwd' })
+  for (const text of [
+    base64,
+    `data:image/png;base64,${base64}`,
+    base64.replace(/(.{20})/g, '$1\r\n'),
+    png.toString('base64url'),
+  ]) {
+    const read = readImageText(text, 'image')
+    assert.ok('bytes' in read && png.equals(read.bytes))
+  }
+  for (const text of ['', 'fox.png', 'a', '****', 'data:image/png,abc', 'data:image/png;base64,', 'a=b=']) {
+    assert.throws(() => readImageText(text, 'image'), { code: 'invalid_image', param: 'image' }, text)
+  }
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { apply } from './states.ts'
+import { isTaskId, newTaskId, type Task, wireStatus } from './task.ts'
+
+const task: Task = {
+  ...{
+    id: 'video_1',
+    owner: 'a',
+    model: 'm',
+    provider: 'p',
+    upstreamModel: 'u',
+    prompt: 'x',
+    seconds: 4,
+    createdAt: 0,
+  },
+  ...{ size: { width: 2, height: 2 }, image: null, state: 'running', progress: 40, startedAt: 5, completedAt: null },
+  ...{ expiresAt: null, operation: null, output: null, video: null, error: null, dueAt: 0, tries: 0, fence: 1 },
+}
+const video = { key: 'a/b', bytes: 1, sha256: 'c' }
+
+it('progress never falls, is whole, and stays below 100 until the video is ours', () => {
+  assert.equal(apply(task, { progress: 10, dueAt: 1 }).progress, 40)
+  assert.equal(apply(task, { progress: 55.9, dueAt: 1 }).progress, 55)
+  assert.equal(apply(task, { progress: 100, dueAt: 1 }).progress, 99)
+  const storing = apply(task, { state: 'storing', progress: 99, dueAt: 1 })
+  assert.equal(apply(storing, { state: 'completed', video, completedAt: 1, expiresAt: 2, dueAt: 2 }).progress, 100)
+})
+
+it('a task fails only with its reason, completes only with its video, and moves only along the arrows', () => {
+  assert.throws(() => apply(task, { state: 'failed', dueAt: 1 }), /needs its error/)
+  assert.throws(() => apply({ ...task, state: 'storing' }, { state: 'completed', dueAt: 1 }), /needs its video/)
+  assert.throws(() => apply(task, { state: 'queued', dueAt: 1 }), /can't go/)
+  assert.throws(() => apply({ ...task, state: 'completed' }, { state: 'failed', dueAt: 1 }), /can't go/)
+})
+
+it('a failed task keeps the progress it had', () => {
+  assert.equal(apply(task, { state: 'failed', error: { code: 'internal', message: 'x' }, dueAt: 1 }).progress, 40)
+})
+
+it('the start is set once, so that the status a client sees never goes back', () => {
+  assert.equal(apply(task, { startedAt: 9, dueAt: 1 }).startedAt, 5)
+  assert.equal(wireStatus({ state: 'queued', startedAt: null }), 'queued')
+  assert.equal(wireStatus({ state: 'queued', startedAt: 5 }), 'in_progress')
+  assert.equal(wireStatus({ state: 'storing', startedAt: 5 }), 'in_progress')
+})
+
+it('ids sort by the time of creation', () => {
+  const random = (bytes: number) => new Uint8Array(bytes).fill(255)
+  const [early, late] = [newTaskId(1_790_000_000_000, random), newTaskId(1_790_000_000_001, () => new Uint8Array(18))]
+  assert.ok(early < late)
+  assert.ok(isTaskId(early) && isTaskId(late))
+  assert.ok(!isTaskId(`${early}0`) && !isTaskId('video_..'))
+})

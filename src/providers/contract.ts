@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import type { Json } from '../core/task.ts'
+import type { Call, Provider, ProviderRequest } from './provider.ts'
+
+/** What every provider must do. `open` gives one as after a restart: what it only held in memory is gone. */
+export interface ProviderWorld {
+  open(): Promise<Provider>
+  request: ProviderRequest
+  /** Ends when a poll may have something new to say. */
+  pause(): Promise<void>
+}
+
+export function testProvider(name: string, makeWorld: () => Promise<ProviderWorld & AsyncDisposable>): void {
+  describe(`the ${name} provider`, () => {
+    it('makes a video: submit, poll until it succeeded, download', async () => {
+      await using world = await makeWorld()
+      const provider = await world.open()
+      const { operation } = await provider.submit(world.request, call('1'))
+      assertMp4(await download(provider, await finish(provider, operation, world)))
+    })
+
+    it('finishes an operation that was begun before a restart', async () => {
+      await using world = await makeWorld()
+      const { operation } = await (await world.open()).submit(world.request, call('1'))
+      const provider = await world.open()
+      const stored = JSON.parse(JSON.stringify(operation)) as Json
+      assertMp4(await download(provider, await finish(provider, stored, world)))
+    })
+
+    it('reports progress as a number from 0 to 100, or none', async () => {
+      await using world = await makeWorld()
+      const provider = await world.open()
+      const { operation } = await provider.submit(world.request, call('1'))
+      const seen: number[] = []
+      await finish(provider, operation, world, (progress) => seen.push(progress))
+      for (const progress of seen) assert.ok(progress >= 0 && progress <= 100, String(progress))
+    })
+
+    it('forgets an operation, finished or not, as often as it is asked', async () => {
+      await using world = await makeWorld()
+      const provider = await world.open()
+      const { operation } = await provider.submit(world.request, call('1'))
+      await provider.forget?.(operation, call('1'))
+      await provider.forget?.(operation, call('1'))
+    })
+  })
+}
+
+export function call(attemptId: string): Call {
+  return { signal: new AbortController().signal, attemptId }
+}
+
+export async function finish(
+  provider: Provider,
+  operation: Json,
+  world: Pick<ProviderWorld, 'pause'>,
+  onProgress: (progress: number) => void = () => {},
+): Promise<Json> {
+  for (;;) {
+    const answer = await provider.poll(operation, call('1'))
+    if (answer.status === 'succeeded') return answer.output
+    if (answer.status === 'failed') throw answer.problem
+    if (answer.progress !== null) onProgress(answer.progress)
+    await world.pause()
+  }
+}
+
+export async function download(provider: Provider, output: Json): Promise<Buffer> {
+  const { body } = await provider.download(output, call('1'))
+  assert.ok(body)
+  return buffer(body)
+}
+
+function assertMp4(bytes: Buffer): void {
+  assert.equal(bytes.toString('latin1', 4, 8), 'ftyp')
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Problem } from '../core/problem.ts'
+import { recordRetentionMs } from '../core/timing.ts'
+import { newTask } from '../stores/contract.ts'
+import { collect } from './collect.ts'
+import { makeWorld, testWorker } from './contract.ts'
+import { expire } from './expire.ts'
+import { workers } from './index.ts'
+import { poll } from './poll.ts'
+import { submit } from './submit.ts'
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+const asset = { key: 'a/b', bytes: 1, sha256: 'c' }
+const queued = newTask('1')
+const running = newTask('1', { state: 'running', startedAt: 1, progress: 30, operation: 'op' })
+const storing = newTask('1', { state: 'storing', startedAt: 1, progress: 99, operation: 'op', output: 'out', fence: 3 })
+const completed = newTask('1', {
+  ...{
+    state: 'completed',
+    startedAt: 1,
+    completedAt: 500,
+    expiresAt: 900_000,
+    progress: 100,
+    video: asset,
+    operation: 'op',
+  },
+})
+const failed = newTask('1', { state: 'failed', error: { code: 'internal', message: 'x' } })
+
+testWorker(submit, { queued })
+testWorker(poll, { running })
+testWorker(collect, { storing })
+testWorker(expire, { completed, failed })
+
+it('every state has exactly one worker that moves its tasks', () => {
+  assert.deepEqual(workers.flatMap(({ states }) => states).sort(), [
+    'completed',
+    'failed',
+    'queued',
+    'running',
+    'storing',
+  ])
+})
+
+it('submit: an image given as a URL becomes bytes of ours before the provider sees it', async () => {
+  const world = await makeWorld(submit)
+  world.tools.outbound.download = async () => ({ bytes: png, contentType: 'text/plain' })
+  let seen: unknown
+  world.answers.submit = async ({ image }) => {
+    seen = image
+    return { operation: 'op' }
+  }
+  const { after } = await world.run({ ...queued, fence: 1, image: { url: 'https://example.com/a.png' } })
+  assert.deepEqual(seen, { type: 'image/png', bytes: png })
+  assert.ok(after?.image && 'asset' in after.image)
+  assert.equal(after.image.asset.bytes, png.length)
+})
+
+it('submit: a URL that gives no image fails the task, and the provider is never asked', async () => {
+  const world = await makeWorld(submit)
+  world.tools.outbound.download = async () => ({
+    bytes: Buffer.from('<html>not here</html>'.padEnd(40)),
+    contentType: 'image/png',
+  })
+  world.answers.submit = async () => assert.fail('the provider was asked')
+  await assert.rejects(world.run({ ...queued, image: { url: 'https://example.com/a.png' } }), { code: 'invalid_image' })
+})
+
+it('poll: what the provider says becomes progress, the next state, or the failure', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = async () => ({ status: 'running', progress: 70 })
+  assert.equal((await world.run(running)).after?.progress, 70)
+  world.answers.poll = async () => ({ status: 'succeeded', output: { file: 1 } })
+  const { after } = await world.run(running)
+  assert.deepEqual([after?.state, after?.output], ['storing', { file: 1 }])
+  world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
+  assert.deepEqual((await world.run(running)).after?.error, { code: 'generation_failed', message: 'too dark' })
+})
+
+it('collect: the bytes are in the bucket before the task is completed, and the provider may forget them after', async () => {
+  const world = await makeWorld(collect)
+  let forgotten = false
+  world.answers.forget = async () => {
+    forgotten = true
+  }
+  const { after, decision } = await world.run(storing)
+  assert.equal(after?.state, 'completed')
+  assert.equal(await world.read(after?.video?.key ?? ''), 'bytes')
+  assert.ok((after?.expiresAt ?? 0) > (after?.completedAt ?? 0))
+  assert.equal(forgotten, false)
+  if ('afterwards' in decision) await decision.afterwards?.()
+  assert.equal(forgotten, true)
+})
+
+it('collect: a video that does not play is never stored', async () => {
+  const world = await makeWorld(collect)
+  world.tools.media.verify = async () => {
+    throw new Problem('unsupported_output', 'not playable')
+  }
+  world.tools.bucket.put = async () => assert.fail('it was stored')
+  await assert.rejects(world.run(storing), { code: 'unsupported_output' })
+})
+
+it('collect: a body shorter than it says, or one that is gone, sends the task back for a fresh link, three times', async () => {
+  const world = await makeWorld(collect)
+  world.answers.download = async () => new Response('short', { headers: { 'content-length': '500' } })
+  assert.deepEqual([(await world.run(storing)).after?.state, (await world.run(storing)).after?.tries], ['running', 1])
+  world.answers.download = async () => {
+    throw new Problem('output_unavailable', 'gone', { retryable: true })
+  }
+  assert.equal((await world.run({ ...storing, tries: 2 })).after?.state, 'running')
+  await assert.rejects(world.run({ ...storing, tries: 3 }), { code: 'output_unavailable' })
+})
+
+it('expire: the bytes go at the expiry, the row a month later', async () => {
+  const world = await makeWorld(expire)
+  const put = async function* () {
+    yield Buffer.from('x')
+  }
+  await world.tools.bucket.put(`${completed.id}/video.mp4`, put(), new AbortController().signal)
+  const early = await world.run({ ...completed, expiresAt: 2_000_000 })
+  assert.equal(early.after?.dueAt, 2_000_000)
+  assert.equal(await world.read(`${completed.id}/video.mp4`), 'x')
+  const { after } = await world.run(completed)
+  assert.equal(await world.read(`${completed.id}/video.mp4`), undefined)
+  assert.deepEqual([after?.state, after?.video, after?.dueAt], ['completed', null, 900_000 + recordRetentionMs])
+  const old = { ...completed, expiresAt: 900_000 - recordRetentionMs }
+  assert.deepEqual((await world.run(old)).decision, { remove: true })
+})

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, posix, relative, sep } from 'node:path'
+import { it } from 'node:test'
+
+/*
+ * Holds the code to ARCHITECTURE.md: who may import whom, who may touch the clock, chance, the environment and the
+ * network, what a family looks like, and how long a file may be.
+ */
+const root = join(import.meta.dirname, '..')
+const isTest = (file: string) => /(\.test|\.fixture|\/contract)\.ts$/.test(file)
+const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'))
+const production = sources.filter((file) => !isTest(file))
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+
+interface Import {
+  from: string
+  to: string
+  typeOnly: boolean
+}
+
+function importsOf(file: string): Import[] {
+  const found = textOf(file).matchAll(
+    /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^'"\n;]|\n(?!import))*?from\s+'([^']+)'/g,
+  )
+  const dynamic = textOf(file).matchAll(/import\('([^']+)'\)/g)
+  return [
+    ...[...found].map((match) => ({ typeOnly: match[1] !== undefined, name: match[2] ?? '' })),
+    ...[...dynamic].map((match) => ({ typeOnly: false, name: match[1] ?? '' })),
+  ].map(({ typeOnly, name }) => ({
+    from: file,
+    to: name.startsWith('.') ? posix.join(dirname(file), name) : name,
+    typeOnly,
+  }))
+}
+
+/** The first rule whose room holds the file decides what it may import; `type:` allows only its types. */
+const rules: [room: RegExp, may: string[]][] = [
+  [/^src\/core\//, ['src/core/', 'node:crypto']],
+  [/^src\/log\.ts$/, ['src/core/']],
+  [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
+  [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
+  [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
+  [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],
+  [/^src\/buckets\//, ['src/core/', 'src/buckets/', 'node:']],
+  [/^src\/providers\//, ['src/core/', 'src/providers/', 'type:src/media/media.ts', 'node:']],
+  [
+    /^src\/workers\//,
+    [
+      ...['src/core/', 'src/workers/', 'node:', 'type:src/outbound.ts', 'type:src/media/media.ts'],
+      ...['type:src/buckets/bucket.ts', 'type:src/providers/provider.ts'],
+    ],
+  ],
+  [/^src\/engine\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts', 'type:src/workers/worker.ts']],
+  [
+    /^src\/api\//,
+    [
+      ...[
+        'src/core/',
+        'src/api/',
+        'node:',
+        'fastify',
+        '@fastify/',
+        'typebox',
+        'type:src/log.ts',
+        'type:src/outbound.ts',
+      ],
+      ...['type:src/stores/store.ts', 'type:src/buckets/bucket.ts', 'type:src/media/media.ts'],
+    ],
+  ],
+  [/^src\/config/, ['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml']],
+  [/^src\/main\.ts$/, ['src/', 'node:']],
+  [/^src\/cli\//, ['src/cli/', 'src/config', 'src/main.ts', 'node:']],
+]
+
+it('every import follows the arrows', () => {
+  const wrong = production.flatMap((file) => {
+    const may = rules.find(([room]) => room.test(file))?.[1]
+    assert.ok(may, `${file} is in no room`)
+    return importsOf(file).filter(({ to, typeOnly }) => {
+      const allowed = (rule: string) =>
+        rule.startsWith('type:') ? typeOnly && to.startsWith(rule.slice(5)) : to.startsWith(rule)
+      return !may.some(allowed)
+    })
+  })
+  assert.deepEqual(wrong, [])
+})
+
+it('nothing but the command line imports the command line, and nothing but the wiring imports the wiring', () => {
+  const wrong = production.filter((file) => !file.startsWith('src/cli/')).flatMap(importsOf)
+  assert.deepEqual(
+    wrong.filter(({ to }) => to.startsWith('src/cli/') || to === 'src/main.ts'),
+    [],
+  )
+})
+
+const families = { stores: 'store', buckets: 'bucket', providers: 'provider', workers: 'worker' }
+
+for (const [folder, noun] of Object.entries(families)) {
+  it(`the ${folder} are a family: interface, contract, index, and members that pass the one and stand in the other`, () => {
+    const named = (name: string) => `src/${folder}/${name}.ts`
+    for (const part of [noun, 'contract', 'index'])
+      assert.ok(existsSync(join(root, named(part))), `${named(part)} is missing`)
+    const members = production
+      .filter((file) => dirname(file) === `src/${folder}` && ![named(noun), named('index')].includes(file))
+      .map((file) => posix.basename(file, '.ts'))
+    assert.ok(members.length > 0)
+    for (const member of members) {
+      assert.ok(textOf(named('index')).includes(`'./${member}.ts'`), `${member} is not in ${named('index')}`)
+      const tests = sources.filter((file) => file.startsWith(`src/${folder}/`) && file.endsWith('.test.ts')).map(textOf)
+      assert.ok(
+        tests.some((text) => text.includes("from './contract.ts'") && text.includes(`'./${member}.ts'`)),
+        `${member} does not run the contract`,
+      )
+      const siblings = importsOf(named(member)).filter(({ to }) => members.some((other) => to === named(other)))
+      assert.deepEqual(siblings, [], `${member} imports another member`)
+    }
+  })
+}
+
+it('time, chance, the environment, the network and the exit belong to one place each', () => {
+  const owners: [what: RegExp, owners: RegExp][] = [
+    [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/main\.ts$/],
+    [/\bMath\.random\(/, /^$/],
+    [/\bset(Timeout|Interval)\(/, /^src\/main\.ts$/],
+    [/\bprocess\.env\b/, /^src\/cli\/serve\.ts$/],
+    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/outbound/],
+    [/\bprocess\.exit\(/, /^$/],
+    [/\bconsole\./, /^$/],
+  ]
+  for (const [what, owner] of owners) {
+    const found = production.filter((file) => !owner.test(file) && what.test(withoutComments(textOf(file))))
+    assert.deepEqual(found, [], `${what}`)
+  }
+})
+
+it('no source file is longer than 300 lines', () => {
+  const long = production.filter((file) => textOf(file).split('\n').length > 300)
+  assert.deepEqual(long, [])
+})
+
+it('no file names a machine, and the lock file no download host', () => {
+  const files = [...sources, 'package.json', 'package-lock.json', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md']
+  const telling = files.filter((file) => /\/(root|home\/\w+|work)\/|"resolved":/.test(textOf(file)))
+  assert.deepEqual(telling, [])
+})
+
+it('the lock file has the Linux binaries of every native package for both architectures', () => {
+  const { packages } = JSON.parse(textOf('package-lock.json')) as {
+    packages: Record<string, { optionalDependencies?: object }>
+  }
+  for (const [path, { optionalDependencies = {} }] of Object.entries(packages)) {
+    const names = Object.keys(optionalDependencies).filter((name) => /linux-(x64|arm64)/.test(name))
+    for (const name of names)
+      assert.ok(packages[`node_modules/${name}`], `${relative('', path)} lacks ${name} in the lock file`)
+  }
+})
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
+}
