@@ -111,6 +111,6 @@ function addressOf(address: ReturnType<ReturnType<typeof buildApp>['server']['ad
 }
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  // Aborting is how a sleeper is woken: not an error.
-  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => {})
+  // Aborting is how a sleeper is woken: not an error. A sleeper alone is no reason for the process to stay.
+  await setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
 }

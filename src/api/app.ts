@@ -37,6 +37,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
+  app.removeContentTypeParser('text/plain')
   app.register(multipart, multipartOptions)
 
   app.register(

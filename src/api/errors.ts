@@ -59,6 +59,8 @@ export function errorHandler(log: Log) {
     if (problem.code === 'storage_unavailable') reply.header('retry-after', '5')
     // A client that is still sending will not read an answer on a connection that stays open for its body.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
+    // A URL that can't be read never reaches the hook that sets this.
+    reply.header('x-request-id', request.id)
     return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem))
   }
 }

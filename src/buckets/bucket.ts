@@ -3,7 +3,7 @@ import type { Asset } from '../core/task.ts'
 
 /**
  * Where bytes live. A key is `<folder>/<name>`, both of `a-z 0-9 _ . -`, starting with a letter or digit. What can't be
- * stored now (disk full, gone) throws `storage_unavailable`, and then nothing of it can be read.
+ * stored now (disk full, gone) throws what `Problem.from` calls `storage_unavailable`, and nothing of it can be read.
  */
 export interface Bucket {
   /** Stores all bytes durably, or nothing: a key is readable only once its object is whole. */

@@ -87,7 +87,10 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       for (const key of ['a/1', 'a/2', 'b/1']) await bucket.put(key, chunks(Buffer.from(key)), signal)
       await bucket.removeFolder('a')
       await bucket.removeFolder('a')
-      assert.deepEqual([await read(bucket, 'a/1'), await read(bucket, 'a/2'), await read(bucket, 'b/1')], [undefined, undefined, 'b/1'])
+      assert.deepEqual(
+        [await read(bucket, 'a/1'), await read(bucket, 'a/2'), await read(bucket, 'b/1')],
+        [undefined, undefined, 'b/1'],
+      )
     })
 
     it('takes no key that could lead elsewhere', async () => {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Problem } from '../core/problem.ts'
 import type { Bucket } from './bucket.ts'
 
 export interface DiskOptions {
@@ -31,7 +30,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         return { key, ...facts }
       } catch (error) {
         await rm(temporary, { force: true })
-        throw toProblem(error)
+        throw error
       }
     },
     async open(key) {
@@ -40,7 +39,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         file = await open(place(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw toProblem(error)
+        throw error
       }
       const { size } = await file.stat()
       return {
@@ -51,9 +50,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
       }
     },
     async removeFolder(name) {
-      await rm(place(root, `${name}/x`).folder, { recursive: true, force: true }).catch((error) => {
-        throw toProblem(error)
-      })
+      await rm(place(root, `${name}/x`).folder, { recursive: true, force: true })
     },
   }
 }
@@ -84,14 +81,4 @@ async function writeDurably(path: string, body: AsyncIterable<Uint8Array>, signa
 async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, constants.O_RDONLY)
   await directory.sync()
-}
-
-const diskErrors = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EACCES', 'EPERM'])
-
-function toProblem(error: unknown): unknown {
-  if (!diskErrors.has((error as NodeJS.ErrnoException).code ?? '')) return error
-  return new Problem('storage_unavailable', 'The service cannot store anything right now. Try again shortly.', {
-    retryable: true,
-    cause: error,
-  })
 }

@@ -17,12 +17,24 @@ export class Problem extends Error {
     this.retryable = options.retryable ?? false
   }
 
-  /** Anything thrown, as a Problem: what we did not foresee is `internal`, and its text stays with the operator. */
+  /**
+   * Anything thrown, as a Problem. A fault of the disk is `storage_unavailable`, wherever it shows; what we did not
+   * foresee is `internal`, and its text stays with the operator.
+   */
   static from(thrown: unknown): Problem {
     if (thrown instanceof Problem) return thrown
+    if (storageFaults.has((thrown as { code?: string } | undefined)?.code ?? '')) return Problem.ofStorage(thrown)
     return new Problem('internal', 'Something went wrong on our side.', { cause: thrown, retryable: true })
   }
+
+  static ofStorage(cause: unknown): Problem {
+    const message = 'The service cannot store anything right now. Try again shortly.'
+    return new Problem('storage_unavailable', message, { cause, retryable: true })
+  }
 }
+
+/** What a file system says when it is full, broken or read-only, or when we may open no more files. */
+const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE'])
 
 export interface ProblemOptions {
   param?: string

@@ -2,14 +2,21 @@ import type { ImageType, Size } from '../core/task.ts'
 
 /**
  * Everything that touches pixels or containers happens in child processes: hostile media can only kill a child, and a
- * child that crashes or hangs costs only its own job. All paths are local files that the caller made and cleans up.
+ * child that crashes or hangs costs only its own job. An abort of the signal ends a job wherever it is, with its reason.
+ * All paths are local files that the caller made and cleans up.
  */
 export interface Media extends AsyncDisposable {
-  /** Draws a film and writes a finished MP4 to `film.path`. Throws `generation_failed` (retryable) if the child dies. */
+  /**
+   * Draws a film and writes a finished MP4 to `film.path`, which appears only when it is complete; the same film has the
+   * same bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child died or hung.
+   */
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
-  /** Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame. */
+  /**
+   * Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame;
+   * retryable if the child died over it, which may be the file's fault or not.
+   */
   verify(path: string, signal: AbortSignal): Promise<VideoFacts>
-  /** Decodes the whole image. Throws `invalid_image` if it is broken or not of that type and size. */
+  /** Decodes the whole image. Throws `invalid_image` if it is broken, animated, or not of that type and size. */
   inspect(image: ImageBytes, signal: AbortSignal): Promise<void>
 }
 

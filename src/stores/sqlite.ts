@@ -84,13 +84,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
 /** The folder is ours alone, so whatever is still leased was a dead process's: it is due at once. */
 function prepare(path: string, now: number): void {
-  const database = new DatabaseSync(path)
   try {
+    using database = new DatabaseSync(path)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     migrate(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
-  } finally {
-    database.close()
+  } catch (error) {
+    throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -157,9 +157,5 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
 const diskCodes = new Set([3, 5, 8, 10, 13, 14])
 
 function toProblem({ message, errcode }: { message: string; errcode: number | undefined }): Error {
-  if (errcode === undefined || !diskCodes.has(errcode & 0xff)) return new Error(message)
-  return new Problem('storage_unavailable', 'The service cannot store anything right now. Try again shortly.', {
-    retryable: true,
-    cause: message,
-  })
+  return errcode !== undefined && diskCodes.has(errcode & 0xff) ? Problem.ofStorage(message) : new Error(message)
 }

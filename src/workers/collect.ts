@@ -50,21 +50,8 @@ async function spool(response: Response, file: string, signal: AbortSignal): Pro
       else done(null, chunk)
     },
   })
-  try {
-    await pipeline(
-      response.body ? Readable.fromWeb(response.body) : Readable.from([]),
-      count,
-      createWriteStream(file),
-      { signal },
-    )
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
-    throw new Problem('storage_unavailable', 'The service cannot store anything right now.', {
-      cause: error,
-      retryable: true,
-    })
-  }
+  const body = response.body ? Readable.fromWeb(response.body) : Readable.from([])
+  await pipeline(body, count, createWriteStream(file), { signal })
   if (promised !== null && Number(promised) !== bytes) {
     throw new Problem('output_unavailable', 'The generated video could not be fetched whole.', { retryable: true })
   }

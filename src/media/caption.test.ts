@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { overlayOf, wrapText } from './caption.ts'
+
+/** Every character is one wide. */
+const wrapAt = (width: number, text: string) => wrapText(text, width, (part) => [...part].length)
+
+test('a short prompt stays on one line', () => {
+  assert.deepEqual(wrapAt(20, 'A calm sea'), ['A calm sea'])
+})
+
+test('a long prompt breaks between words', () => {
+  assert.deepEqual(wrapAt(12, 'A calm sea at sunset with gulls'), ['A calm sea', 'at sunset', 'with gulls'])
+})
+
+test('what does not fit on three lines becomes an ellipsis within the width', () => {
+  const lines = wrapAt(10, 'one two three four five six seven eight nine ten')
+  assert.deepEqual(lines, ['one two', 'three four', 'five six…'])
+})
+
+test('text without spaces breaks anywhere, and never inside a character', () => {
+  assert.deepEqual(wrapAt(4, '猫がピアノを弾く'), ['猫がピア', 'ノを弾く'])
+  const lines = wrapAt(3, '🎬'.repeat(30))
+  assert.deepEqual(lines, ['🎬🎬🎬', '🎬🎬🎬', '🎬🎬…'])
+})
+
+test('an empty prompt has no lines', () => {
+  assert.deepEqual(wrapAt(10, ' '), [])
+})
+
+test('every script can be drawn, whatever fonts there are', () => {
+  const prompts = [
+    '',
+    'ελληνικά',
+    'кириллица',
+    'עברית',
+    'العربية',
+    '猫がピアノを弾く',
+    'ไทย',
+    '🎬👩‍👩‍👧',
+    '\u0000\ud800\u202e',
+    'é'.repeat(5000),
+  ]
+  for (const prompt of prompts) {
+    const overlay = overlayOf(prompt, { width: 320, height: 256 })
+    assert.equal(overlay.data().length, 320 * 256 * 4)
+  }
+})
+
+test('a prompt leaves white letters at the bottom', () => {
+  const size = { width: 640, height: 360 }
+  const brightest = (prompt: string) =>
+    overlayOf(prompt, size)
+      .data()
+      .reduce((most, part) => Math.max(most, part), 0)
+  // Of the four parts of a pixel only the colour counts here: the shade below the letters is black.
+  assert.ok(brightest('A calm sea') > 230)
+  assert.ok(brightest('') < 100)
+})

@@ -1,0 +1,152 @@
+import { fileURLToPath } from 'node:url'
+import { type Canvas, createCanvas, GlobalFonts } from '@napi-rs/canvas'
+import type { Size } from '../core/task.ts'
+import type { Pen } from './stage.ts'
+
+const family = 'Filmgate Inter'
+const font = new URL('../../assets/fonts/Inter-Medium.otf', import.meta.url)
+const maxLines = 3
+
+/** What lies over every frame of a film: darker edges, and the prompt along the bottom. Drawn once, then only copied. */
+export function overlayOf(prompt: string, size: Size): Canvas {
+  const canvas = createCanvas(size.width, size.height)
+  const pen = canvas.getContext('2d')
+  drawVignette(pen, size)
+  drawCaption(pen, prompt, size)
+  return canvas
+}
+
+function drawVignette(pen: Pen, size: Size): void {
+  const { width, height } = size
+  const reach = Math.hypot(width, height) / 2
+  pen.save()
+  // An ellipse by the shape of the frame: a round one would darken most of a long frame.
+  pen.translate(width / 2, height / 2)
+  pen.scale(width / (2 * reach), height / (2 * reach))
+  const edge = reach * Math.SQRT2
+  const shade = pen.createRadialGradient(0, 0, edge * 0.55, 0, 0, edge)
+  shade.addColorStop(0, 'rgba(0,0,0,0)')
+  shade.addColorStop(1, 'rgba(0,0,0,0.24)')
+  pen.fillStyle = shade
+  pen.fillRect(-reach, -reach, reach * 2, reach * 2)
+  pen.restore()
+}
+
+/** Nothing is written where no character of the prompt can be drawn. */
+function drawCaption(pen: Pen, prompt: string, size: Size): void {
+  if (!GlobalFonts.has(family)) GlobalFonts.registerFromPath(fileURLToPath(font), family)
+  const fontSize = Math.round(Math.max(12, Math.min(size.width, size.height * 1.2) * 0.034))
+  pen.font = fontOf(fontSize)
+  const text = legible(
+    prompt
+      .replace(/[\s\p{C}]+/gu, ' ')
+      .trim()
+      .slice(0, 600),
+  )
+  const measure = (part: string) => pen.measureText(part).width
+  const lines = balanced(text, Math.min(size.width * 0.88, fontSize * 34), measure)
+  if (lines.length > 0) writeLines(pen, lines, size, fontSize)
+}
+
+function fontOf(fontSize: number): string {
+  return `500 ${fontSize}px "${family}", sans-serif`
+}
+
+/** White on its own shade: legible on any background. */
+function writeLines(pen: Pen, lines: string[], size: Size, fontSize: number): void {
+  const lineHeight = Math.round(fontSize * 1.34)
+  const inset = Math.round(fontSize * 1.25)
+  const top = Math.max(0, size.height - lines.length * lineHeight - inset * 2 - fontSize)
+  const shade = pen.createLinearGradient(0, top, 0, size.height)
+  shade.addColorStop(0, 'rgba(0,0,0,0)')
+  shade.addColorStop(0.45, 'rgba(0,0,0,0.32)')
+  shade.addColorStop(1, 'rgba(0,0,0,0.62)')
+  pen.fillStyle = shade
+  pen.fillRect(0, top, size.width, size.height - top)
+  pen.textAlign = 'center'
+  pen.shadowColor = 'rgba(0,0,0,0.65)'
+  pen.shadowBlur = fontSize * 0.3
+  pen.shadowOffsetY = fontSize * 0.06
+  pen.fillStyle = 'rgba(255,255,255,0.96)'
+  for (const [index, line] of lines.entries()) {
+    const fromBottom = (lines.length - 1 - index) * lineHeight
+    pen.fillText(line, size.width / 2, size.height - inset - fromBottom)
+  }
+}
+
+/** The narrowest of the wraps with as few lines: no word is left alone on the last one. */
+function balanced(text: string, width: number, measure: (text: string) => number): string[] {
+  let lines = wrapText(text, width, measure)
+  if (lines.at(-1)?.endsWith('…')) return lines
+  for (let narrower = width * 0.95; narrower > width * 0.5; narrower *= 0.95) {
+    const attempt = wrapText(text, narrower, measure)
+    if (attempt.length > lines.length || attempt.at(-1)?.endsWith('…')) break
+    lines = attempt
+  }
+  return lines
+}
+
+/** At most three lines; words that are too long for one are cut, what is left over becomes an ellipsis. */
+export function wrapText(text: string, width: number, measure: (text: string) => number): string[] {
+  const lines: string[] = []
+  let line = ''
+  const words = text.split(' ').filter((word) => word !== '')
+  for (const [index, word] of words.entries()) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (measure(longer) <= width) {
+      line = longer
+      continue
+    }
+    if (line !== '') lines.push(line)
+    line = word
+    // Scripts without spaces, and words longer than a line, break anywhere.
+    while (measure(line) > width && lines.length < maxLines) {
+      const head = longestHead(line, width, measure)
+      lines.push(head)
+      line = line.slice(head.length)
+    }
+    if (lines.length >= maxLines) return ellipsis(lines, width, measure)
+    if (index === words.length - 1) break
+  }
+  return line === '' ? lines : [...lines, line]
+}
+
+function longestHead(text: string, width: number, measure: (text: string) => number): string {
+  let head = ''
+  for (const character of text) {
+    if (head !== '' && measure(head + character) > width) break
+    head += character
+  }
+  return head
+}
+
+function ellipsis(lines: string[], width: number, measure: (text: string) => number): string[] {
+  const kept = lines.slice(0, maxLines)
+  const last = kept.pop() ?? ''
+  return [...kept, `${longestHead(last, width - measure('…'), measure).replace(/[\s.,;:!?-]+$/, '')}…`]
+}
+
+/**
+ * Without the characters that no font here can draw: they would show as empty boxes. Whatever our font lacks may still
+ * come from the machine's fonts, so what counts is the picture of a character, compared with that of no character.
+ */
+function legible(text: string): string {
+  const pen = createCanvas(24, 24).getContext('2d')
+  pen.font = fontOf(16)
+  const picture = (character: string): string => {
+    pen.clearRect(0, 0, 24, 24)
+    pen.fillText(character, 4, 18)
+    return Buffer.from(pen.getImageData(0, 0, 24, 24).data.buffer).toString('base64')
+  }
+  const box = picture('\u{10fffe}')
+  const known = new Map<string, boolean>()
+  const canDraw = (character: string): boolean => {
+    if (character <= '\u024f') return true
+    const seen = known.get(character) ?? picture(character) !== box
+    known.set(character, seen)
+    return seen
+  }
+  const kept = [...text].filter(canDraw).join('').replace(/ +/g, ' ').trim()
+  // A prompt with most of it missing would say something else.
+  return kept.length * 2 < text.length ? '' : kept
+}

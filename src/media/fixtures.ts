@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCanvas } from '@napi-rs/canvas'
+import type { Clock } from '../core/clock.ts'
+import type { Size } from '../core/task.ts'
+import type { Film } from './media.ts'
+
+/* What the tests of this folder share; nothing else imports it. */
+
+/** Time stands until a test moves it on. */
+export function manualClock(): Clock & { advance(ms: number): void } {
+  let now = 0
+  const sleepers = new Set<{ until: number; wake: () => void }>()
+  return {
+    now: () => now,
+    sleep(ms, signal) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const sleeper = { until: now + ms, wake: resolve }
+      if (signal?.aborted) return Promise.resolve()
+      sleepers.add(sleeper)
+      signal?.addEventListener('abort', () => resolve(), { once: true })
+      return promise.finally(() => sleepers.delete(sleeper))
+    },
+    advance(ms) {
+      now += ms
+      for (const sleeper of sleepers) if (sleeper.until <= now) sleeper.wake()
+    },
+  }
+}
+
+export async function temporaryFolder(): Promise<AsyncDisposable & { file(name: string): string }> {
+  const path = await mkdtemp(join(tmpdir(), 'filmgate-media-'))
+  return {
+    file: (name) => join(path, name),
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  }
+}
+
+export function film(path: string, change: Partial<Film> = {}): Film {
+  return { path, prompt: 'A calm sea at sunset', seconds: 1, size: { width: 320, height: 180 }, image: null, ...change }
+}
+
+export const never: AbortSignal = new AbortController().signal
+
+/** Something with edges and colours, so that its bytes do not compress to nothing. */
+export function picture(size: Size, type: 'image/png' | 'image/jpeg' | 'image/webp'): Buffer {
+  const canvas = createCanvas(size.width, size.height)
+  const pen = canvas.getContext('2d')
+  for (let index = 0; index < 200; index++) {
+    pen.fillStyle = `hsl(${index * 37}, 70%, ${20 + (index % 60)}%)`
+    pen.fillRect((index * 97) % size.width, (index * 61) % size.height, size.width / 5, size.height / 7)
+  }
+  return type === 'image/png' ? canvas.toBuffer(type) : canvas.toBuffer(type, 85)
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import type { ImageType } from '../core/task.ts'
+import { manualClock, never, picture } from './fixtures.ts'
+import { type MediaPool, openMedia } from './pool.ts'
+
+const size = { width: 321, height: 240 }
+const types: ImageType[] = ['image/png', 'image/jpeg', 'image/webp']
+let media: MediaPool
+
+before(() => {
+  media = openMedia({ clock: manualClock(), renderers: 1 })
+})
+
+after(() => media[Symbol.asyncDispose]())
+
+const refused = { code: 'invalid_image' }
+
+for (const type of types) {
+  const bytes = picture(size, type)
+
+  test(`a whole ${type} passes`, async () => {
+    await media.inspect({ bytes, type, size }, never)
+  })
+
+  test(`an ${type} that is cut anywhere is refused`, async () => {
+    for (const share of [0.999, 0.99, 0.9, 0.5, 0.1]) {
+      const cut = bytes.subarray(0, Math.floor(bytes.length * share))
+      await assert.rejects(media.inspect({ bytes: cut, type, size }, never), refused, `${share}`)
+    }
+    await assert.rejects(media.inspect({ bytes: bytes.subarray(0, -2), type, size }, never), refused)
+  })
+
+  test(`an ${type} of another size than its header was read as is refused`, async () => {
+    await assert.rejects(media.inspect({ bytes, type, size: { width: 240, height: 321 } }, never), refused)
+  })
+
+  test(`an ${type} is not taken for another type`, async () => {
+    for (const other of types) {
+      if (other !== type) await assert.rejects(media.inspect({ bytes, type: other, size }, never), refused)
+    }
+  })
+
+  test(`noise behind the head of an ${type} is refused`, async () => {
+    const noisy = Buffer.from(bytes)
+    for (let at = 200; at < noisy.length - 20; at++) noisy[at] = (at * 73 + (at >> 3)) & 0xff
+    await assert.rejects(media.inspect({ bytes: noisy, type, size }, never), refused)
+  })
+}
+
+test('a single wrong byte in a PNG is refused', async () => {
+  const bytes = picture(size, 'image/png')
+  const middle = Math.floor(bytes.length / 2)
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1
+  await assert.rejects(media.inspect({ bytes, type: 'image/png', size }, never), refused)
+})
+
+test('an animation is refused, and the message says why', async () => {
+  const still = picture(size, 'image/png')
+  const control = Buffer.from('acTL\u0000\u0000\u0000\u0001\u0000\u0000\u0000\u0000', 'latin1')
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32BE(crc32(control))
+  const apng = Buffer.concat([still.subarray(0, 33), Buffer.from([0, 0, 0, 8]), control, checksum, still.subarray(33)])
+  await assert.rejects(media.inspect({ bytes: apng, type: 'image/png', size }, never), {
+    ...refused,
+    message: /animated/,
+  })
+  const webp = Buffer.from('RIFF\u0016\u0000\u0000\u0000WEBPVP8X\u000a\u0000\u0000\u0000\u0002', 'latin1')
+  await assert.rejects(media.inspect({ bytes: webp, type: 'image/webp', size }, never), {
+    ...refused,
+    message: /animated/,
+  })
+})
+
+test('bytes that view a larger buffer are inspected alone', async () => {
+  const bytes = picture(size, 'image/png')
+  const view = Buffer.concat([Buffer.alloc(100, 7), bytes, Buffer.alloc(100, 7)]).subarray(100, 100 + bytes.length)
+  await media.inspect({ bytes: view, type: 'image/png', size }, never)
+})

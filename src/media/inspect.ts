@@ -1,0 +1,87 @@
+import type { FFDecoderCodec } from 'node-av/constants'
+import { FF_DECODER_MJPEG, FF_DECODER_PNG, FF_DECODER_WEBP } from 'node-av/constants'
+import { Codec, CodecContext, Dictionary, FFmpegError, Frame, Packet } from 'node-av/lib'
+import { Problem } from '../core/problem.ts'
+import type { ImageType } from '../core/task.ts'
+import type { ImageBytes } from './media.ts'
+
+const decoders: Record<ImageType, FFDecoderCodec> = {
+  'image/png': FF_DECODER_PNG,
+  'image/jpeg': FF_DECODER_MJPEG,
+  'image/webp': FF_DECODER_WEBP,
+}
+
+/**
+ * Decodes the whole image, and strictly. The canvas would not do: it takes a PNG of which 5 % are left and shows the rest
+ * as black. Moving images are refused: which of their pictures was meant, each provider would decide for itself.
+ */
+export async function inspect(image: ImageBytes): Promise<void> {
+  const bytes = Buffer.from(image.bytes.buffer, image.bytes.byteOffset, image.bytes.byteLength)
+  if (isAnimated(bytes, image.type)) throw refusal('It is animated; send a still.')
+  // The decoder of JPEG makes up a missing end.
+  if (image.type === 'image/jpeg' && !hasEnd(bytes)) throw refusal('It is cut off.')
+  const size = await decode(bytes, image.type)
+  if (size.width !== image.size.width || size.height !== image.size.height) {
+    throw refusal('Its pixels are not of the size that its header says.')
+  }
+}
+
+function refusal(reason: string, cause?: unknown): Problem {
+  return new Problem('invalid_image', `The image cannot be used. ${reason}`, { cause })
+}
+
+async function decode(bytes: Buffer, type: ImageType): Promise<{ width: number; height: number }> {
+  try {
+    const codec = Codec.findDecoderByName(decoders[type])
+    if (!codec) throw new Problem('internal', 'Something went wrong on our side.', { cause: `no decoder for ${type}` })
+    using context = new CodecContext()
+    context.allocContext3(codec)
+    // One file is one packet. Checksums count, and the first error ends it.
+    using options = Dictionary.fromObject({ err_detect: 'crccheck+bitstream+buffer+explode', threads: 1 })
+    FFmpegError.throwIfError(await context.open2(codec, options), 'open')
+    using packet = new Packet()
+    packet.alloc()
+    packet.data = bytes
+    FFmpegError.throwIfError(await context.sendPacket(packet), 'decode')
+    using frame = new Frame()
+    frame.alloc()
+    FFmpegError.throwIfError(await context.receiveFrame(frame), 'decode')
+    if (frame.decodeErrorFlags !== 0) throw refusal('It is broken.')
+    return { width: frame.width, height: frame.height }
+  } catch (thrown) {
+    if (thrown instanceof Problem) throw thrown
+    throw refusal('It is broken or cut off.', thrown)
+  }
+}
+
+/** An animation says so in front of its pixels: PNG by a chunk of its own, WebP by a flag in its extended header. */
+function isAnimated(bytes: Buffer, type: ImageType): boolean {
+  if (type === 'image/webp') return bytes.toString('latin1', 12, 16) === 'VP8X' && ((bytes[20] ?? 0) & 2) !== 0
+  if (type !== 'image/png') return false
+  for (let at = 8; at + 8 <= bytes.length; at += 12 + bytes.readUInt32BE(at)) {
+    const chunk = bytes.toString('latin1', at + 4, at + 8)
+    if (chunk === 'acTL') return true
+    if (chunk === 'IDAT') return false
+  }
+  return false
+}
+
+/** Walks a JPEG to its end marker. In coded data 0xff is followed by 0 or a restart marker, so the walk cannot be misled. */
+function hasEnd(bytes: Buffer): boolean {
+  let at = 2
+  while (at + 1 < bytes.length) {
+    const marker = bytes[at + 1] ?? 0
+    const coded = bytes[at] !== 0xff || marker === 0x00 || (marker >= 0xd0 && marker <= 0xd7)
+    if (coded || marker === 0xff) {
+      // To the next 0xff; indexOf is native, and a byte after it may be one again.
+      at = bytes.indexOf(0xff, at + 1)
+      if (at < 0) return false
+    } else if (marker === 0xd9) {
+      return true
+    } else {
+      if (at + 3 >= bytes.length) return false
+      at += 2 + bytes.readUInt16BE(at + 2)
+    }
+  }
+  return false
+}

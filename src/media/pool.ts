@@ -1,0 +1,71 @@
+import { rm, stat } from 'node:fs/promises'
+import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { type Lane, openLane } from './lane.ts'
+import type { Media } from './media.ts'
+import { partOf, type Request } from './protocol.ts'
+
+export interface MediaPool extends Media {
+  /** The processes alive now and what each is doing; null is idle. */
+  children(): { pid: number; job: Request['kind'] | null }[]
+}
+
+const renderSilenceMs = 60_000
+const inspectSilenceMs = 30_000
+const verifySilenceMs = 60_000
+/** A slow machine decodes more than this of a video in a second. */
+const verifyBytesPerMs = 1000
+
+/**
+ * One lane for each sort of job: a queue of films delays no submit, and neither does a large video that is verified.
+ * Children start when they are needed and go when they were idle for 30 s.
+ */
+export function openMedia({ clock, renderers }: { clock: Clock; renderers: number }): MediaPool {
+  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, 1), inspect: openLane(clock, 1) }
+  const all: Lane[] = Object.values(lanes)
+  return {
+    async render(film, onProgress, signal) {
+      const job = { request: { kind: 'render', film } as const, silenceMs: renderSilenceMs, onProgress, lost: filmLost }
+      try {
+        await lanes.render.run(job, signal)
+      } catch (thrown) {
+        // The child is gone or done with it: what it leaves of the film is of no use.
+        await rm(partOf(film), { force: true })
+        throw thrown
+      }
+    },
+    async verify(path, signal) {
+      const { size } = await stat(path)
+      const silenceMs = verifySilenceMs + size / verifyBytesPerMs
+      const request = { kind: 'verify', path } as const
+      const facts = await lanes.verify.run({ request, silenceMs, onProgress: () => {}, lost: videoLost }, signal)
+      if (!facts) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'verify without facts' })
+      return facts
+    },
+    async inspect(image, signal) {
+      const request = { kind: 'inspect', image } as const
+      const job = { request, silenceMs: inspectSilenceMs, onProgress: () => {}, lost: imageLost }
+      await lanes.inspect.run(job, signal)
+    },
+    children: () => all.flatMap((lane) => lane.children()),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+function filmLost(cause: string): Problem {
+  return new Problem('generation_failed', 'The video could not be made this time.', { cause, retryable: true })
+}
+
+/** Most likely the file is hostile. But the machine may have killed the child, and a paid video is worth a second look. */
+function videoLost(cause: string): Problem {
+  return new Problem('unsupported_output', 'The video cannot be used. It could not be decoded.', {
+    cause,
+    retryable: true,
+  })
+}
+
+function imageLost(cause: string): Problem {
+  return new Problem('invalid_image', 'The image cannot be used. It could not be decoded.', { cause })
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { Socket } from 'node:net'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Problem } from '../core/problem.ts'
+import type { Answer, Request, Told } from './protocol.ts'
+
+/** One process that runs `child.ts`. */
+export interface Child {
+  readonly pid: number
+  /** False from the moment that it is killed or gone: never to be used again. */
+  readonly usable: boolean
+  /** Resolves when the process is gone, with what is known of the reason. */
+  readonly gone: Promise<string>
+  /** One request at a time. Throws the problem that the child reports, or `ChildLost` when it dies. */
+  run(request: Request, onProgress: (percent: number) => void): Promise<Answer>
+  /** Whether the child keeps this process alive: a busy one does, an idle one must not. */
+  hold(on: boolean): void
+  kill(): void
+}
+
+export class ChildLost extends Error {}
+
+const stderrKept = 2000
+
+export function startChild(): Child {
+  // Published packages hold .js files: the child has the extension that this file has.
+  const path = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url))
+  const child = fork(path, [], {
+    // No secrets and no settings: whoever takes over a child finds nothing. Nor flags of the parent, such as an inspector.
+    env: {},
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let usable = true
+  const gone = whenGone(child)
+  const kill = () => {
+    usable = false
+    child.kill('SIGKILL')
+  }
+  void gone.then(() => {
+    usable = false
+  })
+  return {
+    pid: child.pid ?? 0,
+    get usable() {
+      return usable
+    },
+    gone,
+    run: (request, onProgress) => converse({ child, gone, kill }, request, onProgress),
+    hold(on) {
+      const change = on ? 'ref' : 'unref'
+      child[change]()
+      child.channel?.[change]()
+      if (child.stderr instanceof Socket) child.stderr[change]()
+    },
+    kill,
+  }
+}
+
+function whenGone(child: ChildProcess): Promise<string> {
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-stderrKept)
+  })
+  return new Promise((resolve) => {
+    child.on('close', (code, signal) => {
+      resolve(`the media child ended with ${signal ?? `code ${code}`}${stderr && `: ${stderr.trim()}`}`)
+    })
+    child.on('error', (error) => {
+      // Also emitted for a message that could not be sent; then the end of the process follows.
+      if (child.pid === undefined) resolve(`the media child did not start: ${error.message}`)
+    })
+  })
+}
+
+interface Running {
+  child: ChildProcess
+  gone: Promise<string>
+  kill(): void
+}
+
+function converse(running: Running, request: Request, onProgress: (percent: number) => void): Promise<Answer> {
+  const { child, gone, kill } = running
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const listen = (told: Told) => {
+    try {
+      if (told.kind === 'done') resolve(told.value)
+      else if (told.kind === 'failed') reject(problemOf(told))
+      else onProgress(told.percent)
+    } catch (thrown) {
+      // The listener of the caller failed, not the child; but nobody wants the rest of this job.
+      reject(thrown)
+      kill()
+    }
+  }
+  child.on('message', listen)
+  void gone.then((reason) => reject(new ChildLost(reason)))
+  // A failure to send means that the child is going; `gone` tells.
+  child.send(request, () => {})
+  return promise.finally(() => child.off('message', listen))
+}
+
+function problemOf(told: Extract<Told, { kind: 'failed' }>): Problem {
+  const { code, message, retryable, cause } = told.problem
+  return new Problem(code, message, { retryable, ...(cause !== null && { cause }) })
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import { film, manualClock, never, temporaryFolder } from './fixtures.ts'
+import { type MediaPool, openMedia } from './pool.ts'
+
+let media: MediaPool
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let good: Buffer
+
+before(async () => {
+  folder = await temporaryFolder()
+  media = openMedia({ clock: manualClock(), renderers: 1 })
+  await media.render(film(folder.file('good.mp4'), { seconds: 2 }), () => {}, never)
+  good = await readFile(folder.file('good.mp4'))
+})
+
+after(async () => {
+  await media[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
+
+async function verify(bytes: Uint8Array) {
+  const path = folder.file('video.mp4')
+  await writeFile(path, bytes)
+  return await media.verify(path, never)
+}
+
+test('a whole film passes', async () => {
+  assert.deepEqual(await verify(good), { seconds: 2, size: { width: 320, height: 180 }, codec: 'h264' })
+})
+
+test('a film that is cut anywhere is refused', async () => {
+  for (const share of [0.999, 0.9, 0.5, 0.05, 0.01]) {
+    await assert.rejects(verify(good.subarray(0, Math.floor(good.length * share))), { code: 'unsupported_output' })
+  }
+  await assert.rejects(verify(good.subarray(0, -1)), { code: 'unsupported_output' })
+})
+
+test('a cut is noticed in a header at the end too', async () => {
+  // The decoder reads such a header happily; the tail here stands for one, as a box that promises more than there is.
+  const tail = Buffer.from('00000010756474610000', 'hex')
+  await assert.rejects(verify(Buffer.concat([good, tail])), { code: 'unsupported_output' })
+  const whole = Buffer.concat([good, Buffer.from('0000000866726565', 'hex')])
+  assert.equal((await verify(whole)).seconds, 2)
+})
+
+test('pictures that were damaged on the way are refused', async () => {
+  const pixels = good.indexOf('mdat') + 8
+  for (const share of [0.2, 0.5, 0.8]) {
+    const damaged = Buffer.from(good)
+    const at = pixels + Math.floor((good.length - pixels) * share)
+    damaged.fill(0x55, at, at + 200)
+    await assert.rejects(verify(damaged), { code: 'unsupported_output' })
+  }
+})
+
+test('what is no video is refused', async () => {
+  const page = '<!doctype html><html><body>502 Bad Gateway</body></html>'
+  const playlist = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n${folder.file('good.mp4')}\n#EXT-X-ENDLIST\n`
+  for (const text of ['', 'no', page.repeat(100), playlist]) {
+    await assert.rejects(verify(Buffer.from(text)), { code: 'unsupported_output', retryable: false })
+  }
+})
+
+test('a file that is not there is our mistake, not the video’s', async () => {
+  await assert.rejects(media.verify(folder.file('missing.mp4'), never), { code: 'ENOENT' })
+})

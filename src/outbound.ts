@@ -1,0 +1,259 @@
+import { lookup } from 'node:dns/promises'
+import { connect as dial, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { Client, type Dispatcher } from 'undici'
+import { Problem } from './core/problem.ts'
+import { type Allow, parseAllow } from './outbound/address.ts'
+import { addressesOf, connect, type Network, type Resolver } from './outbound/connect.ts'
+import { admit, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
+
+export { type Allow, type Network, parseAllow, type Resolver }
+
+/**
+ * The only caller of the network. URLs that clients give lead wherever the client likes, so each is judged by its text
+ * and by all the addresses of its host, at each redirect again, and the connection can only go to what was judged.
+ * What the caller's signal ends is thrown as the reason of that signal, not as a Problem.
+ */
+export interface Outbound extends AsyncDisposable {
+  /**
+   * Judges a URL as far as that is possible before it is fetched. Throws `invalid_image_url` with that param. A host
+   * that does not resolve now is no error: it may by the time of the download, which judges again.
+   */
+  check(url: string, param: string, signal: AbortSignal): Promise<void>
+  /**
+   * GETs a URL into memory, over at most 3 redirects. Throws `image_unavailable`: retryable after a failed transport,
+   * a timeout, 408, 429 and 5xx; not after another answer, too many bytes or a refused URL, address or redirect.
+   */
+  download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download>
+}
+
+export interface DownloadLimits {
+  maxBytes: number
+}
+
+export interface Download {
+  bytes: Uint8Array
+  /** What the server says it is: a claim, to be checked against the bytes. */
+  contentType: string | null
+}
+
+export interface OutboundOptions extends Partial<Network> {
+  /** The operator's exceptions, each one that `parseAllow` can read. */
+  allow: string[]
+  ownAddresses?: () => string[]
+  deadlines?: Partial<Deadlines>
+}
+
+/** Each phase has its own, so that a hang is told apart; the total bounds a body that drips, and all redirects together. */
+export interface Deadlines {
+  checkMs: number
+  connectMs: number
+  headersMs: number
+  bodyIdleMs: number
+  totalMs: number
+}
+
+const DEADLINES: Deadlines = {
+  checkMs: 2_000,
+  connectMs: 5_000,
+  headersMs: 10_000,
+  bodyIdleMs: 10_000,
+  totalMs: 60_000,
+}
+const MAX_REDIRECTS = 3
+const MAX_HEADER_BYTES = 16_384
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const FIRST_BUFFER_BYTES = 65_536
+
+export function openOutbound(options: OutboundOptions): Outbound {
+  const allow = options.allow.map((entry) => {
+    const parsed = parseAllow(entry)
+    if (parsed === undefined) throw new Error(`not an address, a range or a host name: ${JSON.stringify(entry)}`)
+    return parsed
+  })
+  const rules = { allow, ownAddresses: options.ownAddresses ?? interfaceAddresses }
+  const network = { resolve: options.resolve ?? systemResolver, dial: options.dial ?? dial }
+  return new GuardedOutbound(rules, network, { ...DEADLINES, ...options.deadlines })
+}
+
+class GuardedOutbound implements Outbound {
+  readonly #rules: Rules
+  readonly #network: Network
+  readonly #deadlines: Deadlines
+  readonly #closing = new AbortController()
+  readonly #running = new Set<Promise<unknown>>()
+
+  constructor(rules: Rules, network: Network, deadlines: Deadlines) {
+    this.#rules = rules
+    this.#network = network
+    this.#deadlines = deadlines
+  }
+
+  async check(url: string, param: string, signal: AbortSignal): Promise<void> {
+    try {
+      const target = readTarget(url, this.#rules)
+      admit(target, await this.#addressesNow(target, signal), this.#rules)
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal)) throw thrown
+      const message = `The image URL was refused: ${thrown.message}. ${thrown.fix}`
+      throw new Problem('invalid_image_url', message, { param, cause: thrown })
+    }
+  }
+
+  async download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download> {
+    const work = this.#follow(url, limits, signal)
+    this.#running.add(work)
+    try {
+      return await work
+    } finally {
+      this.#running.delete(work)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error('outbound is closing'))
+    await Promise.allSettled(this.#running)
+  }
+
+  async #addressesNow(target: Target, signal: AbortSignal): Promise<string[]> {
+    const stop = AbortSignal.any([signal, AbortSignal.timeout(this.#deadlines.checkMs)])
+    try {
+      return await addressesOf(target, this.#network.resolve, stop)
+    } catch {
+      signal.throwIfAborted()
+      return []
+    }
+  }
+
+  async #follow(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download> {
+    const stop = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(this.#deadlines.totalMs)])
+    let redirects = 0
+    try {
+      let target = readTarget(url, this.#rules)
+      for (;;) {
+        const answer = await this.#get(target, limits, stop)
+        if ('bytes' in answer) return answer
+        redirects += 1
+        if (redirects > MAX_REDIRECTS) throw unusable(`redirects more than ${MAX_REDIRECTS} times`)
+        target = readTarget(answer.location, this.#rules, target.url)
+      }
+    } catch (thrown) {
+      signal.throwIfAborted()
+      throw asProblem(thrown, redirects > 0)
+    }
+  }
+
+  /** One request on a connection of its own, which is gone when this returns. */
+  async #get(target: Target, limits: DownloadLimits, signal: AbortSignal): Promise<Download | { location: string }> {
+    const opening = AbortSignal.any([signal, AbortSignal.timeout(this.#deadlines.connectMs)])
+    const socket = await connect(target, this.#rules, this.#network, opening)
+    const client = new Client(target.url.origin, {
+      connect: onlyOnce(socket),
+      headersTimeout: this.#deadlines.headersMs,
+      bodyTimeout: this.#deadlines.bodyIdleMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      useMilo: false, // else the environment would choose the parser
+    })
+    try {
+      const response = await client.request({
+        method: 'GET',
+        path: target.url.pathname + target.url.search,
+        headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate' },
+        reset: true,
+        signal,
+      })
+      return REDIRECTS.has(response.statusCode) ? redirection(response) : await content(response, limits)
+    } finally {
+      await client.destroy()
+      socket.destroy()
+    }
+  }
+}
+
+/** undici opens a new connection where it lost one; it must never do so by itself, since it would not be guarded. */
+function onlyOnce(socket: Socket): (options: unknown, callback: (error: null, socket: Socket) => void) => void {
+  let taken = false
+  return (_options, callback) => {
+    if (taken) throw new Error('the connection was lost before the answer')
+    taken = true
+    // Not at once: undici is still in the loop that asked for it, and would not start the request.
+    queueMicrotask(() => callback(null, socket))
+  }
+}
+
+function redirection(response: Dispatcher.ResponseData): { location: string } {
+  const { location } = response.headers
+  if (typeof location !== 'string' || location === '') throw unusable('redirects to nowhere')
+  return { location }
+}
+
+async function content(response: Dispatcher.ResponseData, limits: DownloadLimits): Promise<Download> {
+  const { statusCode, headers } = response
+  if (statusCode !== 200) {
+    const retryable = statusCode >= 500 || statusCode === 408 || statusCode === 429
+    throw unusable(`was answered with status ${statusCode} instead of 200`, retryable)
+  }
+  const encoding = String(headers['content-encoding'] ?? '').trim()
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
+    throw unusable('is served compressed (content-encoding), which we did not ask for')
+  }
+  if (Number(headers['content-length'] ?? 0) > limits.maxBytes) throw tooLarge(limits)
+  const [contentType = null] = [headers['content-type'] ?? null].flat()
+  return { bytes: await collect(response.body, limits), contentType }
+}
+
+/** A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says. */
+async function collect(body: AsyncIterable<Uint8Array>, limits: DownloadLimits): Promise<Uint8Array> {
+  // Copied, not kept in pieces: each piece holds on to the whole read that it came in, so that tiny chunks with long
+  // chunk extensions would cost many times the bytes that are counted here.
+  let buffer = new Uint8Array(Math.min(FIRST_BUFFER_BYTES, limits.maxBytes))
+  let length = 0
+  for await (const chunk of body) {
+    const needed = length + chunk.length
+    if (needed > limits.maxBytes) throw tooLarge(limits)
+    if (needed > buffer.length) {
+      const larger = new Uint8Array(Math.min(limits.maxBytes, Math.max(needed, buffer.length * 2)))
+      larger.set(buffer.subarray(0, length))
+      buffer = larger
+    }
+    buffer.set(chunk, length)
+    length = needed
+  }
+  return buffer.slice(0, length)
+}
+
+function tooLarge(limits: DownloadLimits): Problem {
+  const message = `The image is larger than ${limits.maxBytes} bytes. Use a smaller one.`
+  return new Problem('image_unavailable', message)
+}
+
+function unusable(what: string, retryable = false): Problem {
+  const message = `The image URL ${what}. Use a URL that answers everybody with the image itself.`
+  return new Problem('image_unavailable', message, { retryable })
+}
+
+/** The message tells the client nothing that was learnt on the way: neither an address nor a word of an answer. */
+function asProblem(thrown: unknown, redirected: boolean): Problem {
+  if (thrown instanceof Problem) return thrown
+  if (thrown instanceof Refusal) {
+    const what = redirected ? 'The image URL redirects to a URL that was refused' : 'The image URL was refused'
+    return new Problem('image_unavailable', `${what}: ${thrown.message}. ${thrown.fix}`, { cause: thrown })
+  }
+  const message = isTimeout(thrown)
+    ? 'The server of the image URL did not answer in time. Check the URL, or use a faster server.'
+    : 'The image URL could not be fetched: the connection failed. Check the URL, its certificate, and that its server is up.'
+  return new Problem('image_unavailable', message, { retryable: true, cause: thrown })
+}
+
+function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof Error && /Timeout/.test(thrown.name)
+}
+
+async function systemResolver(host: string): Promise<string[]> {
+  const found = await lookup(host, { all: true, order: 'verbatim' })
+  return found.map(({ address }) => address)
+}
+
+function interfaceAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? [])
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import type { Socket, TcpNetConnectOpts } from 'node:net'
+import { test } from 'node:test'
+import { type Deadlines, openOutbound } from '../outbound.ts'
+import { dialLoopback as dial, listen, reply } from './loopback.fixture.ts'
+
+const never = new AbortController().signal
+const limits = { maxBytes: 1000 }
+const late = { name: 'Problem', code: 'image_unavailable', retryable: true, message: /did not answer in time/ }
+
+function open(deadlines: Partial<Deadlines> = {}) {
+  return openOutbound({ dial, allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'], deadlines })
+}
+
+/** Writes on and on, each time the last bytes have left, so that no idle deadline can ever fire. */
+function drip(socket: Socket, bytes: string): undefined {
+  if (socket.destroyed) return
+  socket.write(bytes, () => setImmediate(() => drip(socket, bytes)))
+}
+
+test('a resolver that hangs ends at the deadline of the connection', async () => {
+  await using _keepsTheLoopAlive = await listen(() => '')
+  const resolve = () => new Promise<string[]>(() => {})
+  await using outbound = openOutbound({ dial, allow: [], resolve, deadlines: { connectMs: 20 } })
+  await assert.rejects(outbound.download('http://name.test/', limits, never), late)
+})
+
+test('a TLS handshake that hangs ends at the deadline of the connection', async () => {
+  await using server = await listen(() => undefined)
+  await using outbound = open({ connectMs: 50 })
+  await assert.rejects(outbound.download(`https://127.0.0.1:${server.port}/`, limits, never), late)
+  assert.equal(server.connections, 1)
+})
+
+test('a server that takes the request and does not answer ends at the deadline of the headers', async () => {
+  await using server = await listen(() => undefined)
+  await using outbound = open({ headersMs: 20 })
+  await assert.rejects(outbound.download(server.origin, limits, never), late)
+})
+
+test('a body that stops ends at the deadline of the body', async () => {
+  await using server = await listen((_path, socket) => {
+    socket.write(reply(200, { 'content-length': 100 }, 'x'))
+    return undefined
+  })
+  await using outbound = open({ bodyIdleMs: 20 })
+  await assert.rejects(outbound.download(server.origin, limits, never), late)
+})
+
+test('a body that drips for ever ends at the total deadline', async () => {
+  await using server = await listen((_path, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;')
+    return drip(socket, 'extension')
+  })
+  await using outbound = open({ totalMs: 50 })
+  await assert.rejects(outbound.download(server.origin, limits, never), late)
+})
+
+test('headers that go on for ever end', async () => {
+  await using server = await listen((_path, socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'))
+  await using outbound = open({ totalMs: 50 })
+  await assert.rejects(outbound.download(server.origin, limits, never), late)
+})
+
+test('the total deadline covers all redirects together', async () => {
+  await using server = await listen((path) => (path === '/' ? reply(302, { location: '/hang' }) : undefined))
+  await using outbound = open({ totalMs: 50 })
+  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  assert.equal(server.heads.length, 2)
+})
+
+for (const part of ['headers', 'body']) {
+  test(`the signal of the caller ends a download that waits for its ${part}, and closes the connection`, async () => {
+    const stop = new AbortController()
+    const closed = Promise.withResolvers<void>()
+    await using server = await listen((_path, socket) => {
+      socket.once('close', () => closed.resolve())
+      if (part === 'body') socket.write(reply(200, { 'content-length': 100 }, 'x'))
+      setImmediate(() => stop.abort('enough'))
+      return undefined
+    })
+    await using outbound = open()
+    await assert.rejects(outbound.download(server.origin, limits, stop.signal), (thrown) => thrown === 'enough')
+    await closed.promise
+  })
+}
+
+test('nothing is connected to for a caller who has already given up', async () => {
+  const connectTo = () => assert.fail('it was dialled')
+  await using outbound = openOutbound({ dial: connectTo, allow: ['127.0.0.1'] })
+  const download = outbound.download('http://127.0.0.1/', limits, AbortSignal.abort('enough'))
+  await assert.rejects(download, (thrown) => thrown === 'enough')
+})
+
+test('closing ends what is running as a failure for now, and leaves no connection behind', async () => {
+  const asked = Promise.withResolvers<void>()
+  await using server = await listen(() => asked.resolve() as undefined)
+  const sockets: Socket[] = []
+  const watched = (options: TcpNetConnectOpts) => {
+    const socket = dial(options)
+    sockets.push(socket)
+    return socket
+  }
+  const outbound = openOutbound({ dial: watched, allow: ['127.0.0.1'] })
+  const forNow = { code: 'image_unavailable', retryable: true }
+  const download = assert.rejects(outbound.download(server.origin, limits, never), forNow)
+  await asked.promise
+  await outbound[Symbol.asyncDispose]()
+  assert.equal(sockets[0]?.closed, true)
+  await download
+  await assert.rejects(outbound.download(server.origin, limits, never), forNow)
+  assert.equal(sockets.length, 1)
+})

@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, it } from 'node:test'
+import { createCanvas } from '@napi-rs/canvas'
+import { startService, type TestService, token } from './service.ts'
+
+let service: TestService
+let png: Buffer
+let jpeg: Buffer
+
+before(async () => {
+  service = await startService()
+  const canvas = createCanvas(200, 100)
+  canvas.getContext('2d').fillRect(20, 20, 100, 50)
+  png = await canvas.encode('png')
+  jpeg = await canvas.encode('jpeg')
+})
+after(() => service[Symbol.asyncDispose]())
+
+const film = { model: 'studio', prompt: 'x', seconds: '1', size: '256x256' }
+type Fault = { status: number; code?: string | null; param?: string | null; message?: string }
+
+async function faultOf(answer: Response): Promise<Fault> {
+  const body = (await answer.json()) as { error?: Omit<Fault, 'status'> & { type: string } }
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+  assert.match(answer.headers.get('x-request-id') ?? '', /^req_/)
+  if (body.error) assert.deepEqual(Object.keys(body.error), ['message', 'type', 'param', 'code'])
+  return { status: answer.status, ...body.error }
+}
+
+async function refuses(fields: object, status: number, code: string, param: string | null, message?: RegExp) {
+  const fault = await faultOf(await service.submit({ ...film, ...fields }))
+  const shown = JSON.stringify(fields).slice(0, 100)
+  assert.deepEqual([fault.status, fault.code, fault.param], [status, code, param], `${shown} → ${fault.message}`)
+  if (message) assert.match(fault.message ?? '', message)
+}
+
+function multipart(fields: Record<string, string | Blob>): Promise<Response> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ ...film, ...fields })) form.append(name, value as string)
+  return service.fetch('/v1/videos', { method: 'POST', body: form })
+}
+
+function raw(type: string | undefined, body: string | Buffer): Promise<Response> {
+  const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type }
+  return service.fetch('/v1/videos', {
+    method: 'POST',
+    headers,
+    body: new Blob([new Uint8Array(Buffer.from(body))]).stream(),
+    duplex: 'half',
+  } as RequestInit)
+}
+
+describe('fields', () => {
+  it('a missing, empty, blank, huge or unstorable prompt', async () => {
+    await refuses({ prompt: undefined }, 400, 'missing_required_parameter', 'prompt')
+    await refuses({ prompt: null }, 400, 'missing_required_parameter', 'prompt')
+    for (const prompt of ['', '   ', 'a\0b', 'half \ud83e', 'x'.repeat(32_001)])
+      await refuses({ prompt }, 400, 'invalid_value', 'prompt')
+    assert.equal((await service.submit({ ...film, prompt: '🦊'.repeat(32_000) })).status, 200)
+  })
+  it('wrong types', async () => {
+    for (const prompt of [1, true, {}, ['x']])
+      await refuses({ prompt }, 400, 'invalid_type', 'prompt', /expected a string/)
+    for (const model of [1, {}, []]) await refuses({ model }, 400, 'invalid_type', 'model')
+    for (const seconds of [1.5, true, {}, []]) await refuses({ seconds }, 400, 'invalid_type', 'seconds')
+    for (const size of [1280, {}, []]) await refuses({ size }, 400, 'invalid_type', 'size')
+    for (const image of [1, {}, [], true]) await refuses({ image }, 400, 'invalid_type', 'image')
+    for (const reference of [1, [], true])
+      await refuses({ input_reference: reference }, 400, 'invalid_type', 'input_reference')
+    await refuses({ input_reference: { image_url: 1 } }, 400, 'invalid_type', 'input_reference.image_url')
+    await refuses({ input_reference: {} }, 400, 'invalid_type', 'input_reference.image_url')
+  })
+  it('seconds and size outside the card name what is allowed', async () => {
+    for (const seconds of ['0', '21', '-1', '1.5', '08', ' 1', '', '1e1', 'four', 0, 21, 999999999]) {
+      await refuses({ seconds }, 400, 'invalid_value', 'seconds', /from '1' to '20'/)
+    }
+    for (const size of [
+      '',
+      '1280',
+      '1280X720',
+      '1280x',
+      'x720',
+      '255x256',
+      '1922x1080',
+      '257x256',
+      '0x0',
+      '1280x720x3',
+      ' 1280x720',
+      '1e3x720',
+    ]) {
+      await refuses({ size }, 400, 'invalid_value', 'size', /256 to 1920.*'1280x720'/)
+    }
+  })
+  it('an unknown parameter is named, with those that the model takes', async () => {
+    await refuses(
+      { duration: 5 },
+      400,
+      'unknown_parameter',
+      'duration',
+      /takes: model, prompt, seconds, size, image, input_reference/,
+    )
+    await refuses({ input_reference: { file_id: 'file_1' } }, 400, 'unknown_parameter', 'input_reference.file_id')
+    const fault = await faultOf(await multipart({ 'metadata[a]': '1' }))
+    assert.deepEqual([fault.status, fault.param], [400, 'metadata'])
+  })
+  it('an unknown model, whatever its name', async () => {
+    for (const model of ['nothing', '', '__proto__', 'constructor', '../studio', 'x'.repeat(10_000)])
+      await refuses({ model }, 404, 'model_not_found', 'model')
+  })
+  it('a null is an absent field', async () => {
+    const answer = await service.submit({
+      ...film,
+      seconds: null,
+      size: null,
+      image: null,
+      input_reference: null,
+      duration: null,
+    })
+    assert.deepEqual([answer.status, ((await answer.json()) as { size: string }).size], [200, '1280x720'])
+  })
+})
+
+describe('images', () => {
+  it('two sources at once', async () => {
+    const image = png.toString('base64')
+    await refuses({ image, input_reference: image }, 400, 'invalid_value', 'input_reference')
+  })
+  it('bad base64, other formats, and names instead of bytes', async () => {
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>').toString('base64')
+    const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64').toString('base64')
+    for (const image of [
+      '',
+      'fox.png',
+      '%%%',
+      svg,
+      gif,
+      `data:image/svg+xml;base64,${svg}`,
+      'data:image/png,raw',
+      'AAAA',
+    ]) {
+      await refuses({ image }, 400, 'invalid_image', 'image')
+    }
+  })
+  it('broken and hostile images', async () => {
+    const bomb = Buffer.from(png)
+    bomb.writeUInt32BE(50_000, 16)
+    bomb.writeUInt32BE(50_000, 20)
+    const liar = Buffer.from(png)
+    liar.writeUInt32BE(4_000, 16)
+    const flipped = Buffer.from(png)
+    flipped.fill(0x55, 60, 90)
+    const cases = {
+      cutPng: png.subarray(0, png.length / 2),
+      cutJpeg: jpeg.subarray(0, jpeg.length / 2),
+      bomb,
+      liar,
+      flipped,
+      header: png.subarray(0, 33),
+    }
+    for (const [name, bytes] of Object.entries(cases)) {
+      const fault = await faultOf(await service.submit({ ...film, image: Buffer.from(bytes).toString('base64') }))
+      assert.deepEqual([fault.status, fault.code, fault.param], [400, 'invalid_image', 'image'], name)
+    }
+  })
+  it('private, malformed and other URLs', async () => {
+    const urls = [
+      'http://127.0.0.1/a.png',
+      'http://localhost/a',
+      'http://[::1]/a',
+      'http://169.254.169.254/latest',
+      'http://0x7f.1/',
+      'file:///etc/passwd',
+      'ftp://example.com/a',
+      'http://',
+      'https://user:pass@example.com/a',
+      'http://10.1.2.3/',
+      'gopher://x',
+      'http://metadata.google.internal/',
+    ]
+    for (const image of urls) await refuses({ image }, 400, 'invalid_image_url', 'image')
+    await refuses(
+      { input_reference: { image_url: 'http://192.168.0.1/a' } },
+      400,
+      'invalid_image_url',
+      'input_reference.image_url',
+    )
+  })
+  it('a file part without a name, of a type that says nothing, is still an image', async () => {
+    const boundary = 'xyz'
+    const part = (headers: string, body: Buffer | string) =>
+      Buffer.concat([
+        Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${headers}\r\n\r\n`),
+        Buffer.from(body),
+        Buffer.from('\r\n'),
+      ])
+    for (const type of ['application/octet-stream', 'image/png']) {
+      const body = Buffer.concat([
+        ...Object.entries(film).map(([name, value]) =>
+          part(`name="${name}"\r\nContent-Type: text/plain; charset=utf-8`, value),
+        ),
+        part(`name="input_reference"\r\nContent-Type: ${type}`, png),
+        Buffer.from(`--${boundary}--\r\n`),
+      ])
+      assert.equal((await raw(`multipart/form-data; boundary=${boundary}`, body)).status, 200, type)
+    }
+  })
+  it('an image as a field is as good as one in JSON, also one of megabytes', async () => {
+    const canvas = createCanvas(1500, 1500)
+    const context = canvas.getContext('2d')
+    const noise = context.createImageData(1500, 1500)
+    let seed = 1
+    for (let at = 0; at < noise.data.length; at += 1) {
+      seed = (seed * 16_807) % 2_147_483_647
+      noise.data[at] = seed & 255
+    }
+    context.putImageData(noise, 0, 0)
+    const large = (await canvas.encode('png')).toString('base64')
+    assert.ok(large.length > 4_000_000)
+    assert.equal((await multipart({ 'input_reference[image_url]': `data:image/png;base64,${large}` })).status, 200)
+    assert.equal((await service.submit({ ...film, image: large })).status, 200)
+  })
+  it('an image that is too large', async () => {
+    const large = Buffer.concat([png, Buffer.alloc(20 * 2 ** 20)])
+    await refuses({ image: large.toString('base64') }, 400, 'invalid_image', 'image', /20 MiB/)
+    assert.equal((await faultOf(await multipart({ input_reference: new Blob([new Uint8Array(large)]) }))).status, 413)
+  })
+})
+
+describe('bodies', () => {
+  it('malformed JSON, and JSON that is no object', async () => {
+    for (const body of [
+      '',
+      '{',
+      '{"a":}',
+      'null',
+      '[]',
+      '"x"',
+      '1',
+      'prompt=x',
+      '{"prompt":"x"} trailing',
+      '\u0000',
+      '{"__proto__":{"x":1},"prompt":"x"}',
+    ]) {
+      const fault = await faultOf(await raw('application/json', body))
+      assert.deepEqual([fault.status, fault.code], [400, 'invalid_json'], body)
+    }
+  })
+  it('JSON nested a hundred thousand deep', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    const fault = await faultOf(await raw('application/json', `{"model":"studio","prompt":"x","image":${deep}}`))
+    assert.equal(fault.status, 400)
+    const object = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+    assert.equal(
+      (await faultOf(await raw('application/json', `{"model":"studio","prompt":"x","extra":${object}}`))).status,
+      400,
+    )
+  })
+  it('another content type, or none', async () => {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/xml',
+      'application/jsonx',
+      'image/png',
+    ]) {
+      const fault = await faultOf(await raw(type, JSON.stringify(film)))
+      assert.deepEqual([fault.status, fault.code], [415, 'unsupported_media_type'], type)
+    }
+    assert.ok([400, 415].includes((await faultOf(await raw(undefined, JSON.stringify(film)))).status))
+    assert.ok([400, 415].includes((await faultOf(await service.fetch('/v1/videos', { method: 'POST' }))).status))
+  })
+  it('a body that is too large', async () => {
+    const fault = await faultOf(await service.submit({ ...film, image: 'A'.repeat(40 * 2 ** 20) }))
+    assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
+  })
+  it('multipart without a boundary, cut short, with broken parts, or with a field twice', async () => {
+    const head = '--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nx'
+    const cases: [string, string][] = [
+      ['multipart/form-data', head],
+      ['multipart/form-data; boundary=b', head],
+      ['multipart/form-data; boundary=b', 'nothing like it'],
+      ['multipart/form-data; boundary=b', ''],
+      [
+        'multipart/form-data; boundary=b',
+        '--b\r\nContent-Disposition: form-data; name="a"; filename="x"\r\n\r\nhalf a fi',
+      ],
+      [
+        'multipart/form-data; boundary=b',
+        '--b\r\nContent-Disposition: form-data; name="prompt"\r\nContent-Type: application/json\r\n\r\n{broken\r\n--b--\r\n',
+      ],
+      [
+        'multipart/form-data; boundary=b',
+        `${head}\r\n--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\ny\r\n--b--\r\n`,
+      ],
+      [
+        'multipart/form-data; boundary=b',
+        '--b\r\nContent-Disposition: form-data; name="__proto__[x]"\r\n\r\ny\r\n--b--\r\n',
+      ],
+      [
+        'multipart/form-data; boundary=b',
+        '--b\r\nContent-Disposition: form-data; name="a[b][c][d]"\r\n\r\ny\r\n--b--\r\n',
+      ],
+    ]
+    for (const [type, body] of cases)
+      assert.equal((await faultOf(await raw(type, body))).status, 400, `${type} ${body.slice(0, 60)}`)
+    const many = `${Array.from({ length: 100 }, (_, at) => `--b\r\nContent-Disposition: form-data; name="f${at}"\r\n\r\nx\r\n`).join('')}--b--\r\n`
+    assert.equal((await faultOf(await raw('multipart/form-data; boundary=b', many))).status, 400)
+  })
+})
+
+describe('everything else', () => {
+  it('unknown ids and paths, in the envelope', async () => {
+    for (const id of ['video_1', `video_${'0'.repeat(48)}`, 'x'.repeat(400), '%00', "'%20OR%201=1", '..%2f..%2fetc']) {
+      assert.equal((await faultOf(await service.fetch(`/v1/videos/${id}`))).status, 404, id)
+      assert.equal((await faultOf(await service.fetch(`/v1/videos/${id}/content`))).status, 404, id)
+    }
+    for (const path of ['/v1/videos/%zz', '/v1/%'])
+      assert.ok([400, 404].includes((await faultOf(await service.fetch(path))).status), path)
+    for (const [method, path] of [
+      ['PUT', '/v1/videos'],
+      ['DELETE', '/v1/models'],
+      ['GET', '/nothing'],
+      ['POST', '/v1/videos/x/y/z'],
+    ] as const) {
+      assert.equal((await faultOf(await service.fetch(path, { method }))).status, 404, `${method} ${path}`)
+    }
+  })
+  it('a token that is no token, long, or an attack', async () => {
+    for (const secret of ["' OR 1=1 --", 'x'.repeat(10_000), '\u00ff', '%{#jndi:ldap://x}']) {
+      const answer = await service.fetch('/v1/models', { headers: { authorization: `Bearer ${secret}` } })
+      assert.equal((await faultOf(answer)).status, 401)
+    }
+  })
+  it('bytes that are no HTTP, and headers without end', async () => {
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      `GET /v1/models HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(100_000)}\r\n\r\n`,
+      'POST /v1/videos HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n',
+    ]) {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+      socket.end(bytes)
+      const answer = await text(socket)
+      assert.match(answer, /^HTTP\/1\.1 4\d\d /)
+      assert.match(answer, /"error":\{/)
+    }
+  })
+  it('a client that goes away in the middle of its request leaves nothing behind', async () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    socket.write(
+      `POST /v1/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"model":`,
+    )
+    await new Promise((resolve) => socket.once('connect', resolve))
+    socket.resetAndDestroy()
+    assert.equal((await service.fetch('/v1/models')).status, 200)
+  })
+  it('none of it was our fault', () => {
+    assert.deepEqual(
+      service.log.filter((line) => line.includes('request failed')),
+      [],
+    )
+  })
+})

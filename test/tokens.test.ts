@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { startService } from './service.ts'
+
+const yaml = `
+models:
+  short: { provider: studio, seconds: { values: [1, 2] } }
+aliases: { sora-2: studio }
+tokens:
+  - { name: anna, secret: anna secret, models: [studio] }
+  - { name: ben, secret: ben-secret, models: ["sh*"] }
+  - { name: nobody, secret: nobody-secret, models: [] }
+`
+const as = (secret: string) => ({ authorization: `Bearer ${secret}` })
+const film = { prompt: 'x', seconds: '1', size: '256x256' }
+
+it('each token lists, uses and sees its own models and videos only', async () => {
+  await using service = await startService({ yaml })
+  const list = async (secret: string) => {
+    const answer = await service.fetch('/v1/models', { headers: as(secret) })
+    return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
+  }
+  assert.deepEqual(await list('anna secret'), ['studio', 'sora-2'])
+  assert.deepEqual(await list('ben-secret'), ['short'])
+  assert.deepEqual(await list('nobody-secret'), [])
+
+  const submit = async (secret: string, model: string) => {
+    const answer = await service.submit({ ...film, model }, as(secret))
+    return { status: answer.status, body: (await answer.json()) as { id: string; error?: { code: string } } }
+  }
+  assert.equal((await submit('anna secret', 'short')).body.error?.code, 'model_not_found')
+  assert.equal((await submit('ben-secret', 'studio')).body.error?.code, 'model_not_found')
+  assert.equal((await submit('nobody-secret', 'short')).status, 404)
+  assert.equal((await service.fetch('/v1/models/short', { headers: as('anna secret') })).status, 404)
+  assert.equal((await service.fetch('/v1/models/short', { headers: as('ben-secret') })).status, 200)
+  assert.equal((await submit('anna secret', 'sora-2')).status, 200)
+
+  const { id } = (await submit('ben-secret', 'short')).body
+  const unknown = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+  for (const path of ['', '/content']) {
+    const [foreign, absent] = await Promise.all(
+      [id, unknown].map((which) => service.fetch(`/v1/videos/${which}${path}`, { headers: as('anna secret') })),
+    )
+    assert.equal(foreign?.status, 404)
+    assert.equal((await foreign?.text())?.replace(id, 'ID'), (await absent?.text())?.replace(unknown, 'ID'))
+  }
+  assert.equal((await service.fetch(`/v1/videos/${id}`, { headers: as('ben-secret') })).status, 200)
+})
+
+it('a model that is not there and one that is not for this token get the same answer', async () => {
+  await using service = await startService({ yaml })
+  const body = async (model: string) => (await service.submit({ ...film, model }, as('anna secret'))).text()
+  assert.equal((await body('short')).replace('short', 'X'), (await body('never')).replace('never', 'X'))
+})
+
+it('an operator can set a default model, and then none need be named', async () => {
+  await using service = await startService({ yaml: 'default_model: studio' })
+  const answer = await service.submit(film)
+  assert.deepEqual([answer.status, ((await answer.json()) as { model: string }).model], [200, 'studio'])
+})
+
+it('no secret is in the log', async () => {
+  await using service = await startService({ yaml })
+  await service.submit({ ...film, model: 'studio', prompt: 'anna secret' }, as('anna secret'))
+  await service.fetch('/v1/videos/ben-secret', { headers: as('ben-secret') })
+  for (const line of service.log) assert.ok(!/anna secret|ben-secret|My API Key/.test(line), line)
+})
