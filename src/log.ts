@@ -26,9 +26,10 @@ export function openLog({ write, now, secrets }: LogOptions): Log {
 /** An Error has no enumerable fields of its own; its whole chain of causes is what the operator needs. */
 function readable(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
-  const { name, message, stack, cause } = value
+  const { name, message, stack, cause, code } = value as Error & { code?: unknown }
   return {
     name,
+    ...(code === undefined ? {} : { code }),
     message,
     stack: stack
       ?.split('\n')

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { manualClock } from '../core/clock.fixture.ts'
+import { Problem } from '../core/problem.ts'
+import { openMedia } from '../media/pool.ts'
+import { call, download, finish, type ProviderWorld, testProvider } from './contract.ts'
+import { createStudio } from './studio.ts'
+
+const request = { model: 'studio', prompt: 'a fox', seconds: 1, size: { width: 256, height: 256 }, image: null }
+
+interface StudioWorld extends ProviderWorld, AsyncDisposable {
+  folder: string
+  media: ReturnType<typeof openMedia>
+}
+
+async function makeWorld(): Promise<StudioWorld> {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-studio-'))
+  const world: StudioWorld = {
+    folder,
+    media: openMedia({ clock: manualClock(), renderers: 2 }),
+    request,
+    async open() {
+      // A restart takes the children along.
+      await world.media[Symbol.asyncDispose]()
+      world.media = openMedia({ clock: manualClock(), renderers: 2 })
+      return createStudio({ folder, media: world.media, now: Date.now() })
+    },
+    pause: () => new Promise((resolve) => setTimeout(resolve, 20)),
+    async [Symbol.asyncDispose]() {
+      await world.media[Symbol.asyncDispose]()
+      rmSync(folder, { recursive: true })
+    },
+  }
+  return world
+}
+
+testProvider('studio', makeWorld)
+
+it('the same request makes the same film, before and after a restart', async () => {
+  await using world = await makeWorld()
+  const films: Buffer[] = []
+  for (let round = 0; round < 2; round += 1) {
+    const provider = await world.open()
+    const { operation } = await provider.submit(request, call('1'))
+    films.push(await download(provider, await finish(provider, operation, world)))
+  }
+  assert.ok(films[0] && films[1]?.equals(films[0]))
+})
+
+it('a film that is gone when it is fetched can be drawn again', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const { operation } = await provider.submit(request, call('1'))
+  const output = await finish(provider, operation, world)
+  rmSync(join(world.folder, '1.mp4'))
+  await assert.rejects(provider.download(output, call('1')), { code: 'output_unavailable', retryable: true })
+  assert.ok((await download(provider, await finish(provider, operation, world))).length > 0)
+})
+
+it('a failed drawing is told once, and the next poll begins anew', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const real = world.media.render
+  world.media.render = async () => {
+    throw new Problem('generation_failed', 'the child died', { retryable: true })
+  }
+  const { operation } = await provider.submit(request, call('1'))
+  await assert.rejects(finish(provider, operation, world), { code: 'generation_failed', retryable: true })
+  world.media.render = real
+  assert.ok(await finish(provider, operation, world))
+})
+
+it('what a finished film leaves is removed when it is forgotten, and films of a dead process at the start', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const { operation } = await provider.submit(request, call('1'))
+  await finish(provider, operation, world)
+  await provider.forget?.(operation, call('1'))
+  assert.deepEqual(readdirSync(world.folder), [])
+  writeFileSync(join(world.folder, '2.mp4'), 'torn')
+  writeFileSync(join(world.folder, '2.image'), 'still needed')
+  await world.open()
+  assert.deepEqual(readdirSync(world.folder), ['2.image'])
+})
