@@ -1,4 +1,5 @@
 import { rename } from 'node:fs/promises'
+import { getSystemErrorName } from 'node:util'
 import { createCanvas } from '@napi-rs/canvas'
 import { Encoder, FilterAPI, Muxer } from 'node-av/api'
 import {
@@ -9,7 +10,7 @@ import {
   AVCOL_TRC_BT709,
   FF_ENCODER_LIBX264,
 } from 'node-av/constants'
-import { Frame } from 'node-av/lib'
+import { FFmpegError, Frame } from 'node-av/lib'
 import { overlayOf } from './caption.ts'
 import { type Shot, sceneShot } from './draw.ts'
 import type { Film } from './media.ts'
@@ -19,12 +20,17 @@ import { sceneOf } from './scene.ts'
 
 const framesPerSecond = 24
 
-/** Draws and encodes frame by frame; `film.path` appears only when the file is complete. */
+/**
+ * Draws and encodes frame by frame; `film.path` appears only when the file is complete. A fault of the disk is thrown as
+ * Node would throw it, with its name as the code, whether FFmpeg or the file system noticed.
+ */
 export async function render(film: Film, onProgress: (percent: number) => void): Promise<void> {
   const shot = film.image
     ? await pictureShot(film.image.path, film.prompt, film.size)
     : sceneShot(sceneOf(film.prompt), film.size, film.seconds)
-  await encode(film, frames(film, shot, onProgress))
+  await encode(film, frames(film, shot, onProgress)).catch((thrown: unknown) => {
+    throw thrown instanceof FFmpegError ? systemError(thrown) : thrown
+  })
   await rename(partOf(film), film.path)
 }
 
@@ -84,9 +90,37 @@ async function encode(film: Film, pictures: AsyncGenerator<Frame | null>): Promi
     },
     options: { preset: 'veryfast', crf: 19, profile: 'high' },
   })
-  await using output = await Muxer.open(partOf(film), { format: 'mp4', options: { movflags: '+faststart' } })
-  const stream = output.addStream(encoder)
-  for await (using packet of encoder.packets(ahead(filter.frames(pictures)))) {
-    await output.writePacket(packet, stream)
+  let trailer: () => void
+  {
+    await using output = await Muxer.open(partOf(film), { format: 'mp4', options: { movflags: '+faststart' } })
+    trailer = watchTrailer(output)
+    const stream = output.addStream(encoder)
+    for await (using packet of encoder.packets(ahead(filter.frames(pictures)))) {
+      await output.writePacket(packet, stream)
+    }
   }
+  trailer()
+}
+
+/**
+ * Closing the muxer writes the rest of the film, moves its index to the front, and says nothing of what fails on the
+ * way, which is where a full disk shows most often. The answer is caught here; the returned check throws it.
+ */
+function watchTrailer(output: Muxer): () => void {
+  const context = output.getFormatContext()
+  const write = context.writeTrailer.bind(context)
+  let code: number | null = null
+  context.writeTrailer = async () => {
+    code = await write()
+    return code
+  }
+  return () => {
+    if (code === null) throw new Error('the film was closed without its trailer')
+    FFmpegError.throwIfError(code, 'The end of the film could not be written')
+  }
+}
+
+/** FFmpeg's codes for faults of the system are the system's own. */
+function systemError(fault: FFmpegError): Error {
+  return Object.assign(new Error(fault.message, { cause: fault }), { code: getSystemErrorName(fault.code) })
 }
