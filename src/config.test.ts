@@ -92,13 +92,14 @@ models:
 tokens: [{ name: a }, { name: b, secret: " x" }, { name: b, secret: y }, { secret: y }, { name: c, secret: y, models: all }]
 outbound: { allow: ["not a place"] }
 `,
-    { FILMGATE_PORT: '99999', FILMGATE_RETENTION: 'soon' },
+    { FILMGATE_PORT: '99999', FILMGATE_RETENTION: 'soon', FILMGATE_TOKN: 'x', FILMGATE_BASE_URL: 'fine' },
     { host: 'no host' },
   )
   const expected = [
     "--host: 'no host' can't be used",
     "FILMGATE_PORT: '99999' can't be used",
     "FILMGATE_RETENTION: 'soon' can't be used",
+    'FILMGATE_TOKN: there is no such setting',
     "'modells' is not a setting",
     "'acme' is not a setting",
     "'speed' is not a setting",
@@ -112,8 +113,8 @@ outbound: { allow: ["not a place"] }
     'aliases.bad name',
     "default_model: there is no model 'nowhere'",
     'tokens[0].secret',
-    'tokens[1].secret',
-    "tokens[2].secret: the name 'b' is taken",
+    "tokens[1]: the secret can't be sent",
+    "tokens[2]: the name 'b' is taken",
     'tokens[3].name',
     'tokens[4].models',
     'outbound.allow',

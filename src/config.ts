@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { type Document, parseDocument } from 'yaml'
 import { readAllow } from './config/allow.ts'
+import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
 import { readProviders } from './config/providers.ts'
@@ -30,6 +29,9 @@ export interface ConfigSources {
   env: Readonly<Record<string, string | undefined>>
 }
 
+/** Of the command line's other commands; they may stand in the same environment. */
+const clientVariables = ['FILMGATE_BASE_URL']
+
 /** Throws `Mistakes` with every one of them. A flag wins over its variable. */
 export function loadConfig({ flags, env }: ConfigSources): Config {
   const mistakes = new Mistakes()
@@ -47,9 +49,9 @@ export function loadConfig({ flags, env }: ConfigSources): Config {
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
-  const file = readFile(raw('config'), mistakes)
-  const yaml = interpolate(file, env, mistakes)
-  mistakes.keysOf('filmgate.yaml', yaml, ['models', 'aliases', 'default_model', 'providers', 'tokens', 'outbound'])
+  refuseUnknownVariables(env, mistakes)
+  const { path, yaml } = readYaml(raw('config'), env, mistakes)
+  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'providers', 'tokens', 'outbound'])
   const providers = readProviders(yaml.providers, availableParallelism(), mistakes)
   const { cards, aliases, defaultModel } = readModels(yaml, Object.keys(providers), mistakes)
   const { tokens, secrets } = readTokens(yaml.tokens, raw('token'), mistakes)
@@ -68,40 +70,11 @@ export function loadConfig({ flags, env }: ConfigSources): Config {
   }
 }
 
-function readFile({ where, text }: { where: string; text: string | undefined }, mistakes: Mistakes): unknown {
-  const path = text ?? 'filmgate.yaml'
-  let content: string
-  try {
-    content = readFileSync(path, 'utf8')
-  } catch (error) {
-    // Without a setting, a filmgate.yaml in the working folder is used if there is one.
-    const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
-    if (!absent) mistakes.add(where, `${path} can't be read (${(error as Error).message})`, 'name a readable YAML file')
-    return {}
+/** A variable that looks like ours and is none is a typo, and a typo must not be a silent default. */
+function refuseUnknownVariables(env: ConfigSources['env'], mistakes: Mistakes): void {
+  const known = [...Object.values(settings).map(({ variable }) => variable), ...clientVariables]
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('FILMGATE_') && !known.includes(name))
+      mistakes.add(name, 'there is no such setting', `use one of: ${known.join(', ')}`)
   }
-  const document: Document = parseDocument(content)
-  for (const error of document.errors) mistakes.add(path, error.message.split('\n')[0] ?? '', 'mend the YAML there')
-  return document.errors.length > 0 ? {} : (document.toJS() ?? {})
-}
-
-/** `${NAME}` in any text of the file stands for that environment variable, so that secrets can stay out of it. */
-function interpolate(file: unknown, env: ConfigSources['env'], mistakes: Mistakes): Record<string, unknown> {
-  if (typeof file !== 'object' || file === null || Array.isArray(file)) {
-    mistakes.add('filmgate.yaml', 'it is not a map', "write settings such as 'aliases:' at its top level")
-    return {}
-  }
-  const replace = (text: string) =>
-    text.replace(/\$\{(\w+)\}/g, (_, name: string) => {
-      const value = env[name]
-      if (value === undefined)
-        mistakes.add(
-          'filmgate.yaml',
-          `the environment variable ${name} is not set`,
-          `set it, or write the value instead of \${${name}}`,
-        )
-      return value ?? ''
-    })
-  return JSON.parse(JSON.stringify(file), (_key, value: unknown) =>
-    typeof value === 'string' ? replace(value) : value,
-  )
 }

@@ -6,8 +6,6 @@ export interface DataFolder extends Disposable {
   readonly path: string
   /** Where the bucket keeps its objects. */
   readonly bucket: string
-  /** What the built-in renderer is working on. */
-  readonly studio: string
   /** Files that need not survive the process. */
   readonly scratch: string
 }
@@ -19,7 +17,7 @@ export interface DataFolder extends Disposable {
  */
 export function openDataFolder(given: string): DataFolder {
   const path = resolve(given)
-  const folder = { path, bucket: join(path, 'bucket'), studio: join(path, 'studio'), scratch: join(path, 'scratch') }
+  const folder = { path, bucket: join(path, 'bucket'), scratch: join(path, 'scratch') }
   let lock: DatabaseSync | undefined
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -27,7 +25,6 @@ export function openDataFolder(given: string): DataFolder {
     lock.exec('BEGIN EXCLUSIVE')
     rmSync(folder.scratch, { recursive: true, force: true })
     mkdirSync(folder.scratch)
-    mkdirSync(folder.studio, { recursive: true })
   } catch (error) {
     lock?.close()
     throw new Error(explain(path, error as Error & { errcode?: number; code?: string }), { cause: error })

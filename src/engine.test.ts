@@ -30,12 +30,14 @@ async function world(run: Run, change: (store: Store) => Store = (store) => stor
   const clock = manualClock(1_000)
   const worker: Worker = { name: 'test', states: ['queued'], limit: 10, run }
   const tools = { clock, providers: new Map([['p', { concurrency: 10 }]]) } as unknown as Tools
-  stack.use(startEngine({ store, workers: [worker], tools, clock, random: (n) => new Uint8Array(n), log: quiet }))
+  stack.use(
+    startEngine({ store, workers: [worker], discard, tools, clock, random: (n) => new Uint8Array(n), log: quiet }),
+  )
   const until = async (condition: (task: Task) => boolean) => {
     for (;;) {
       const changed = Promise.withResolvers<void>()
       const stop = real.onDue(changed.resolve)
-      const found = await real.read('alice', task.id)
+      const found = await real.find(task.id)
       if (found && condition(found)) return found
       await changed.promise
       stop()
@@ -44,6 +46,7 @@ async function world(run: Run, change: (store: Store) => Store = (store) => stor
   return { store: real, clock, until, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
+const discard: Worker = { name: 'discard', states: [], limit: 1, run: async () => ({ remove: true }) }
 const toRunning = (operation: string): Decision => ({
   change: { state: 'running', startedAt: 1, operation, dueAt: null },
 })
@@ -138,7 +141,29 @@ it('an action that lost its lease is told to stop and writes nothing', async () 
   assert.ok(other)
   await wakeUntil(engine.clock, () => stopped.promise)
   assert.equal(await engine.store.record({ ...other, operation: 'other', dueAt: null }), true)
-  assert.equal((await engine.store.read('alice', task.id))?.operation, 'other')
+  assert.equal((await engine.store.find(task.id))?.operation, 'other')
+})
+
+it('a deleted task goes to the one that lets go of it, also when it is deleted in the middle of an action', async () => {
+  const release = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
+  await using engine = await world(async () => {
+    started.resolve()
+    await release.promise
+    return { change: { dueAt: 1e9 } }
+  })
+  await engine.store.insert(task)
+  await started.promise
+  await engine.store.delete('alice', task.id, 1_000)
+  release.resolve()
+  // Its id is free again once the row is gone.
+  while (
+    await engine.store.insert(task).then(
+      () => false,
+      () => true,
+    )
+  )
+    await new Promise((resolve) => setImmediate(resolve))
 })
 
 it('draining waits for the action under way and begins no other', async () => {

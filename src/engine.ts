@@ -2,7 +2,7 @@ import type { Clock, Random } from './core/clock.ts'
 import { Problem } from './core/problem.ts'
 import { apply, type Change } from './core/states.ts'
 import { isFinished, type Task } from './core/task.ts'
-import { leaseMs, renewMs, retryDelay } from './core/timing.ts'
+import { leaseMs, nextTry, renewMs } from './core/timing.ts'
 import type { Log } from './log.ts'
 import type { Lane, Store } from './stores/store.ts'
 import type { Decision, Tools, Worker } from './workers/worker.ts'
@@ -10,6 +10,8 @@ import type { Decision, Tools, Worker } from './workers/worker.ts'
 export interface EngineOptions {
   store: Store
   workers: readonly Worker[]
+  /** Takes every task that its owner deleted, whatever its state. */
+  discard: Worker
   tools: Tools
   clock: Clock
   random: Random
@@ -41,20 +43,25 @@ const graceMs = 10_000
  * claim → run → record, for every lane. The only place that retries. One loop and one renewal timer serve all tasks, so
  * that thousands in flight cost no timer each.
  */
-export function startEngine({ store, workers, tools, clock, random, log }: EngineOptions): Engine {
+export function startEngine({ store, workers, discard, tools, clock, random, log }: EngineOptions): Engine {
   const lanes = [...layLanes(workers, tools)]
   // Runs, not ids: after a long stall this process may be given a task anew while its old run still winds down.
   const active = new Set<Run>()
   const stop = new AbortController()
   const ended = new AbortController()
+  let unrecorded = 0
   let wake = Promise.withResolvers<void>()
   const stopListening = store.onDue(() => wake.resolve())
 
   async function claimLoop(): Promise<void> {
+    let last = clock.now()
     while (!stop.signal.aborted) {
       wake = Promise.withResolvers<void>()
       let delay = idleMs
       try {
+        // A clock that was set back would leave everything in flight due in a future that is far away.
+        if (clock.now() < last - idleMs) await store.recover(clock.now())
+        last = clock.now()
         delay = await claimDue()
       } catch (error) {
         log.error('claim failed', { error })
@@ -69,6 +76,7 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
   async function claimDue(): Promise<number> {
     let delay = idleMs
     for (const lane of lanes) {
+      if (unrecorded > 0) break
       const room = lane.worker.limit - [...active].filter((run) => run.lane === lane).length
       const due = room > 0 ? await store.nextDue(lane) : undefined
       if (due === undefined || stop.signal.aborted) continue
@@ -86,8 +94,9 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
   function begin(task: Task, lane: WorkerLane): void {
     const begun: Run = { task, lane, abort: new AbortController(), done: Promise.resolve() }
     active.add(begun)
-    begun.done = run(task, lane.worker, begun.abort.signal)
-      .catch((error) => log.error('action failed', { task: task.id, worker: lane.worker.name, error }))
+    const worker = task.deletedAt === null ? lane.worker : discard
+    begun.done = run(task, worker, begun.abort.signal)
+      .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
       .finally(() => {
         active.delete(begun)
         wake.resolve()
@@ -95,43 +104,54 @@ export function startEngine({ store, workers, tools, clock, random, log }: Engin
   }
 
   async function run(task: Task, worker: Worker, signal: AbortSignal): Promise<void> {
-    let decision: Decision
+    let decision: Decision | undefined
+    let after: Task | null
     try {
       decision = await worker.run(task, tools, signal)
+      after = 'change' in decision ? apply(task, decision.change) : null
     } catch (thrown) {
       if (signal.aborted) return
-      const problem = Problem.from(thrown)
-      decision = { change: afterFailure(task, problem) }
-      const { code, message, cause } = problem
-      log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
+      after = apply(task, afterFailure(task, Problem.from(thrown), worker))
     }
-    const after = 'change' in decision ? apply(task, decision.change) : undefined
-    if (!(await record(task, after, signal))) return
+    if (!(await record(task, after, worker, signal))) return
     if (after && after.state !== task.state)
       log.info(`task ${after.state}`, { task: task.id, ...(after.error && { error: after.error }) })
-    if ('afterwards' in decision) await decision.afterwards?.()
+    if (decision && 'afterwards' in decision) await decision.afterwards?.()
   }
 
   /** Another try later, or the end. A finished task only has its bytes left to lose: that is tried for ever. */
-  function afterFailure(task: Task, problem: Problem): Change {
+  function afterFailure(task: Task, problem: Problem, worker: Worker): Change {
+    const { code, message, cause } = problem
+    log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
     const chance = (random(1)[0] ?? 0) / 256
-    const delay = isFinished(task) ? idleMs * 30 : retryDelay(problem, task.tries, chance)
     const now = clock.now()
-    if (delay !== null) return { dueAt: now + delay, tries: task.tries + 1 }
-    return { state: 'failed', error: { code: problem.code, message: problem.message }, dueAt: now }
+    if (isFinished(task)) return { dueAt: now + 30 * idleMs }
+    const retry = nextTry(problem, task, now, chance)
+    if (retry) return { dueAt: now + retry.delayMs, tries: retry.tries }
+    return { state: 'failed', error: { code, message }, dueAt: now }
   }
 
-  /** A decision that the store can't take now is held on to: it may be the only trace of work that was paid for. */
-  async function record(task: Task, after: Task | undefined, signal: AbortSignal): Promise<boolean> {
-    for (;;) {
-      try {
-        return after ? await store.record(after) : await store.remove(task)
-      } catch (error) {
-        log.error('a decision could not be recorded', { task: task.id, error })
-        if (signal.aborted || !(error instanceof Problem) || !error.retryable) return false
-        await clock.sleep(idleMs, signal)
+  /**
+   * False if the lease was lost. A decision that the store can't take now is held on to: it may be the only trace of
+   * work that was paid for. Until it is taken nothing is claimed, so that this task can't be claimed from under it.
+   * One that the store will never take fails the task, or its action would be repeated without end.
+   */
+  async function record(task: Task, after: Task | null, worker: Worker, signal: AbortSignal): Promise<boolean> {
+    try {
+      return after ? await store.record(after) : await store.remove(task)
+    } catch (error) {
+      log.error('a decision could not be recorded', { task: task.id, error })
+      const problem = Problem.from(error)
+      if (signal.aborted) return false
+      if (problem.code !== 'storage_unavailable') {
+        const final = new Problem('internal', 'Something went wrong on our side.', { cause: error })
+        return store.record(apply(task, afterFailure(task, final, worker)))
       }
     }
+    unrecorded += 1
+    await clock.sleep(idleMs, signal)
+    unrecorded -= 1
+    return record(task, after, worker, signal)
   }
 
   async function renewLoop(): Promise<void> {

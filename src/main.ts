@@ -16,13 +16,13 @@ import { providers as members } from './providers/index.ts'
 import type { ProviderAccount } from './providers/provider.ts'
 import { openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
-import { workers } from './workers/index.ts'
+import { discard, workers } from './workers/index.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new is begun, and all is released. */
 export interface Service extends AsyncDisposable {
   /** Where it listens, without a path. */
   readonly url: string
-  /** The secret of the first token, on the very first start only. */
+  /** The secret of the token that this start made, as a start without any token does. */
   readonly firstSecret: string | null
   /** Resolves only if the service can't go on. */
   readonly failed: Promise<Error>
@@ -54,19 +54,20 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
   const outbound = stack.use(openOutbound({ allow: [...config.outboundAllow] }))
   const providers = new Map<string, ProviderAccount>()
   for (const [name, { concurrency }] of Object.entries(config.providers)) {
-    const provider = await members[name]?.create({ folder: join(folder.path, name), media, now: clock.now() })
+    const provider = await members[name]?.create({ folder: join(folder.path, name), media })
     if (provider) providers.set(name, { provider, concurrency })
   }
-  const { tokens, firstSecret } = await gatherTokens(config, store, clock.now(), random)
+  const tokens = await gatherTokens(config, store)
 
   const tools = { clock, bucket, media, outbound, providers, scratch: folder.scratch, retentionMs: config.retentionMs }
-  const engine = startEngine({ store, workers, tools, clock, random, log })
+  const engine = startEngine({ store, workers, discard, tools, clock, random, log })
   const app = buildApp({ catalog: config.catalog, tokens, store, bucket, media, outbound, clock, random, log })
   stack.defer(async () => {
     // Both at once: what is being served and what is being made get the same time to end.
     await Promise.all([engine[Symbol.asyncDispose](), closeServer(app, clock)])
   })
   await app.listen({ host: config.host, port: config.port })
+  const firstSecret = tokens.size === 0 ? await makeFirstToken(tokens, store, clock.now(), random) : null
 
   const resources = stack.move()
   return {
@@ -78,20 +79,22 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
 }
 
 /**
- * The tokens of the configuration, and those of the store whose names it does not use. A very first start with neither
- * makes one.
+ * The tokens of the configuration, or else those of the store. Where some are configured, the one that an earlier start
+ * made is dropped for good: an operator who sets his own must not leave another key in the door.
  */
-async function gatherTokens(config: Config, store: Store, now: number, random: Random) {
-  const stored = await store.tokens()
-  const named = new Map<string, Token>([...stored, ...config.tokens].map((token) => [token.name, token]))
-  let firstSecret: string | null = null
-  if (named.size === 0) {
-    firstSecret = newSecret(random)
-    const token: Token = { name: defaultTokenName, digest: digestSecret(firstSecret), models: ['*'] }
-    await store.insertToken(token, now)
-    named.set(token.name, token)
-  }
-  return { firstSecret, tokens: new Map([...named.values()].map((token) => [token.digest, token])) }
+async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<string, Token>> {
+  if (tokens.length > 0) await store.deleteToken(defaultTokenName)
+  const all = [...(await store.tokens()), ...tokens]
+  return new Map(all.map((token) => [token.digest, token]))
+}
+
+/** Made only once the service listens: a start that fails has nowhere to show it. */
+async function makeFirstToken(tokens: Map<string, Token>, store: Store, now: number, random: Random): Promise<string> {
+  const secret = newSecret(random)
+  const token: Token = { name: defaultTokenName, digest: digestSecret(secret), models: ['*'] }
+  await store.insertToken(token, now)
+  tokens.set(token.digest, token)
+  return secret
 }
 
 /** Open requests get 15 s to finish; a client that reads slower than that is cut off. */

@@ -61,7 +61,7 @@ const rules: [room: RegExp, may: string[]][] = [
         'node:',
         'fastify',
         '@fastify/',
-        'typebox',
+        'type:typebox/schema',
         'type:src/log.ts',
         'type:src/outbound.ts',
       ],
@@ -120,11 +120,11 @@ for (const [folder, noun] of Object.entries(families)) {
 
 it('time, chance, the environment, the network and the exit belong to one place each', () => {
   const owners: [what: RegExp, owners: RegExp][] = [
-    [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/main\.ts$/],
+    [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bMath\.random\(/, /^$/],
-    [/\bset(Timeout|Interval)\(/, /^src\/main\.ts$/],
-    [/\bprocess\.env\b/, /^src\/cli\/serve\.ts$/],
-    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/outbound/],
+    [/\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
+    [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
+    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client)/],
     // The media child has nobody left to return to when its parent is gone.
     [/\bprocess\.exit\(/, /^src\/media\/child\.ts$/],
     [/\bconsole\./, /^$/],

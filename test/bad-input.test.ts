@@ -310,6 +310,73 @@ describe('bodies', () => {
   })
 })
 
+describe('bodies made to be slow or large', () => {
+  it('multipart that ends inside a part is answered', async () => {
+    const bodies = [
+      '--b\r\nContent-Disposition: form-data; name="prompt"\r\n--b--\r\n',
+      '--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nx\r\n--bx\r\n',
+      '--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nx\r\n--b-x',
+    ]
+    await Promise.all(
+      bodies.map(async (body) => assert.equal((await raw('multipart/form-data; boundary=b', body)).status, 400)),
+    )
+  })
+  it('JSON parts count for their bytes, and are values', async () => {
+    const part = (name: string, json: string) =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: application/json\r\n\r\n${json}\r\n`
+    const form = (parts: string) => raw('multipart/form-data; boundary=b', `${parts}--b--\r\n`)
+    const fields = Object.entries(film)
+      .map(([name, value]) => part(name, JSON.stringify(value)))
+      .join('')
+    assert.equal((await form(fields)).status, 200)
+    const many = part('extra', `[${'{},'.repeat(2_000_000)}{}]`)
+    assert.equal((await faultOf(await form(`${fields}${many}`))).status, 400)
+    const large = part('extra', JSON.stringify('x'.repeat(12_000_000)))
+    assert.equal(
+      (await faultOf(await form(`${large}${large.replace('extra', 'more')}${large.replace('extra', 'most')}`))).status,
+      413,
+    )
+  })
+  it('JSON of a million values, and JSON that is not UTF-8', async () => {
+    const values = `{"model":"studio","prompt":"x","extra":[${'{},'.repeat(1_000_000)}{}]}`
+    assert.equal((await faultOf(await raw('application/json', values))).code, 'invalid_json')
+    assert.equal(
+      (await faultOf(await raw('application/json', Buffer.from('{"prompt":"caf\xe9"}', 'latin1')))).code,
+      'invalid_json',
+    )
+  })
+  it('a path that does not exist is answered before its body is read', async () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    socket.write(
+      'POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20000000\r\n\r\n{',
+    )
+    const answer = await new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
+    socket.destroy()
+    assert.match(answer, /^HTTP\/1\.1 404 /)
+  })
+  it('a form that says it is too large is refused at once, and an empty DELETE may name a type', async () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    socket.write(
+      `POST /v1/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9999999999\r\n\r\n--b`,
+    )
+    const answer = await new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
+    socket.destroy()
+    assert.match(answer, /^HTTP\/1\.1 413 /)
+    const headers = { 'content-type': 'application/json' }
+    assert.equal(
+      (await faultOf(await service.fetch('/v1/videos/video_1', { method: 'DELETE', headers }))).code,
+      'video_not_found',
+    )
+  })
+  it('an image with megabytes that are no picture', async () => {
+    const chunk = Buffer.alloc(12 + 8_000_000)
+    chunk.writeUInt32BE(8_000_000, 0)
+    chunk.write('prVt', 4, 'latin1')
+    const image = Buffer.concat([png.subarray(0, 33), chunk, png.subarray(33)]).toString('base64')
+    await refuses({ image }, 400, 'invalid_image', 'image', /no picture/)
+  })
+})
+
 describe('everything else', () => {
   it('unknown ids and paths, in the envelope', async () => {
     for (const id of ['video_1', `video_${'0'.repeat(48)}`, 'x'.repeat(400), '%00', "'%20OR%201=1", '..%2f..%2fetc']) {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -28,7 +29,8 @@ export function spawnServer({ args = [], env = {}, cwd, under = [] }: SpawnOptio
   const child = spawn(command, rest, {
     env: { PATH: process.env.PATH ?? '', FILMGATE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(cwd ? { cwd } : {}),
+    // Not ours: a filmgate.yaml there is the developer's own.
+    cwd: cwd ?? tmpdir(),
   })
   const output = { stdout: '', stderr: '' }
   child.stderr?.on('data', (chunk) => {

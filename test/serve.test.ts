@@ -50,6 +50,26 @@ it('the very first start prints a token once, and a curl that works when it is p
   assert.ok(!/fg_\w{40}/.test(again.output.stdout))
 })
 
+it('a start that fails makes no token, and one that is replaced is not accepted again', async () => {
+  const data = newData()
+  await using other = spawnServer({ args: ['--data', newData()] })
+  const { port } = new URL(await other.url)
+  await using failed = spawnServer({ args: ['--data', data, '--port', port] })
+  assert.equal((await failed.exit).code, 1)
+  const made: string[] = []
+  for (const env of [{}, { FILMGATE_TOKEN }, {}]) {
+    await using server = spawnServer({ args: ['--data', data], env })
+    const url = await server.url
+    const secret = /Token +(fg_\w{40})/.exec(server.output.stdout)?.[1]
+    if (secret) made.push(secret)
+    const works = async (token: string) => (await submit(url, {}, `Bearer ${token}`)).status === 200
+    if ('FILMGATE_TOKEN' in env)
+      assert.deepEqual([await works(FILMGATE_TOKEN), await works(made[0] ?? '')], [true, false])
+    else assert.ok(secret && (await works(secret)))
+  }
+  assert.equal(new Set(made).size, 2)
+})
+
 it('a token given by the operator is used instead, and never printed', async () => {
   await using server = spawnServer({ args: ['--data', newData()], env: { FILMGATE_TOKEN } })
   assert.equal((await submit(await server.url)).status, 200)
@@ -141,7 +161,7 @@ it('SIGTERM lets a download finish, takes no new connection, and exits 0; the wo
   assert.equal((await finish(await server.url, unfinished)).status, 'completed')
 })
 
-it('an fsync of the log comes before the answer to every submit', async (test) => {
+it('an fsync comes before the answer to every submit, and a film and its name are on disk before it is completed', async (test) => {
   const trace = join(folder, 'trace')
   const usable = spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0
   if (!usable) return test.skip('strace is not installed, or may not be used here')
@@ -154,7 +174,7 @@ it('an fsync of the log comes before the answer to every submit', async (test) =
     '-s',
     '300',
     '-e',
-    'trace=fsync,fdatasync,write,writev,sendmsg',
+    'trace=fsync,fdatasync,write,writev,sendmsg,rename',
     '-o',
     trace,
   ]
@@ -164,14 +184,28 @@ it('an fsync of the log comes before the answer to every submit', async (test) =
     const url = await server.url
     for (let round = 0; round < rounds; round += 1)
       assert.equal((await submit(url, { prompt: `round ${round}` })).status, 200)
+    const { id } = (await (await submit(url)).json()) as { id: string }
+    await finish(url, id)
     server.child.kill('SIGTERM')
     await server.exit
   }
   while (!/\+\+\+ exited with 0 \+\+\+\n$/.test(readFileSync(trace, 'utf8')))
     await new Promise((resolve) => setTimeout(resolve, 20))
   const lines = readFileSync(trace, 'utf8').split('\n')
-  const answers = lines.flatMap((line, at) => (/HTTP\/1\.1 200 OK/.test(line) ? [at] : []))
-  assert.equal(answers.length, rounds)
+  // The film: its bytes, then its name, then the directories that hold the name.
+  const moments = [
+    /fsync\(\d+<[^>]*bucket\/incoming\/\d+>\)/,
+    /rename\([^)]*video\.\d+\.mp4/,
+    /fsync\(\d+<[^>]*bucket\/\w\w\/video_\w+>\)/,
+    /fsync\(\d+<[^>]*\/bucket>\)/,
+  ]
+  moments.reduce((from, moment) => {
+    const at = lines.findIndex((line, number) => number > from && moment.test(line))
+    assert.ok(at > from, `${moment} is missing, or comes too early`)
+    return at
+  }, 0)
+  const answers = lines.flatMap((line, at) => (/HTTP\/1\.1 200 OK/.test(line) && line.includes('queued') ? [at] : []))
+  assert.ok(answers.length > rounds)
   let from = lines.findIndex((line) => line.includes('Base URL'))
   for (const at of answers) {
     const synced = lines

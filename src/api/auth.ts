@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
 import { digestSecret, type Token } from '../core/token.ts'
 
@@ -12,23 +12,31 @@ declare module 'fastify' {
 export type Tokens = ReadonlyMap<string, Token>
 
 export function authenticate(tokens: Tokens) {
-  return async (request: FastifyRequest): Promise<void> => {
-    const header = request.headers.authorization
-    const secret = /^Bearer +(.*)$/i.exec(header ?? '')?.[1]
-    const token = secret === undefined ? undefined : tokens.get(digestSecret(secret))
-    if (!token) throw refusal(header, secret)
+  // By the whole header, and only those that were right: as many as there are tokens.
+  const known = new Map<string, Token>()
+  return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+    const header = request.headers.authorization ?? ''
+    let token = known.get(header)
+    if (!token) {
+      token = identify(header, tokens)
+      known.set(header, token)
+    }
     request.token = token
+    done()
   }
 }
 
-function refusal(header: string | undefined, secret: string | undefined): Problem {
-  if (header === undefined) {
-    return new Problem('invalid_api_key', "You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
+function identify(header: string, tokens: Tokens): Token {
+  if (header === '') {
+    throw new Problem('invalid_api_key', "You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
   }
+  const secret = /^Bearer +(.+)$/i.exec(header)?.[1]
   if (secret === undefined) {
-    return new Problem('invalid_api_key', "The Authorization header must have the form 'Bearer YOUR_KEY'.")
+    throw new Problem('invalid_api_key', "The Authorization header must have the form 'Bearer YOUR_KEY'.")
   }
-  return new Problem(
+  const token = tokens.get(digestSecret(secret))
+  if (token) return token
+  throw new Problem(
     'invalid_api_key',
     'Incorrect API key provided. Check that it is the token this service was set up with.',
   )

@@ -1,7 +1,8 @@
-import type { Multipart } from '@fastify/multipart'
+import type { MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
+import { decodeJson } from './json.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
@@ -22,10 +23,10 @@ export interface Fields {
 export const multipartOptions = {
   // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one.
   isPartAFile: (_field: string | undefined, type: string | undefined, filename: string | undefined) =>
-    filename !== undefined || (type !== undefined && !/^(text\/plain|application\/json)\b/i.test(type)),
+    filename !== undefined || (type !== undefined && !/^text\/plain\b/i.test(type)),
   limits: {
     fileSize: maxImageBytes,
-    files: 4,
+    files: 16,
     fields: 64,
     parts: 68,
     fieldSize: maxBodyBytes,
@@ -46,26 +47,47 @@ export async function readFields(request: FastifyRequest): Promise<Fields> {
 
 async function readMultipart(request: FastifyRequest): Promise<Fields> {
   const fields: Fields = Object.create(null)
-  let bytes = 0
   try {
-    for await (const part of request.parts()) {
-      const value = await readPart(part)
-      bytes += value instanceof Upload ? value.bytes.length : Buffer.byteLength(String(value))
-      if (bytes > maxBodyBytes) throw tooLarge()
-      place(fields, part.fieldname, value)
-    }
+    await Promise.race([readParts(request, fields), unfinished(request)])
   } catch (error) {
+    // Nobody reads the rest any more, and its sender would wait for that for ever.
+    request.raw.unpipe()
+    request.raw.resume()
     throw toProblem(error as Error & { code?: string })
   }
   return fields
 }
 
-async function readPart(part: Multipart): Promise<Field> {
-  if (part.type === 'file') return new Upload(await part.toBuffer())
+async function readParts(request: FastifyRequest, fields: Fields): Promise<void> {
+  let left = maxBodyBytes
+  for await (const part of request.parts()) {
+    if (typeof part.fieldname !== 'string') throw new Problem('invalid_multipart', 'A part has no name.')
+    const raw = part.type === 'file' ? await part.toBuffer() : readText(part)
+    left -= raw.length
+    if (left < 0) throw tooLarge()
+    place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part.mimetype))
+  }
+}
+
+/** The parser waits for ever for the rest of a part that ends without its boundary: the end of the body ends that. */
+function unfinished(request: FastifyRequest): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    request.raw.once('end', () => {
+      AbortSignal.timeout(2_000).addEventListener('abort', () => reject(new Error('the body ended inside a part')))
+    })
+  })
+}
+
+function readText(part: MultipartValue): string {
   // Past the limit the parser cuts a field short and says so only here.
   if (part.valueTruncated) throw tooLarge()
   if (part.fieldnameTruncated) throw new Problem('invalid_multipart', 'A field name is longer than 200 characters.')
-  return part.value as Field
+  return String(part.value)
+}
+
+/** A part may be JSON, and then it is the value that it holds. */
+function readFile(bytes: Buffer, type: string): Field {
+  return /^application\/json\b/i.test(type) ? JSON.parse(decodeJson(bytes)) : new Upload(bytes)
 }
 
 /** `a` sets a field, `a[b]` one of an object, `a[]` adds to a list: how every OpenAI SDK writes nested fields. */
@@ -98,7 +120,7 @@ function twice(name: string): Problem {
   })
 }
 
-function tooLarge(): Problem {
+export function tooLarge(): Problem {
   return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.')
 }
 

@@ -1,10 +1,11 @@
+import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
-import type { Asset, Task } from '../core/task.ts'
+import type { Asset, TaskView } from '../core/task.ts'
+import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
 import { findTask } from './videos.ts'
 
@@ -12,66 +13,88 @@ export interface ContentDependencies {
   store: Store
   bucket: Bucket
   clock: Clock
+  log: Log
 }
 
-export const ContentQuery = Type.Object({ variant: Type.Optional(Type.Enum(['video'])) })
-export type ContentQuery = Static<typeof ContentQuery>
+export const contentQuery = { type: 'object', properties: { variant: { enum: ['video'] } } } as const
 
 /** GET and HEAD of the finished video, with ranges and conditions as RFC 9110 has them. */
-export function sendContent({ store, bucket, clock }: ContentDependencies) {
+export function sendContent({ store, bucket, clock, log }: ContentDependencies) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const task = await findTask(store, request)
     const { video, completedAt } = finished(task, clock.now())
     const etag = `"${video.sha256}"`
     const modified = new Date(Math.floor(completedAt / 1000) * 1000)
-    reply.headers({
-      etag,
-      'last-modified': modified.toUTCString(),
-      'accept-ranges': 'bytes',
-      'cache-control': 'private, no-cache',
-      'content-disposition': `attachment; filename="${task.id}.mp4"`,
-      'content-security-policy': "sandbox; default-src 'none'",
-      'cross-origin-resource-policy': 'same-site',
-      'x-content-type-options': 'nosniff',
-    })
-    if (isUnchanged(request, etag, modified)) return reply.code(304).send()
-
     const range = wantedRange(request, etag, modified, video.bytes)
+    const describe = () =>
+      reply.headers({
+        etag,
+        'last-modified': modified.toUTCString(),
+        'accept-ranges': 'bytes',
+        'cache-control': 'private, no-cache',
+        'content-disposition': `attachment; filename="${task.id}.mp4"`,
+        'content-security-policy': "sandbox; default-src 'none'",
+        'cross-origin-resource-policy': 'same-site',
+        'x-content-type-options': 'nosniff',
+      })
+    if (isUnchanged(request, etag, modified)) return describe().code(304).send()
     if (range === 'unsatisfiable') {
       reply.header('content-range', `bytes */${video.bytes}`)
       throw new Problem('range_not_satisfiable', `The video has ${video.bytes} bytes; the range asks for others.`)
     }
+    // Opened before anything is said about it: what can't be opened must not be described.
+    const object = request.method === 'HEAD' ? undefined : await open(bucket, video, task, clock)
     if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${video.bytes}`)
-    reply.header('content-length', range ? range.end - range.start + 1 : video.bytes).type('video/mp4')
-    if (request.method === 'HEAD') return reply.send()
-    const object = await open(bucket, video)
-    return reply.send(object.stream(range))
+    const { start, end } = range ?? { start: 0, end: video.bytes - 1 }
+    describe()
+      .header('content-length', end - start + 1)
+      .type('video/mp4')
+    return reply.send(
+      object &&
+        whole(object.stream(range), end - start + 1, (missing) => {
+          log.error('a stored video is shorter than it was', { key: video.key, missing })
+          reply.raw.destroy()
+        }),
+    )
   }
 }
 
-function finished(task: Task, now: number): { video: Asset; completedAt: number } {
+function finished(task: TaskView, now: number): { video: Asset; completedAt: number } {
   if (task.state === 'failed') {
     throw new Problem('video_failed', `The video was not made: ${task.error?.message ?? 'generation failed'}`)
   }
   if (task.state !== 'completed') {
     throw new Problem('video_not_ready', 'Video is not ready yet, use GET /v1/videos/{video_id} to check its status.')
   }
-  if (task.expiresAt !== null && now >= task.expiresAt) {
-    throw new Problem(
-      'video_expired',
-      `The video expired at ${new Date(task.expiresAt).toISOString()} and was removed.`,
-    )
-  }
-  if (!task.video || task.completedAt === null) throw new Error(`task ${task.id} is completed but has no video`)
-  return { video: task.video, completedAt: task.completedAt }
+  const { video, completedAt, expiresAt } = task
+  // Without its bytes it expired, whatever a clock that was set back says.
+  if (video && completedAt !== null && expiresAt !== null && now < expiresAt) return { video, completedAt }
+  const when = new Date(expiresAt ?? now).toISOString()
+  throw new Problem('video_expired', `The video expired at ${when} and was removed.`)
 }
 
-async function open(bucket: Bucket, video: Asset) {
+async function open(bucket: Bucket, video: Asset, task: TaskView, clock: Clock) {
   const object = await bucket.open(video.key)
-  if (!object) throw new Error(`${video.key} is missing from the bucket`)
+  if (!object) {
+    // It may have expired since the row was read.
+    finished(task, clock.now())
+    throw new Error(`${video.key} is missing from the bucket`)
+  }
   if (object.bytes === video.bytes) return object
   await object[Symbol.asyncDispose]()
   throw new Error(`${video.key} has ${object.bytes} bytes, ${video.bytes} were stored`)
+}
+
+/** A file that became shorter meanwhile must not look like an answer that is only slow. */
+function whole(stream: Readable, bytes: number, onShort: (missing: number) => void): Readable {
+  let left = bytes
+  stream.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+  })
+  stream.prependListener('end', () => {
+    if (left > 0) onShort(left)
+  })
+  return stream.pause()
 }
 
 function isUnchanged({ headers }: FastifyRequest, etag: string, modified: Date): boolean {

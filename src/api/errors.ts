@@ -31,8 +31,8 @@ const statuses: Record<ProblemCode, number> = {
   output_unavailable: 500,
   unsupported_output: 500,
   provider_unavailable: 500,
-  outbound_failed: 500,
   internal: 500,
+  overloaded: 503,
   storage_unavailable: 503,
 }
 
@@ -56,7 +56,7 @@ export function errorHandler(log: Log) {
         cause: problem.cause ?? problem,
       })
     }
-    if (problem.code === 'storage_unavailable') reply.header('retry-after', '5')
+    if (status === 503) reply.header('retry-after', '5')
     // A client that is still sending will not read an answer on a connection that stays open for its body.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
     // A URL that can't be read never reaches the hook that sets this.
@@ -94,7 +94,8 @@ function fromFramework(error: FastifyError): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is malformed.', { cause })
   }
-  if (error instanceof SyntaxError) return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
+  if (error instanceof SyntaxError && error.statusCode === 400)
+    return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
   if (error.statusCode && error.statusCode < 500) {
     return new Problem('invalid_request', 'The request is malformed.', { cause })
   }
@@ -104,7 +105,8 @@ function fromFramework(error: FastifyError): Problem {
 /** Bytes that are no HTTP request never reach Fastify: they are answered on the bare socket, in the same shape. */
 export function clientErrorHandler(newRequestId: () => string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    // What is being answered on this connection must not get a second answer into its body.
+    if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) return void socket.destroy()
     const timeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
     const status = timeout

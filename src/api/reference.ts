@@ -27,6 +27,11 @@ export async function readReference(
   } catch (error) {
     if (error instanceof Problem && error.code === 'invalid_image')
       throw new Problem('invalid_image', error.message, { param, cause: error })
+    if (signal.aborted)
+      throw new Problem('overloaded', 'Too many images to look at right now. Try again shortly.', {
+        retryable: true,
+        cause: error,
+      })
     throw error
   }
   return { bytes: read.bytes, ...facts }

@@ -22,6 +22,8 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list(params.allowedValues)}.`, {
         param,
       })
+    case 'pattern':
+      return new Problem('invalid_value', `Invalid ${quoted}: it has another form than expected.`, { param })
     case 'const':
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list([params.allowedValue])}.`, {
         param,

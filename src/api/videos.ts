@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import type { XStatic } from 'typebox/schema'
 import type { Bucket } from '../buckets/bucket.ts'
 import { type Catalog, type CatalogEntry, findModel, fitSeconds, fitSize } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
-import { isFinished, isTaskId, newTaskId, type Task, type TaskImage } from '../core/task.ts'
+import { isFinished, isTaskId, newTaskId, queueTask, type TaskImage, type TaskView } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
@@ -22,15 +23,19 @@ export interface VideoDependencies {
 }
 
 /** Fields beyond these are checked against the model, once it is known. */
-export const SubmitBody = Type.Object({
-  model: Type.Optional(Type.String()),
-  prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
-  seconds: Type.Optional(Type.Unsafe<string | number>({ type: ['string', 'integer'] })),
-  size: Type.Optional(Type.String()),
-  image: Type.Optional(Type.Unknown()),
-  input_reference: Type.Optional(Type.Unknown()),
-})
-type SubmitBody = Static<typeof SubmitBody>
+export const submitBody = {
+  type: 'object',
+  required: ['prompt'],
+  properties: {
+    model: { type: 'string' },
+    prompt: { type: 'string', minLength: 1, maxLength: 32_000 },
+    seconds: { type: ['string', 'integer'] },
+    size: { type: 'string' },
+    image: {},
+    input_reference: {},
+  },
+} as const
+type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies) {
   const { catalog, store, bucket, clock, random } = dependencies
@@ -45,36 +50,26 @@ export function submitVideo(dependencies: VideoDependencies) {
       )
     }
     const entry = findModel(catalog, request.token, name)
-    refuseUnknown(body, entry)
+    const parameters = readParameters(entry.card, body, { text: request.isMultipart() })
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, body.size)
-    const reference = await readReference(body, dependencies, AbortSignal.timeout(60_000))
+    const reference = await readReference(body, dependencies, AbortSignal.timeout(45_000))
     refuseImageMismatch(reference, entry)
 
     const now = clock.now()
     const id = newTaskId(now, random)
-    const task: Task = {
-      ...{ id, owner: request.token.name, model: name, prompt: body.prompt, seconds, size, createdAt: now },
-      ...{ provider: entry.card.provider, upstreamModel: entry.card.upstreamModel },
-      ...{ image: await keep(id, reference, bucket), state: 'queued', progress: 0, dueAt: now, tries: 0, fence: 0 },
-      ...{
-        startedAt: null,
-        completedAt: null,
-        expiresAt: null,
-        operation: null,
-        output: null,
-        video: null,
-        error: null,
-      },
-    }
+    const { provider, upstreamModel } = entry.card
     try {
+      const image = await keep(id, reference, bucket)
+      const asked = { owner: request.token.name, model: name, prompt: body.prompt, seconds, size, parameters, image }
+      const task = queueTask({ id, provider, upstreamModel, ...asked }, now)
       await store.insert(task)
+      return toWireVideo(task, { nulls: wantsNulls(request) })
     } catch (error) {
       await bucket.removeFolder(id)
       throw error
     }
-    return toWireVideo(task, { nulls: wantsNulls(request) })
   }
 }
 
@@ -89,27 +84,20 @@ export function retrieveVideo({ store, catalog }: VideoDependencies) {
 }
 
 /** This token's task of that id; an id that is not there and one of another token get the same answer. */
-export async function findTask(store: Store, request: FastifyRequest): Promise<Task> {
+export async function findTask(store: Store, request: FastifyRequest): Promise<TaskView> {
   const { id } = request.params as { id: string }
   const task = isTaskId(id) ? await store.read(request.token.name, id) : undefined
-  if (!task) throw new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param: 'video_id' })
+  if (!task) throw notFound(id)
   return task
 }
 
-/** OpenAI's SDKs say who they are, and their types promise null where the specification leaves a field out. */
-function wantsNulls(request: FastifyRequest): boolean {
-  return request.headers['x-stainless-lang'] !== undefined
+export function notFound(id: string): Problem {
+  return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param: 'video_id' })
 }
 
-function refuseUnknown(body: SubmitBody, { name }: CatalogEntry): void {
-  const known = Object.keys(SubmitBody.properties)
-  const other = Object.keys(body)
-    .find((field) => !known.includes(field))
-    ?.slice(0, 100)
-  if (other === undefined) return
-  throw new Problem('unknown_parameter', `Unknown parameter: '${other}'. Model '${name}' takes: ${known.join(', ')}.`, {
-    param: other,
-  })
+/** OpenAI's SDKs say who they are, and their types promise null where the specification leaves a field out. */
+export function wantsNulls(request: FastifyRequest): boolean {
+  return request.headers['x-stainless-lang'] !== undefined
 }
 
 /** Text that a database can't give back as it came would be bent silently. */
@@ -134,10 +122,6 @@ function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry
 async function keep(id: string, reference: Reference | null, bucket: Bucket): Promise<TaskImage | null> {
   if (!reference || 'url' in reference) return reference
   const { bytes, type, size } = reference
-  const asset = await bucket.put(`${id}/image`, single(bytes), AbortSignal.timeout(60_000))
+  const asset = await bucket.put(`${id}/image`, [bytes], AbortSignal.timeout(60_000))
   return { asset, type, size }
-}
-
-async function* single(bytes: Uint8Array) {
-  yield bytes
 }

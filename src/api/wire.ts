@@ -1,5 +1,5 @@
 import { type CatalogEntry, formatSize } from '../core/catalog.ts'
-import { type Task, wireStatus } from '../core/task.ts'
+import { type TaskView, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
 
@@ -23,26 +23,26 @@ export interface WireVideo {
  * `nulls`: the specification leaves a field out until it applies; the types of OpenAI's SDKs promise an explicit null,
  * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
-export function toWireVideo(task: Task, { nulls }: { nulls: boolean }): WireVideo {
-  const completed = task.state === 'completed'
-  const later = {
-    completed_at: completed ? unixSeconds(task.completedAt) : null,
-    expires_at: completed ? unixSeconds(task.expiresAt) : null,
-    remixed_from_video_id: null,
-    error: task.error,
-  }
-  return {
+export function toWireVideo(task: TaskView, { nulls }: { nulls: boolean }): WireVideo {
+  const video: WireVideo = {
     id: task.id,
     object: 'video',
     model: task.model,
     status: wireStatus(task),
     progress: task.progress,
-    created_at: Math.floor(task.createdAt / 1000),
+    created_at: unixSeconds(task.createdAt),
     seconds: String(task.seconds),
     size: formatSize(task.size),
     prompt: task.prompt,
-    ...(nulls ? later : withoutNulls(later)),
   }
+  const { completedAt, expiresAt, error } = task
+  if (nulls) Object.assign(video, { completed_at: null, expires_at: null, remixed_from_video_id: null, error })
+  else if (error) video.error = error
+  if (task.state === 'completed' && completedAt !== null && expiresAt !== null) {
+    video.completed_at = unixSeconds(completedAt)
+    video.expires_at = unixSeconds(expiresAt)
+  }
+  return video
 }
 
 export function toWireModel({ name, card }: CatalogEntry) {
@@ -67,6 +67,7 @@ export function toWireModel({ name, card }: CatalogEntry) {
       default: size.default,
     },
     image: card.image,
+    parameters: card.parameters,
   }
 }
 
@@ -74,14 +75,18 @@ export function toWireList(data: unknown[]) {
   return { object: 'list', data }
 }
 
+export function toWirePage(data: WireVideo[], { hasMore }: { hasMore: boolean }) {
+  return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
+}
+
+export function toWireDeleted(id: string) {
+  return { id, object: 'video.deleted', deleted: true }
+}
+
 export interface WireError {
   error: { message: string; type: string; param: string | null; code: string | null }
 }
 
-function unixSeconds(ms: number | null): number | null {
-  return ms === null ? null : Math.floor(ms / 1000)
-}
-
-function withoutNulls(fields: Record<string, unknown>) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+function unixSeconds(ms: number): number {
+  return Math.floor(ms / 1000)
 }

@@ -7,7 +7,7 @@ import type { Asset } from '../core/task.ts'
  */
 export interface Bucket {
   /** Stores all bytes durably, or nothing: a key is readable only once its object is whole. */
-  put(key: string, body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Asset>
+  put(key: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Asset>
   /** The object opened for reading, or undefined if there is none. It stays readable when it is removed meanwhile. */
   open(key: string): Promise<OpenObject | undefined>
   /** Removes every object of the folder; what is not there is no error. */

@@ -22,6 +22,8 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
       const { shard, folder, path } = place(root, key)
       const temporary = join(incoming, String(count++))
       try {
+        // Each time: someone may have tidied up below us.
+        await mkdir(incoming, { recursive: true })
         const facts = await writeDurably(temporary, body, signal)
         await mkdir(folder, { recursive: true })
         await rename(temporary, path)
@@ -29,7 +31,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         for (const directory of [folder, shard, root]) await syncDirectory(directory)
         return { key, ...facts }
       } catch (error) {
-        await rm(temporary, { force: true })
+        for (const half of [temporary, path]) await rm(half, { force: true })
         throw error
       }
     },
@@ -41,7 +43,10 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
         throw error
       }
-      const { size } = await file.stat()
+      const { size } = await file.stat().catch(async (error) => {
+        await file.close()
+        throw error
+      })
       return {
         bytes: size,
         // Large reads: each one is a trip to the thread pool.
@@ -64,7 +69,7 @@ function place(root: string, key: string) {
   return { shard, folder, path: join(folder, file) }
 }
 
-async function writeDurably(path: string, body: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+async function writeDurably(path: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal) {
   const digest = createHash('sha256')
   let bytes = 0
   await using file = await open(path, 'wx')

@@ -1,12 +1,26 @@
 import { Mistakes } from '../config/mistakes.ts'
-import { serve, serveHelp } from './serve.ts'
+import { suggestion } from './arguments.ts'
+import type { Command } from './command.ts'
+import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
+import { painter } from './screen/text.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
 import { version } from './version.ts'
 
-/** A command takes its own arguments and returns the exit code. */
-type Command = (args: string[]) => Promise<number>
+interface Entry {
+  summary: string
+  /** Only what is asked for is loaded: a client has no use for the server. */
+  load(): Promise<{ command: Command }>
+}
 
-const commands: Record<string, { run: Command; summary: string; help: string }> = {
-  serve: { run: serve, summary: 'run the service', help: serveHelp },
+const commands: Record<string, Entry> = {
+  serve: { summary: 'run the service', load: () => import('./serve.ts') },
+  generate: { summary: 'make a film and fetch it', load: () => import('./generate.ts') },
+  batch: { summary: 'make a film of each line of a file', load: () => import('./batch.ts') },
+  list: { summary: 'list videos, the newest first', load: () => import('./list.ts') },
+  get: { summary: 'show one video', load: () => import('./get.ts') },
+  download: { summary: 'wait for a video and fetch it', load: () => import('./download.ts') },
+  delete: { summary: 'delete a video, or cancel one that is being made', load: () => import('./delete.ts') },
+  models: { summary: 'list the models', load: () => import('./models.ts') },
 }
 
 const help = `Filmgate: one self-hosted Videos API in front of every video model.
@@ -18,43 +32,66 @@ ${Object.entries(commands)
   .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
   .join('\n')}
 
+Examples:
+  filmgate serve
+  filmgate generate "a red fox in snow at dusk" -o fox.mp4
+
   filmgate <command> --help   says more
   filmgate --version
 `
 
-/** Runs a command line; returns the exit code: 0 done, 1 failed, 2 a mistake in what was asked. */
+/** Runs a command line; returns the exit code. */
 export async function runCli(argv: string[]): Promise<number> {
+  const terminal = openTerminal()
   const [name, ...args] = argv
-  if (name === '--version' || name === '-v') return print(`${version()}\n`)
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help)
-  const command = commands[name]
-  if (!command)
-    return complain(`there is no command '${name}'; the commands are: ${Object.keys(commands).join(', ')}`, 2)
-  if (args.includes('--help') || args.includes('-h')) return print(command.help)
   try {
-    return await command.run(args)
+    return await run(name, args, terminal)
   } catch (error) {
-    if (error instanceof Mistakes) {
-      const { length } = error.list
-      return complain(
-        [
-          length === 1 ? 'a mistake in the configuration:' : `${length} mistakes in the configuration:`,
-          ...error.list,
-        ].join('\n  '),
-        2,
-      )
-    }
-    const { code, message } = error as NodeJS.ErrnoException
-    return complain(message, code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1)
+    if (args.includes('--json')) terminal.out(`${JSON.stringify(asFailure(error))}\n`)
+    return complain(asFailure(error), name, terminal)
   }
 }
 
-function print(text: string): number {
-  process.stdout.write(text)
-  return 0
+async function run(name: string | undefined, args: string[], terminal: Terminal): Promise<number> {
+  if (name === '--version' || name === '-v') return print(`${version()}\n`, terminal)
+  const asked = name === 'help' ? args[0] : name
+  if (asked === undefined || asked === '--help' || asked === '-h') return print(help, terminal)
+  const entry = Object.hasOwn(commands, asked) ? commands[asked] : undefined
+  if (!entry) {
+    const known = Object.keys(commands)
+    throw new UsageFailure(
+      `there is no command '${asked}'${suggestion(asked, known) || `; the commands are: ${known.join(', ')}`}`,
+    )
+  }
+  const { command } = await entry.load()
+  // After `--` everything is meant literally.
+  const flags = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined)
+  if (name === 'help' || flags.includes('--help') || flags.includes('-h')) return print(command.help, terminal)
+  return command.run(args, terminal)
 }
 
-function complain(text: string, code: number): number {
-  process.stderr.write(`filmgate: ${text}\n`)
-  return code
+/** Everything that is thrown ends here; what is no `Failure` keeps its message and never shows its stack. */
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof Mistakes) {
+    const { list } = error
+    const title =
+      list.length === 1 ? 'a mistake in the configuration:' : `${list.length} mistakes in the configuration:`
+    return new UsageFailure([title, ...list].join('\n  '))
+  }
+  if ((error as Error).name === 'AbortError') return new Interrupted('interrupted')
+  return new Failure((error as Error).message, { cause: error })
+}
+
+function complain({ message, hint, exitCode }: Failure, name: string | undefined, terminal: Terminal): number {
+  const paint = painter(terminal.colour.stderr)
+  const more = exitCode === exits.usage && hint === null && name && Object.hasOwn(commands, name)
+  const advice = hint ?? (more ? `filmgate ${name} --help says more` : null)
+  terminal.err(`${paint('red', 'filmgate:')} ${message}\n${advice === null ? '' : `${advice}\n`}`)
+  return exitCode
+}
+
+function print(text: string, terminal: Terminal): number {
+  terminal.out(text)
+  return exits.done
 }

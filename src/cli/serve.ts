@@ -1,14 +1,16 @@
 import { once } from 'node:events'
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
+import { readArguments } from './arguments.ts'
+import type { Command } from './command.ts'
+import type { Terminal } from './terminal.ts'
 import { version } from './version.ts'
 
 const names = Object.keys(settings) as SettingName[]
 
-export const serveHelp = `Usage: filmgate serve [options]
+const help = `Usage: filmgate serve [options]
 
 Runs the Videos API with its built-in renderer and everything it needs.
 
@@ -21,24 +23,23 @@ Examples:
   FILMGATE_TOKEN='my token' filmgate serve --host 0.0.0.0
 `
 
+export const command: Command = { help, run: serve }
+
 /** Runs until a signal asks it to stop, then drains. */
-export async function serve(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
-  })
-  const config = loadConfig({ flags: values as Partial<Record<SettingName, string>>, env: process.env })
+async function serve(args: string[], terminal: Terminal): Promise<number> {
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  const { values } = readArguments(args, { options })
+  const config = loadConfig({ flags: values as Partial<Record<SettingName, string>>, env: terminal.env })
+  // From here on: a signal in the middle of the start must not tear it apart.
+  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const service = await startClearly(config)
-  process.stdout.write(banner(service, config))
-  const stopped = await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT'), service.failed])
-  if (stopped instanceof Error) {
-    process.stderr.write(`filmgate: the store failed (${stopped.message}); stopping\n`)
-  } else {
-    process.stdout.write('Stopping: requests in progress finish first. Press Ctrl-C again to stop at once.\n')
-  }
+  terminal.out(banner(service, config))
+  const failure = await Promise.race([stop.then(() => null), service.failed])
+  if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
+  else terminal.out('Stopping: requests in progress finish first. Press Ctrl-C again to stop at once.\n')
   const again = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'again')
   const drained = await Promise.race([service[Symbol.asyncDispose](), again])
-  return stopped instanceof Error || drained === 'again' ? 1 : 0
+  return failure || drained === 'again' ? 1 : 0
 }
 
 async function startClearly(config: Config): Promise<Service> {
@@ -58,17 +59,20 @@ async function startClearly(config: Config): Promise<Service> {
 }
 
 function banner({ url, firstSecret }: Service, config: Config): string {
-  const model = config.catalog.defaultModel ?? config.catalog.entries.keys().next().value ?? 'MODEL'
-  const token = firstSecret ?? '$FILMGATE_TOKEN'
   const models = [...config.catalog.entries.keys()]
+  const shown = `${models.slice(0, 6).join(', ')}${models.length > 6 ? `, … (${models.length} in all)` : ''}`
   return `
 Filmgate ${version()} is ready.
 
   Base URL   ${url}/v1
   Token      ${firstSecret ? `${firstSecret}   (shown only this once: keep it)` : tokenHint(config)}
-  Models     ${models.slice(0, 6).join(', ')}${models.length > 6 ? `, … (${models.length} in all)` : ''}
+  Models     ${shown || 'none: enable a provider in filmgate.yaml'}
   Data       ${resolve(config.data)}
+${models.length > 0 ? firstSteps(url, config.catalog.defaultModel ?? models[0] ?? '', firstSecret ?? '$FILMGATE_TOKEN') : ''}`
+}
 
+function firstSteps(url: string, model: string, token: string): string {
+  return `
 Make a film:
 
   curl ${url}/v1/videos \\
@@ -82,7 +86,7 @@ Then GET ${url}/v1/videos/{id} until it is completed, and fetch …/{id}/content
 
 function tokenHint({ tokens }: Config): string {
   const names = tokens.map(({ name }) => name)
-  if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN)'
+  if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN to one of your own)'
   return names.length === 1 && names[0] === 'default'
     ? 'the one you set as FILMGATE_TOKEN'
     : `as configured: ${names.join(', ')}`

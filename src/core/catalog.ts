@@ -1,3 +1,4 @@
+import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
 import type { Size } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
@@ -14,6 +15,8 @@ export interface ModelCard {
   readonly seconds: SecondsRule
   readonly size: SizeRule
   readonly image: ImageRule
+  /** What it takes beyond the common fields, by name. */
+  readonly parameters: Readonly<Record<string, ParameterRule>>
   /** How long a client should wait between two polls. */
   readonly pollAfterMs: number
 }

@@ -43,6 +43,22 @@ it('refuses what is no PNG, JPEG or WebP, and what is too large', () => {
   assert.ok(examineImage(pngOf(8_000, 5_000), 'image'))
 })
 
+it('refuses what carries far more than its picture, which makes decoders hang', () => {
+  const chunk = (name: string, length: number) => {
+    const bytes = Buffer.alloc(12 + length)
+    bytes.writeUInt32BE(length, 0)
+    bytes.write(name, 4, 'latin1')
+    return bytes
+  }
+  const withChunks = (...chunks: Buffer[]) => Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)])
+  assert.throws(() => examineImage(withChunks(chunk('prVt', 5_000_000)), 'image'), /too much that is no picture/)
+  assert.throws(
+    () => examineImage(withChunks(...Array.from({ length: 2_000 }, () => chunk('tEXt', 4))), 'image'),
+    /too much/,
+  )
+  assert.ok(examineImage(withChunks(chunk('iCCP', 500_000), chunk('IDAT', 9_000_000)), 'image'))
+})
+
 it('reads an image given as text: a URL, a data URL, or base64 with or without line breaks', () => {
   const base64 = png.toString('base64')
   assert.deepEqual(readImageText('https://example.com/a.png', 'image'), { url: 'https://example.com/a.png' })

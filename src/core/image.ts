@@ -27,8 +27,41 @@ export function examineImage(bytes: Uint8Array, param: string): ImageFacts {
       { param },
     )
   }
+  if (baggage(bytes, facts.type) > maxBaggage) {
+    throw new Problem(
+      'invalid_image',
+      'The image carries too much that is no picture. Save it anew without metadata.',
+      { param },
+    )
+  }
   return facts
 }
+
+/**
+ * What a file carries beside its picture makes decoders slow far beyond its size: one chunk of 20 MiB, or 300 000 of a
+ * few bytes, or thousands of scans. Each counts for its bytes, and for at least 4 KiB.
+ */
+const maxBaggage = 4 * 2 ** 20
+
+function baggage(image: Uint8Array, type: ImageType): number {
+  const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength)
+  let sum = 0
+  if (type === 'image/jpeg') {
+    for (let at = bytes.indexOf(startOfScan); at >= 0; at = bytes.indexOf(startOfScan, at + 2)) sum += 32_768
+    return sum
+  }
+  const png = type === 'image/png'
+  for (let at = png ? 8 : 12; at + 8 <= bytes.length; ) {
+    const length = png ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at + 4)
+    const name = bytes.toString('latin1', png ? at + 4 : at, png ? at + 8 : at + 4)
+    if (!pictureChunks.has(name)) sum += Math.max(length, 4_096)
+    at += png ? 12 + length : 8 + length + (length % 2)
+  }
+  return sum
+}
+
+const startOfScan = Buffer.from([0xff, 0xda])
+const pictureChunks = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND', 'VP8 ', 'VP8L', 'VP8X', 'ALPH'])
 
 /** The reference image as text: a URL, a data URL, or bare base64. Throws `invalid_image`. */
 export function readImageText(text: string, param: string): { url: string } | { bytes: Uint8Array } {
@@ -40,9 +73,13 @@ export function readImageText(text: string, param: string): { url: string } | { 
   if (!data && /^\s*[a-z][a-z0-9+.-]*:/i.test(text)) return { url: text.trim() }
   const base64 = (data ? text.slice(data[0].length) : text).replace(/[\r\n\t ]+/g, '')
   if (base64 === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(base64) || base64.replace(/=+$/, '').length % 4 === 1) {
-    throw new Problem('invalid_image', 'The image must be an http(s) URL, a data URL, or base64 of its bytes.', {
-      param,
-    })
+    throw new Problem(
+      'invalid_image',
+      'The image must be an http(s) URL, a data URL, base64 of its bytes, or a file part of a form (curl: -F image=@file.png).',
+      {
+        param,
+      },
+    )
   }
   return { bytes: Buffer.from(base64, 'base64') }
 }

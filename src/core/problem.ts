@@ -33,8 +33,8 @@ export class Problem extends Error {
   }
 }
 
-/** What a file system says when it is full, broken or read-only, or when we may open no more files. */
-const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE'])
+/** What the system says when a disk is full, broken or read-only, or when there are no more files or processes for us. */
+const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
 export interface ProblemOptions {
   param?: string
@@ -71,6 +71,6 @@ export type ProblemCode =
   | 'unsupported_output'
   | 'provider_unavailable'
   // ourselves
+  | 'overloaded'
   | 'storage_unavailable'
-  | 'outbound_failed'
   | 'internal'

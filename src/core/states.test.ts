@@ -15,7 +15,18 @@ const task: Task = {
     createdAt: 0,
   },
   ...{ size: { width: 2, height: 2 }, image: null, state: 'running', progress: 40, startedAt: 5, completedAt: null },
-  ...{ expiresAt: null, operation: null, output: null, video: null, error: null, dueAt: 0, tries: 0, fence: 1 },
+  ...{
+    expiresAt: null,
+    operation: null,
+    output: null,
+    video: null,
+    error: null,
+    dueAt: 0,
+    tries: 0,
+    fence: 1,
+    parameters: {},
+    deletedAt: null,
+  },
 }
 const video = { key: 'a/b', bytes: 1, sha256: 'c' }
 
@@ -32,6 +43,13 @@ it('a task fails only with its reason, completes only with its video, and moves 
   assert.throws(() => apply({ ...task, state: 'storing' }, { state: 'completed', dueAt: 1 }), /needs its video/)
   assert.throws(() => apply(task, { state: 'queued', dueAt: 1 }), /can't go/)
   assert.throws(() => apply({ ...task, state: 'completed' }, { state: 'failed', dueAt: 1 }), /can't go/)
+})
+
+// A film that killed its child each time was drawn for ever: each good poll in between had made its tries 0 again.
+it('tries are kept until someone says otherwise', () => {
+  assert.equal(apply({ ...task, tries: 1 }, { progress: 50, dueAt: 1 }).tries, 1)
+  assert.equal(apply({ ...task, tries: 1 }, { state: 'storing', dueAt: 1 }).tries, 1)
+  assert.equal(apply({ ...task, tries: 1 }, { tries: 0, dueAt: 1 }).tries, 0)
 })
 
 it('a failed task keeps the progress it had', () => {

@@ -18,6 +18,7 @@ export interface Change {
 }
 
 const next: Record<State, readonly State[]> = {
+  fetching: ['fetching', 'queued', 'failed'],
   queued: ['queued', 'running', 'failed'],
   running: ['running', 'storing', 'failed'],
   storing: ['storing', 'completed', 'running', 'failed'],
@@ -30,10 +31,11 @@ const next: Record<State, readonly State[]> = {
  * reaches 100 only on completion, a failed task always says why, a completed one always has its video.
  */
 export function apply(task: Task, change: Change): Task {
-  const after: Task = { ...task, tries: 0, ...change }
+  const after: Task = { ...task, ...change }
   if (!next[task.state].includes(after.state)) throw new Error(`a task can't go from ${task.state} to ${after.state}`)
   after.startedAt = task.startedAt ?? change.startedAt ?? null
-  after.progress = after.state === 'completed' ? 100 : Math.max(task.progress, Math.min(99, Math.floor(after.progress)))
+  after.progress =
+    after.state === 'completed' ? 100 : Math.max(task.progress, Math.min(99, Math.floor(after.progress) || 0))
   if (after.state === 'failed' && after.error === null) throw new Error('a failed task needs its error')
   if (task.state !== 'completed' && after.state === 'completed') {
     if (after.video === null || after.completedAt === null || after.expiresAt === null)

@@ -13,15 +13,19 @@ import type { ProblemCode } from './problem.ts'
 
 /** Each state names who moves a task out of it. */
 export type State =
+  | 'fetching' //  workers/fetch gets the reference image that was given as a URL
   | 'queued' //    workers/submit hands it to its provider
   | 'running' //   workers/poll asks the provider
   | 'storing' //   workers/collect copies the result into our bucket
   | 'completed' // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
   | 'failed' //    workers/expire removes the inputs, and the row after the record retention
+// A deleted task, whatever its state, is moved by workers/discard.
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+
+export type Parameters = { readonly [name: string]: string | number | boolean }
 
 export interface Asset {
   key: string
@@ -55,6 +59,8 @@ export interface Task {
   readonly prompt: string
   readonly seconds: number
   readonly size: Size
+  /** What this model takes beyond the common fields, by name. */
+  readonly parameters: Parameters
   readonly createdAt: number
   image: TaskImage | null
   state: State
@@ -71,6 +77,27 @@ export interface Task {
   /** Failed tries of the present state's action. */
   tries: number
   fence: number
+  /** Deleting is orthogonal to the state: the client sees nothing any more, a worker still has to let go of it. */
+  readonly deletedAt: number | null
+}
+
+/** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
+export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
+  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'video'>
+
+/** What a client decides about a task; the rest is ours. */
+export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
+  Pick<Task, 'model' | 'provider' | 'upstreamModel'>
+
+/** A task as it begins, due at once. */
+export function queueTask(submission: Submission, now: number): Task {
+  return {
+    ...submission,
+    state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
+    ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },
+    ...{ startedAt: null, completedAt: null, expiresAt: null, deletedAt: null },
+    ...{ operation: null, output: null, video: null, error: null },
+  }
 }
 
 /** What a client may know of a task's progress. It never goes back: `startedAt` is set once. */

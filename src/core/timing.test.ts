@@ -1,22 +1,35 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
-import { expiryOf, retryDelay } from './timing.ts'
+import { deadlineMs, expiryOf, nextTry } from './timing.ts'
 
-it('a full disk is waited for without end, a broken film is tried once more, a final problem never', () => {
-  const full = new Problem('storage_unavailable', 'x', { retryable: true })
-  const broken = new Problem('generation_failed', 'x', { retryable: true })
-  assert.ok(retryDelay(full, 1_000_000, 0.5))
-  assert.ok(retryDelay(broken, 0, 0.5))
-  assert.equal(retryDelay(broken, 1, 0.5), null)
-  assert.equal(retryDelay(new Problem('invalid_image', 'x'), 0, 0.5), null)
+const full = new Problem('storage_unavailable', 'x', { retryable: true })
+const broken = new Problem('generation_failed', 'x', { retryable: true })
+const odd = new Problem('internal', 'x', { retryable: true })
+const waiting = (tries: number) => ({ tries, startedAt: null })
+const begun = (tries: number) => ({ tries, startedAt: 0 })
+
+it('a broken film is drawn once more, what nobody foresaw is tried a few times, a final problem never', () => {
+  assert.equal(nextTry(broken, begun(0), 1, 0.5)?.tries, 1)
+  assert.equal(nextTry(broken, begun(1), 1, 0.5), null)
+  assert.equal(nextTry(odd, waiting(3), 1, 0.5)?.tries, 4)
+  assert.equal(nextTry(odd, waiting(4), 1, 0.5), null)
+  assert.equal(nextTry(new Problem('invalid_image', 'x'), waiting(0), 1, 0.5), null)
+})
+
+it('a full disk is waited for without end, and that uses up none of the tries', () => {
+  assert.deepEqual(nextTry(full, begun(1), 1e15, 0.5), { delayMs: 3_000, tries: 1 })
+})
+
+it('once a provider has the work, a blocked way there ends it only at the deadline', () => {
+  assert.ok(nextTry(odd, begun(1_000), deadlineMs - 1, 0.5))
+  assert.equal(nextTry(odd, begun(1_000), deadlineMs, 0.5), null)
 })
 
 it('waits longer with each try, up to a limit, and never all at the same time', () => {
-  const full = new Problem('storage_unavailable', 'x', { retryable: true })
-  const delays = [0, 1, 2, 3, 10].map((tries) => retryDelay(full, tries, 0.5))
+  const delays = [0, 1, 2, 3, 100].map((tries) => nextTry(odd, begun(tries), 1, 0.5)?.delayMs)
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000, 30_000])
-  assert.notEqual(retryDelay(full, 0, 0), retryDelay(full, 0, 0.9))
+  assert.notEqual(nextTry(odd, begun(0), 1, 0)?.delayMs, nextTry(odd, begun(0), 1, 0.9)?.delayMs)
 })
 
 it('expires later than it completed, at a whole second', () => {

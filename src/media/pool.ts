@@ -11,7 +11,7 @@ export interface MediaPool extends Media {
 }
 
 const renderSilenceMs = 60_000
-const inspectSilenceMs = 30_000
+const inspectSilenceMs = 10_000
 const verifySilenceMs = 60_000
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
@@ -21,7 +21,7 @@ const verifyBytesPerMs = 1000
  * Children start when they are needed and go when they were idle for 30 s.
  */
 export function openMedia({ clock, renderers }: { clock: Clock; renderers: number }): MediaPool {
-  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, 1), inspect: openLane(clock, 1) }
+  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, 1), inspect: openLane(clock, 2) }
   const all: Lane[] = Object.values(lanes)
   return {
     async render(film, onProgress, signal) {
@@ -44,8 +44,19 @@ export function openMedia({ clock, renderers }: { clock: Clock; renderers: numbe
     },
     async inspect(image, signal) {
       const request = { kind: 'inspect', image } as const
-      const job = { request, silenceMs: inspectSilenceMs, onProgress: () => {}, lost: imageLost }
-      await lanes.inspect.run(job, signal)
+      let losses = 0
+      const lost = (cause: string) => {
+        losses += 1
+        return imageLost(cause)
+      }
+      const job = { request, silenceMs: inspectSilenceMs, onProgress: () => {}, lost }
+      try {
+        await lanes.inspect.run(job, signal)
+      } catch (thrown) {
+        // The machine may have killed the child; an image that kills a second one is to blame itself.
+        if (losses === 0) throw thrown
+        await lanes.inspect.run(job, signal)
+      }
     },
     children: () => all.flatMap((lane) => lane.children()),
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { getCompileCacheDir } from 'node:module'
 import { Socket } from 'node:net'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +13,10 @@ export interface Child {
   readonly usable: boolean
   /** Resolves when the process is gone, with what is known of the reason. */
   readonly gone: Promise<string>
-  /** One request at a time. Throws the problem that the child reports, or `ChildLost` when it dies. */
+  /**
+   * One request at a time. Throws the problem that the child reports, `ChildLost` when it dies, and an error that is
+   * `storage_unavailable` to `Problem.from` when the system could not start it.
+   */
   run(request: Request, onProgress: (percent: number) => void): Promise<Answer>
   /** Whether the child keeps this process alive: a busy one does, an idle one must not. */
   hold(on: boolean): void
@@ -26,9 +30,10 @@ const stderrKept = 2000
 export function startChild(): Child {
   // Published packages hold .js files: the child has the extension that this file has.
   const path = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url))
+  const compileCache = getCompileCacheDir()
   const child = fork(path, [], {
     // No secrets and no settings: whoever takes over a child finds nothing. Nor flags of the parent, such as an inspector.
-    env: {},
+    env: compileCache ? { NODE_COMPILE_CACHE: compileCache } : {},
     execArgv: [],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -48,7 +53,11 @@ export function startChild(): Child {
       return usable
     },
     gone,
-    run: (request, onProgress) => converse({ child, gone, kill }, request, onProgress),
+    async run(request, onProgress) {
+      // No more files or processes for us at the moment: nobody's job is to blame.
+      if (child.pid === undefined) throw Object.assign(new Error(await gone), { code: 'EAGAIN' })
+      return converse({ child, gone, kill }, request, onProgress)
+    },
     hold(on) {
       const change = on ? 'ref' : 'unref'
       child[change]()
@@ -95,11 +104,13 @@ function converse(running: Running, request: Request, onProgress: (percent: numb
       kill()
     }
   }
+  // Not a reaction to `gone`: it would keep this request, and its image, for as long as the child lives.
+  const lose = () => void gone.then((reason) => reject(new ChildLost(reason)))
   child.on('message', listen)
-  void gone.then((reason) => reject(new ChildLost(reason)))
+  child.once('close', lose)
   // A failure to send means that the child is going; `gone` tells.
   child.send(request, () => {})
-  return promise.finally(() => child.off('message', listen))
+  return promise.finally(() => child.off('message', listen).off('close', lose))
 }
 
 function problemOf(told: Extract<Told, { kind: 'failed' }>): Problem {

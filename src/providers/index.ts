@@ -6,7 +6,6 @@ export interface Setting {
   /** The provider's own folder in the data folder. */
   folder: string
   media: Media
-  now: number
 }
 
 export interface Member {

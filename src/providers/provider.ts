@@ -1,6 +1,6 @@
 import type { ModelCard } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
-import type { ImageType, Json, Size } from '../core/task.ts'
+import type { ImageType, Json, Parameters, Size } from '../core/task.ts'
 
 /**
  * Who makes videos. A member never sleeps, retries, reads the clock or the environment: the engine does. Failure of the
@@ -24,6 +24,7 @@ export interface ProviderRequest {
   prompt: string
   seconds: number
   size: Size
+  parameters: Parameters
   image: { type: ImageType; bytes: Uint8Array } | null
 }
 

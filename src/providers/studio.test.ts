@@ -9,7 +9,14 @@ import { openMedia } from '../media/pool.ts'
 import { call, download, finish, type ProviderWorld, testProvider } from './contract.ts'
 import { createStudio } from './studio.ts'
 
-const request = { model: 'studio', prompt: 'a fox', seconds: 1, size: { width: 256, height: 256 }, image: null }
+const request = {
+  model: 'studio',
+  prompt: 'a fox',
+  seconds: 1,
+  size: { width: 256, height: 256 },
+  parameters: {},
+  image: null,
+}
 
 interface StudioWorld extends ProviderWorld, AsyncDisposable {
   folder: string
@@ -26,7 +33,7 @@ async function makeWorld(): Promise<StudioWorld> {
       // A restart takes the children along.
       await world.media[Symbol.asyncDispose]()
       world.media = openMedia({ clock: manualClock(), renderers: 2 })
-      return createStudio({ folder, media: world.media, now: Date.now() })
+      return createStudio({ folder, media: world.media })
     },
     pause: () => new Promise((resolve) => setTimeout(resolve, 20)),
     async [Symbol.asyncDispose]() {

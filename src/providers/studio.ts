@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { access, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { Problem } from '../core/problem.ts'
@@ -10,11 +10,9 @@ export interface StudioOptions {
   /** Its own folder: images of films to draw, and films that are not collected yet. */
   folder: string
   media: Media
-  now: number
 }
 
 const name = 'studio'
-const imageLifetimeMs = 48 * 3_600_000
 
 export const studioCards: Cards = [
   {
@@ -26,6 +24,18 @@ export const studioCards: Cards = [
     seconds: { min: 1, max: 20, default: 4 },
     size: { minSide: 256, maxSide: 1920, multipleOf: 2, default: '1280x720' },
     image: 'optional',
+    parameters: {
+      seed: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 4_294_967_295,
+        description: 'The same seed makes the same film again.',
+      },
+      caption: {
+        type: 'boolean',
+        description: 'Whether the prompt is written into the film; true if you leave it out.',
+      },
+    },
     pollAfterMs: 1_000,
   },
 ]
@@ -35,6 +45,7 @@ interface Drawing {
   progress: number
   outcome: 'pending' | 'done' | { failure: unknown }
   abort: AbortController
+  ended: Promise<void>
 }
 
 interface Operation {
@@ -44,19 +55,21 @@ interface Operation {
   width: number
   height: number
   image: boolean
+  seed: number | null
+  caption: boolean
 }
 
 /** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
-export async function createStudio({ folder, media, now }: StudioOptions): Promise<Provider> {
-  await sweep(folder, now)
+export async function createStudio({ folder, media }: StudioOptions): Promise<Provider> {
+  await sweep(folder)
   const drawings = new Map<string, Drawing>()
   const filmPath = (film: string) => join(folder, `${film}.mp4`)
   const imagePath = (film: string) => join(folder, `${film}.image`)
 
   async function draw(operation: Operation, drawing: Drawing): Promise<void> {
-    const { film, prompt, seconds, width, height } = operation
+    const { film, prompt, seconds, width, height, seed, caption } = operation
     const image = operation.image ? { path: imagePath(film) } : null
-    const job = { path: filmPath(film), prompt, seconds, size: { width, height }, image }
+    const job = { path: filmPath(film), prompt, seconds, size: { width, height }, image, seed, caption }
     const report = (percent: number) => {
       drawing.progress = percent
     }
@@ -68,18 +81,22 @@ export async function createStudio({ folder, media, now }: StudioOptions): Promi
     }
   }
 
+  /** A drawing that goes on from an earlier lease is stopped first: two must not write one file. */
   function begin(operation: Operation): void {
-    const drawing: Drawing = { progress: 0, outcome: 'pending', abort: new AbortController() }
-    drawings.get(operation.film)?.abort.abort()
+    const previous = drawings.get(operation.film)
+    previous?.abort.abort()
+    const drawing: Drawing = { progress: 0, outcome: 'pending', abort: new AbortController(), ended: Promise.resolve() }
+    drawing.ended = (previous?.ended ?? Promise.resolve()).then(() => draw(operation, drawing))
     drawings.set(operation.film, drawing)
-    void draw(operation, drawing)
   }
 
   return {
     name,
     cadenceMs: 300,
-    async submit({ prompt, seconds, size, image }, { attemptId }) {
-      const operation: Operation = { film: attemptId, prompt, seconds, ...size, image: image !== null }
+    async submit({ prompt, seconds, size, image, parameters }, { attemptId }) {
+      const { seed, caption } = parameters as { seed?: number; caption?: boolean }
+      const options = { image: image !== null, seed: seed ?? null, caption: caption ?? true }
+      const operation: Operation = { film: attemptId, prompt, seconds, ...size, ...options }
       if (image) await writeFile(imagePath(attemptId), image.bytes, { flush: true })
       begin(operation)
       return { operation: { ...operation } }
@@ -105,18 +122,19 @@ export async function createStudio({ folder, media, now }: StudioOptions): Promi
     },
     async forget(operation) {
       const { film } = operation as unknown as Operation
-      drawings.get(film)?.abort.abort()
+      const drawing = drawings.get(film)
+      drawing?.abort.abort()
+      await drawing?.ended
       drawings.delete(film)
       for (const path of [filmPath(film), imagePath(film)]) await rm(path, { force: true })
     },
   }
 }
 
-/** Films of an earlier process may be torn, and are drawn again; images stay while a task may still need them. */
-async function sweep(folder: string, now: number): Promise<void> {
+/** Films of an earlier process may be torn, and are drawn again; images stay until their task is forgotten. */
+async function sweep(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const file of await readdir(folder)) {
-    const path = join(folder, file)
-    if (!file.endsWith('.image') || (await stat(path)).mtimeMs < now - imageLifetimeMs) await rm(path, { force: true })
+    if (!file.endsWith('.image')) await rm(join(folder, file), { force: true })
   }
 }

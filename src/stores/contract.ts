@@ -16,10 +16,11 @@ export function testStore(name: string, world: { open(): Promise<Store>; wipe():
       {
         await using store = await fresh()
         await store.insert(task)
-        assert.deepEqual(await store.read('alice', task.id), task)
+        assert.deepEqual(await store.find(task.id), task)
       }
       await using store = await world.open()
-      assert.deepEqual(await store.read('alice', task.id), task)
+      assert.deepEqual(await store.find(task.id), task)
+      assert.equal((await store.read('alice', task.id))?.prompt, task.prompt)
     })
 
     it('shows a task to its owner alone', async () => {
@@ -123,7 +124,12 @@ export function testStore(name: string, world: { open(): Promise<Store>; wipe():
         tries: 7,
       }
       assert.equal(await store.record(after), true)
-      assert.deepEqual(await store.read('alice', task.id), after)
+      assert.deepEqual(await store.find(task.id), after)
+      const view = await store.read('alice', task.id)
+      assert.deepEqual(
+        view,
+        Object.fromEntries(Object.keys(view ?? {}).map((name) => [name, after[name as keyof Task]])),
+      )
     })
 
     it('removes a row under its lease', async () => {
@@ -133,6 +139,53 @@ export function testStore(name: string, world: { open(): Promise<Store>; wipe():
       assert.ok(task)
       assert.equal(await store.remove(task), true)
       assert.equal(await store.read('alice', task.id), undefined)
+    })
+
+    it("lists an owner's tasks by id, from any place, in either order", async () => {
+      await using store = await fresh()
+      for (const number of ['3', '1', '5', '2']) await store.insert(newTask(number))
+      await store.insert(newTask('4', { owner: 'bob' }))
+      const list = async (page: Parameters<Store['list']>[1]) =>
+        (await store.list('alice', page)).map(({ id }) => Number(id.slice(6)))
+      assert.deepEqual(await list({ limit: 10, order: 'desc' }), [5, 3, 2, 1])
+      assert.deepEqual(await list({ limit: 2, order: 'asc' }), [1, 2])
+      assert.deepEqual(await list({ limit: 2, order: 'asc', after: newTask('2').id }), [3, 5])
+      assert.deepEqual(await list({ limit: 9, order: 'desc', after: newTask('4').id }), [3, 2, 1])
+      assert.deepEqual(await list({ limit: 9, order: 'asc', after: 'zzz' }), [])
+      assert.deepEqual(await list({ limit: 0, order: 'asc' }), [])
+    })
+
+    it('hides a deleted task from its owner at once, and makes it due whatever is decided meanwhile', async () => {
+      await using store = await fresh()
+      for (const number of ['1', '2']) await store.insert(newTask(number, { dueAt: 500 }))
+      const { id } = newTask('1')
+      assert.equal(await store.delete('bob', id, 10), false)
+      const [leased] = await store.claim({ state: 'queued', limit: 1, now: 500, leaseUntil: 1_000 })
+      assert.equal(leased?.id, id)
+      assert.equal(await store.delete('alice', id, 600), true)
+      assert.equal(await store.delete('alice', id, 600), false)
+      assert.equal(await store.read('alice', id), undefined)
+      assert.equal((await store.find(id))?.deletedAt, 600)
+      assert.equal((await store.list('alice', { limit: 9, order: 'asc' })).length, 1)
+      assert.ok(leased && (await store.record({ ...leased, dueAt: 1e9 })))
+      const [deleted] = await store.claim({ state: 'queued', limit: 1, now: 600, leaseUntil: 1_000 })
+      assert.deepEqual([deleted?.id, deleted?.deletedAt], [id, 600])
+      assert.ok(deleted && (await store.remove(deleted)))
+    })
+
+    it('makes due what a clock that was set back left in a far future, but nothing that is held or finished', async () => {
+      await using store = await fresh()
+      const late = 10_000_000
+      await store.insert(newTask('1', { dueAt: late }))
+      await store.insert(newTask('2', { dueAt: late, state: 'running' }))
+      await store.insert(newTask('3', { dueAt: late, state: 'completed' }))
+      await store.insert(newTask('4', { dueAt: 1 }))
+      await store.claim({ state: 'queued', limit: 1, now: 1, leaseUntil: late })
+      await store.recover(50)
+      const dues = await Promise.all(
+        ['1', '2', '3', '4'].map(async (number) => (await store.find(newTask(number).id))?.dueAt),
+      )
+      assert.deepEqual(dues, [50, 50, late, late])
     })
 
     it('says when the next task of a lane is due, and calls when one may have become so', async () => {
@@ -154,6 +207,8 @@ export function testStore(name: string, world: { open(): Promise<Store>; wipe():
       await store.insertToken({ name: 'a', digest: 'd', models: ['*'] }, 1)
       assert.deepEqual(await store.tokens(), [{ name: 'a', digest: 'd', models: ['*'] }])
       await assert.rejects(store.insertToken({ name: 'a', digest: 'e', models: [] }, 2))
+      for (const name of ['a', 'a', 'never']) await store.deleteToken(name)
+      assert.deepEqual(await store.tokens(), [])
     })
 
     it('takes a thousand writes at once, and each is there when its promise resolves', async () => {
@@ -179,6 +234,7 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
     prompt: 'a fox',
     seconds: 4,
     size: { width: 1280, height: 720 },
+    parameters: {},
     createdAt: 1,
     image: null,
     state: 'queued',
@@ -193,6 +249,7 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
     dueAt: 1,
     tries: 0,
     fence: 0,
+    deletedAt: null,
     ...fields,
   }
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../core/problem.ts'
 import { migrate } from './sqlite/migrate.ts'
-import { columns, fromRow } from './sqlite/rows.ts'
-import type { Unit, Verbs } from './sqlite/verbs.ts'
+import { columns, fromRow, toView, viewColumns } from './sqlite/rows.ts'
+import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
 
@@ -28,8 +28,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const reader = new DatabaseSync(path, { readOnly: true })
   reader.exec('PRAGMA mmap_size = 1073741824; PRAGMA cache_size = -16384')
 
-  const list = columns.join(', ')
-  const read = reader.prepare(`SELECT ${list} FROM tasks WHERE id = ? AND owner = ?`)
+  const view = viewColumns.join(', ')
+  const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
+  const find = reader.prepare(`SELECT ${columns.join(', ')} FROM tasks WHERE id = ?`)
+  const listed = { asc: reader.prepare(listStatement('>', 'ASC')), desc: reader.prepare(listStatement('<', 'DESC')) }
+  for (const statement of [read, listed.asc, listed.desc]) statement.setReturnArrays(true)
   const due = reader.prepare(
     'SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_due WHERE state = ? AND due_at IS NOT NULL',
   )
@@ -49,7 +52,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     async read(owner, id) {
       const row = read.get(id, owner)
+      return row && toView(row as unknown as SQLOutputValue[])
+    },
+    async find(id) {
+      const row = find.get(id)
       return row && fromRow(row)
+    },
+    async list(owner, { after, limit, order }) {
+      // Before the first of all ids, or after the last: where a list without a cursor begins.
+      const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
+      return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
+    },
+    async delete(owner, id, now) {
+      const hidden = await writer.write('delete', owner, id, now)
+      wake()
+      return hidden
     },
     claim: (wanted) => writer.write('claim', wanted),
     renew: (leases, leaseUntil) => writer.write('renew', leases, leaseUntil),
@@ -74,12 +91,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
         models: JSON.parse(row.models as string) as string[],
       }))
     },
+    recover: (now) => writer.write('recover', now),
     insertToken: (token, createdAt) => writer.write('insertToken', token, createdAt),
+    deleteToken: (name) => writer.write('deleteToken', name),
     async [Symbol.asyncDispose]() {
       await writer.close()
       reader.close()
     },
   }
+}
+
+function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
+  return `SELECT ${viewColumns.join(', ')} FROM tasks INDEXED BY tasks_owner
+    WHERE owner = ? AND id ${beyond} ? AND deleted_at IS NULL ORDER BY id ${order} LIMIT ?`
 }
 
 /** The folder is ours alone, so whatever is still leased was a dead process's: it is due at once. */
@@ -89,6 +113,7 @@ function prepare(path: string, now: number): void {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     migrate(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
+    prepareVerbs(database).recover(now)
   } catch (error) {
     throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })
   }
@@ -112,9 +137,11 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
     if (inFlight.length > 0 || waiting.length === 0) return
     inFlight = waiting
     waiting = []
-    thread.postMessage(inFlight.map(({ unit }) => unit))
+    // As text: to clone so many small objects costs twice as much.
+    thread.postMessage(JSON.stringify(inFlight.map(({ unit }) => unit)))
   }
-  const settle = (outcomes: Outcome[]) => {
+  const settle = (message: string) => {
+    const outcomes = JSON.parse(message) as Outcome[]
     const settled = inFlight
     inFlight = []
     flush()
@@ -129,10 +156,12 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
     for (const { reject } of [...inFlight, ...waiting]) reject(toProblem({ message: error.message, errcode: 10 }))
     inFlight = waiting = []
   }
+  let closing = false
   thread.on('message', settle)
-  thread.on('error', (error) => {
-    die(error)
-    onFatal(error)
+  thread.on('error', die)
+  const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
+    die(new Error('the writer thread ended'))
+    if (!closing) onFatal(dead as Error)
   })
 
   return {
@@ -145,10 +174,9 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
       })
     },
     async close() {
-      const gone = once(thread, 'exit')
-      thread.postMessage('close')
-      await gone
-      die(new Error('the store is closed'))
+      closing = true
+      thread.postMessage(null)
+      await exited
     },
   }
 }
@@ -156,6 +184,6 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
 /** Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, FULL, CANTOPEN. */
 const diskCodes = new Set([3, 5, 8, 10, 13, 14])
 
-function toProblem({ message, errcode }: { message: string; errcode: number | undefined }): Error {
+function toProblem({ message, errcode }: { message: string; errcode?: number | undefined }): Error {
   return errcode !== undefined && diskCodes.has(errcode & 0xff) ? Problem.ofStorage(message) : new Error(message)
 }

@@ -1,4 +1,4 @@
-import type { State, Task } from '../core/task.ts'
+import type { State, Task, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 
 /**
@@ -7,8 +7,14 @@ import type { Token } from '../core/token.ts'
  */
 export interface Store extends AsyncDisposable {
   insert(task: Task): Promise<void>
-  /** The task if it is this owner's; another's is as absent as one that never was. */
-  read(owner: string, id: string): Promise<Task | undefined>
+  /** The task if it is this owner's; another's, or a deleted one, is as absent as one that never was. */
+  read(owner: string, id: string): Promise<TaskView | undefined>
+  /** This owner's tasks by id, which is by age. `after` need not be a task: it is only a place in that order. */
+  list(owner: string, page: Page): Promise<TaskView[]>
+  /** The whole task, whoever owns it, deleted or not: not for clients. */
+  find(id: string): Promise<Task | undefined>
+  /** Hides the task from its owner and makes it due. False if there is none to hide. */
+  delete(owner: string, id: string, now: number): Promise<boolean>
 
   /** Takes up to `limit` due tasks under a lease: their `fence` grows, and nobody else gets them until it ends. */
   claim(wanted: Claim): Promise<Task[]>
@@ -19,6 +25,10 @@ export interface Store extends AsyncDisposable {
   /** Deletes the row, under the same condition. */
   remove(lease: Lease): Promise<boolean>
 
+  /**
+   * Makes unfinished tasks due that nobody holds and that are due later than any delay of ours: the clock was set back.
+   */
+  recover(now: number): Promise<void>
   /** When the next task of this state (and provider) is due, if any is. Leased ones count when their lease ends. */
   nextDue(lane: Lane): Promise<number | undefined>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
@@ -26,6 +36,14 @@ export interface Store extends AsyncDisposable {
 
   tokens(): Promise<Token[]>
   insertToken(token: Token, createdAt: number): Promise<void>
+  /** What is not there is no error. */
+  deleteToken(name: string): Promise<void>
+}
+
+export interface Page {
+  after?: string
+  limit: number
+  order: 'asc' | 'desc'
 }
 
 /** A task under lease is known by its id and the fence of that lease. */

@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -21,10 +21,12 @@ export const collect: Worker = {
     const call = { signal, attemptId: task.id }
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     try {
+      await mkdir(scratch, { recursive: true })
       await spool(await provider.download(task.output, call), file, signal)
       await media.verify(file, signal)
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
-      const video = await bucket.put(`${task.id}/video.${task.fence}.mp4`, createReadStream(file), signal)
+      await using source = createReadStream(file)
+      const video = await bucket.put(`${task.id}/video.${task.fence}.mp4`, source, signal)
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
       return {

@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers'
-import { examineImage, maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
-import type { Task, TaskImage } from '../core/task.ts'
+import type { TaskImage } from '../core/task.ts'
 import type { ProviderRequest } from '../providers/provider.ts'
 import type { Tools, Worker } from './worker.ts'
 
@@ -13,31 +12,21 @@ export const submit: Worker = {
   async run(task, tools, signal) {
     const account = tools.providers.get(task.provider)
     if (!account) throw new Problem('provider_unavailable', 'The model is not available any more.')
-    const image = await fetchImage(task, tools, signal)
     const request: ProviderRequest = {
       model: task.upstreamModel,
       prompt: task.prompt,
       seconds: task.seconds,
       size: task.size,
-      image: await loadImage(image, tools),
+      parameters: task.parameters,
+      image: await loadImage(task.image, tools),
     }
     // The attempt's own record, committed before a byte leaves, goes here; until then a task has one attempt.
     const { operation } = await account.provider.submit(request, { signal, attemptId: task.id })
     const now = tools.clock.now()
     return {
-      change: { state: 'running', startedAt: now, dueAt: now + account.provider.cadenceMs, image, operation, tries: 0 },
+      change: { state: 'running', startedAt: now, dueAt: now + account.provider.cadenceMs, operation, tries: 0 },
     }
   },
-}
-
-/** A client's URL becomes bytes of ours here, so that a provider never sees it and a restart need not fetch it again. */
-async function fetchImage(task: Task, tools: Tools, signal: AbortSignal): Promise<TaskImage | null> {
-  if (!task.image || 'asset' in task.image) return task.image
-  const { bytes } = await tools.outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)
-  const facts = examineImage(bytes, 'image')
-  await tools.media.inspect({ bytes, ...facts }, signal)
-  const asset = await tools.bucket.put(`${task.id}/image.${task.fence}`, single(bytes), signal)
-  return { asset, ...facts }
 }
 
 async function loadImage(image: TaskImage | null, tools: Tools): Promise<ProviderRequest['image']> {
@@ -45,8 +34,4 @@ async function loadImage(image: TaskImage | null, tools: Tools): Promise<Provide
   const object = await tools.bucket.open(image.asset.key)
   if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
   return { type: image.type, bytes: await buffer(object.stream()) }
-}
-
-async function* single(bytes: Uint8Array) {
-  yield bytes
 }

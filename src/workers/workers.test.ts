@@ -5,7 +5,9 @@ import { recordRetentionMs } from '../core/timing.ts'
 import { newTask } from '../stores/contract.ts'
 import { collect } from './collect.ts'
 import { makeWorld, testWorker } from './contract.ts'
+import { discard } from './discard.ts'
 import { expire } from './expire.ts'
+import { fetch } from './fetch.ts'
 import { workers } from './index.ts'
 import { poll } from './poll.ts'
 import { submit } from './submit.ts'
@@ -35,39 +37,53 @@ testWorker(submit, { queued })
 testWorker(poll, { running })
 testWorker(collect, { storing })
 testWorker(expire, { completed, failed })
+testWorker(discard, { queued, running, storing, completed, failed }, [
+  'queued',
+  'running',
+  'storing',
+  'completed',
+  'failed',
+])
 
 it('every state has exactly one worker that moves its tasks', () => {
   assert.deepEqual(workers.flatMap(({ states }) => states).sort(), [
     'completed',
     'failed',
+    'fetching',
     'queued',
     'running',
     'storing',
   ])
 })
 
-it('submit: an image given as a URL becomes bytes of ours before the provider sees it', async () => {
-  const world = await makeWorld(submit)
+const fetching = newTask('1', { state: 'fetching', image: { url: 'https://example.com/a.png' }, fence: 1 })
+
+testWorker(fetch, { fetching })
+
+it('fetch: an image given as a URL becomes bytes of ours, whatever the server calls them', async () => {
+  const world = await makeWorld(fetch)
   world.tools.outbound.download = async () => ({ bytes: png, contentType: 'text/plain' })
+  const { after } = await world.run(fetching)
+  assert.ok(after?.image && 'asset' in after.image)
+  assert.deepEqual([after.state, after.image.type, after.image.asset.bytes], ['queued', 'image/png', png.length])
+  const submitting = await makeWorld(submit)
+  submitting.tools.bucket = world.tools.bucket
   let seen: unknown
-  world.answers.submit = async ({ image }) => {
+  submitting.answers.submit = async ({ image }) => {
     seen = image
     return { operation: 'op' }
   }
-  const { after } = await world.run({ ...queued, fence: 1, image: { url: 'https://example.com/a.png' } })
+  await submitting.run(after)
   assert.deepEqual(seen, { type: 'image/png', bytes: png })
-  assert.ok(after?.image && 'asset' in after.image)
-  assert.equal(after.image.asset.bytes, png.length)
 })
 
-it('submit: a URL that gives no image fails the task, and the provider is never asked', async () => {
-  const world = await makeWorld(submit)
+it('fetch: a URL that gives no image fails the task', async () => {
+  const world = await makeWorld(fetch)
   world.tools.outbound.download = async () => ({
     bytes: Buffer.from('<html>not here</html>'.padEnd(40)),
     contentType: 'image/png',
   })
-  world.answers.submit = async () => assert.fail('the provider was asked')
-  await assert.rejects(world.run({ ...queued, image: { url: 'https://example.com/a.png' } }), { code: 'invalid_image' })
+  await assert.rejects(world.run(fetching), { code: 'invalid_image' })
 })
 
 it('poll: what the provider says becomes progress, the next state, or the failure', async () => {
@@ -90,6 +106,8 @@ it('collect: the bytes are in the bucket before the task is completed, and the p
   const { after, decision } = await world.run(storing)
   assert.equal(after?.state, 'completed')
   assert.equal(await world.read(after?.video?.key ?? ''), 'bytes')
+  const again = await world.run({ ...storing, fence: storing.fence + 1 })
+  assert.notEqual(again.after?.video?.key, after?.video?.key, 'another lease must write under another key')
   assert.ok((after?.expiresAt ?? 0) > (after?.completedAt ?? 0))
   assert.equal(forgotten, false)
   if ('afterwards' in decision) await decision.afterwards?.()
@@ -130,4 +148,17 @@ it('expire: the bytes go at the expiry, the row a month later', async () => {
   assert.deepEqual([after?.state, after?.video, after?.dueAt], ['completed', null, 900_000 + recordRetentionMs])
   const old = { ...completed, expiresAt: 900_000 - recordRetentionMs }
   assert.deepEqual((await world.run(old)).decision, { remove: true })
+})
+
+it('discard: the work is forgotten, the bytes and the row go', async () => {
+  const world = await makeWorld(discard)
+  const forgotten: unknown[] = []
+  world.answers.forget = async (operation) => void forgotten.push(operation)
+  const put = async function* () {
+    yield Buffer.from('x')
+  }
+  await world.tools.bucket.put(`${running.id}/image`, put(), new AbortController().signal)
+  assert.deepEqual((await world.run(running)).decision, { remove: true })
+  assert.deepEqual(forgotten, ['op'])
+  assert.equal(await world.read(`${running.id}/image`), undefined)
 })

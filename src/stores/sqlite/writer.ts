@@ -6,7 +6,7 @@ import { prepareVerbs, type Unit } from './verbs.ts'
  * The one thread that writes. A batch is one transaction and one fsync; each unit has a SAVEPOINT of its own, so a bad
  * one fails alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
  */
-export type Outcome = { value: unknown } | { failure: { message: string; errcode: number | undefined } }
+export type Outcome = { value: unknown } | { failure: { message: string; errcode?: number | undefined } }
 
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
@@ -15,13 +15,13 @@ const savepoint = database.prepare('SAVEPOINT unit')
 const release = database.prepare('RELEASE unit')
 const rollbackTo = database.prepare('ROLLBACK TO unit')
 
-parentPort?.on('message', (units: Unit[] | 'close') => {
-  if (units === 'close') {
+parentPort?.on('message', (message: string | null) => {
+  if (message === null) {
     database.close()
     parentPort?.close()
     return
   }
-  parentPort?.postMessage(commit(units))
+  parentPort?.postMessage(JSON.stringify(commit(JSON.parse(message))))
 })
 
 function commit(units: Unit[]): Outcome[] {
@@ -42,7 +42,7 @@ function runUnit({ verb, args }: Unit): Outcome {
   try {
     const value = (verbs[verb] as (...args: unknown[]) => unknown)(...args)
     release.run()
-    return { value }
+    return { value: value ?? null }
   } catch (error) {
     // Where the error ended the transaction itself, the group fails as a whole.
     if (!database.isTransaction) throw error

@@ -10,6 +10,7 @@ CREATE TABLE tasks (
   seconds        INTEGER NOT NULL,
   width          INTEGER NOT NULL,
   height         INTEGER NOT NULL,
+  parameters     TEXT NOT NULL,
   created_at     INTEGER NOT NULL,
   image          TEXT,
   state          TEXT NOT NULL,
@@ -24,11 +25,13 @@ CREATE TABLE tasks (
   due_at         INTEGER,
   tries          INTEGER NOT NULL,
   fence          INTEGER NOT NULL,
-  leased         INTEGER NOT NULL DEFAULT 0
+  leased         INTEGER NOT NULL DEFAULT 0,
+  deleted_at     INTEGER
 ) STRICT;
 
 CREATE INDEX tasks_due ON tasks (state, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX tasks_provider_due ON tasks (provider, state, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX tasks_owner ON tasks (owner, id) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_leased ON tasks (id) WHERE leased = 1;
 
 CREATE TABLE tokens (

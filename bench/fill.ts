@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
+import { migrate } from '../src/stores/sqlite/migrate.ts'
+import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
+
+/** A store of that many tasks, one in ten unfinished, none due before the next century. Returns their ids. */
+export function fillStore(folder: string, count: number): string[] {
+  mkdirSync(folder, { recursive: true })
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
+  migrate(database)
+  const verbs = prepareVerbs(database)
+  const ids: string[] = []
+  const start = 1_790_000_000_000
+  for (let at = 0; at < count; at += 1) {
+    if (at % 10_000 === 0) database.exec(at === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
+    const task = exampleTask(newTaskId(start + at, randomBytes), start + at, at % 10 === 0)
+    verbs.insert(task)
+    ids.push(task.id)
+  }
+  database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
+  return ids
+}
+
+function exampleTask(id: string, createdAt: number, unfinished: boolean): Task {
+  const task = queueTask(
+    {
+      ...{
+        id,
+        owner: 'bench',
+        model: 'studio',
+        provider: 'studio',
+        upstreamModel: 'studio',
+        image: null,
+        parameters: {},
+      },
+      prompt: 'A red fox trots through fresh snow at dusk, the camera follows slowly, soft light between the trees.',
+      seconds: 4,
+      size: { width: 1280, height: 720 },
+    },
+    createdAt,
+  )
+  const dueAt = 4_000_000_000_000
+  const operation = { film: id, prompt: task.prompt, seconds: 4, width: 1280, height: 720, image: false }
+  if (unfinished) return { ...task, state: 'running', startedAt: createdAt, progress: 40, operation, dueAt }
+  const video = { key: `${id}/video.3.mp4`, bytes: 1_450_027, sha256: '0'.repeat(64) }
+  const times = { startedAt: createdAt, completedAt: createdAt + 9_000, expiresAt: dueAt }
+  return { ...task, state: 'completed', progress: 100, operation, video, ...times, dueAt }
+}

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { arch, cpus, release, tmpdir, totalmem, type } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { benchContent } from './contents.ts'
+import { fillStore } from './fill.ts'
+import { holds, type Line, toTable } from './measure.ts'
+import { benchPolls } from './polls.ts'
+import { benchStart } from './starts.ts'
+import { benchSubmits } from './submits.ts'
+
+/* `npm run bench [-- --quick]`: each figure beside its limit, both measured in turn in this one run. */
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const { rounds, seconds, tasks } = values.quick
+  ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
+  : { rounds: 7, seconds: 4, tasks: 1_000_000 }
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
+const lines: Line[] = []
+try {
+  say('start-up and memory')
+  lines.push(...(await benchStart(folder, { rounds: Math.min(rounds, 5) })))
+  say(`polls over ${tasks} tasks`)
+  const store = join(folder, 'polls')
+  lines.push(...(await benchPolls(store, fillStore(store, tasks), { rounds, seconds })))
+  say('submits')
+  lines.push(...(await benchSubmits(folder, { rounds, seconds })))
+  say('content')
+  lines.push(...(await benchContent(folder, { rounds, seconds })))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+const machine = `${type()} ${release().split('-')[0]} ${arch()}, ${cpus().length} × ${cpus()[0]?.model.trim() || 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
+const report = `# Bench
+
+Made by \`npm run bench${values.quick ? ' -- --quick' : ''}\`. Ratios are medians of ${rounds} repetitions, ours and the limit in turn; all processes
+share the machine: ${machine}.
+
+${toTable(lines)}
+`
+process.stdout.write(`\n${report}`)
+if (!values.quick) writeFileSync(new URL('./results.md', import.meta.url), report)
+process.exitCode = lines.every(holds) ? 0 : 1
+
+function say(what: string): void {
+  process.stdout.write(`Measuring ${what} …\n`)
+}

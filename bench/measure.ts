@@ -1,0 +1,66 @@
+/** One line of the report: a figure, the limit that it must keep, and how far the repetitions spread. */
+export interface Line {
+  name: string
+  value: number
+  unit: string
+  must: { atLeast: number } | { atMost: number }
+  goal?: number
+  spread: [low: number, high: number]
+  detail: string
+}
+
+/** Ratios of two things measured in turn, so that a noisy minute hits both alike. */
+export async function compare(
+  rounds: number,
+  ours: () => Promise<number>,
+  limit: () => Promise<number>,
+): Promise<{ ratio: number; spread: [number, number]; ours: number; limit: number }> {
+  const pairs: { ours: number; limit: number }[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const [first, second] = round % 2 === 0 ? [limit, ours] : [ours, limit]
+    const [one, other] = [await first(), await second()]
+    pairs.push(round % 2 === 0 ? { limit: one, ours: other } : { ours: one, limit: other })
+  }
+  const ratios = pairs.map((pair) => pair.ours / pair.limit)
+  return {
+    ratio: median(ratios),
+    spread: [Math.min(...ratios), Math.max(...ratios)],
+    ours: median(pairs.map((pair) => pair.ours)),
+    limit: median(pairs.map((pair) => pair.limit)),
+  }
+}
+
+export function median(numbers: readonly number[]): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+export function holds({ value, must }: Line): boolean {
+  return 'atLeast' in must ? value >= must.atLeast : value <= must.atMost
+}
+
+/** The report as a table in Markdown: what a person reads in the terminal is what is kept. */
+export function toTable(lines: readonly Line[]): string {
+  const rows = lines.map((line) => {
+    const must = 'atLeast' in line.must ? `≥ ${line.must.atLeast}` : `≤ ${line.must.atMost}`
+    const [low, high] = line.spread.map(round)
+    const goal = line.goal === undefined ? '' : `${line.goal}`
+    return [
+      line.name,
+      `${round(line.value)}${line.unit}`,
+      `${low} … ${high}`,
+      must,
+      goal,
+      holds(line) ? 'holds' : 'MISSED',
+      line.detail,
+    ]
+  })
+  const head = ['what', 'median', 'spread', 'must', 'goal', '', 'how']
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
+  const format = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
+  return [format(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(format)].join('\n')
+}
+
+function round(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : value.toFixed(2)
+}

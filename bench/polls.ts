@@ -1,0 +1,73 @@
+import { compare, type Line, median } from './measure.ts'
+import { load, startServer } from './processes.ts'
+import { token } from './servers.ts'
+import { submitRequests } from './submits.ts'
+
+const connections = 32
+
+/** Random tasks of the whole store, so that no cache is warm by chance. */
+export function pollRequests(ids: readonly string[], count: number): string[] {
+  return Array.from({ length: count }, () => {
+    const id = ids[Math.floor(Math.random() * ids.length)]
+    return `GET /v1/videos/${id} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\n\r\n`
+  })
+}
+
+export async function benchPolls(
+  folder: string,
+  ids: readonly string[],
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<Line[]> {
+  const requests = pollRequests(ids, 20_000)
+  await using app = await startServer({ kind: 'app', folder, store: 'sqlite' })
+  const sample = await fetch(`http://127.0.0.1:${app.port}/v1/videos/${ids[1]}`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const headers = Object.fromEntries(
+    [...sample.headers].filter(([name]) => ['content-type', 'x-request-id'].includes(name)),
+  )
+  await using bare = await startServer({ kind: 'bare', answer: await sample.text(), headers })
+  const rate = async (port: number) => (await load({ port, connections, seconds, requests })).perSecond
+  const result = await compare(
+    rounds,
+    () => rate(app.port),
+    () => rate(bare.port),
+  )
+  const busy = await underSubmits(app.port, requests, { rounds, seconds })
+  return [
+    {
+      name: 'poll',
+      value: result.ratio,
+      unit: ' ×',
+      must: { atLeast: 0.55 },
+      goal: 0.7,
+      spread: result.spread,
+      detail: `of bare node:http; ${Math.round(result.ours)} against ${Math.round(result.limit)} a second, random ids of ${ids.length} tasks, ${connections} connections`,
+    },
+    {
+      name: 'poll p99 while submitting',
+      value: median(busy.map(({ ratio }) => ratio)),
+      unit: ' ×',
+      must: { atMost: 2 },
+      spread: [Math.min(...busy.map(({ ratio }) => ratio)), Math.max(...busy.map(({ ratio }) => ratio))],
+      detail: `of poll p99 alone; ${median(busy.map(({ busyMs }) => busyMs)).toFixed(1)} ms against ${median(busy.map(({ aloneMs }) => aloneMs)).toFixed(1)} ms, beside 16 connections that submit as fast as they can`,
+    },
+  ]
+}
+
+async function underSubmits(
+  port: number,
+  requests: readonly string[],
+  { rounds, seconds }: { rounds: number; seconds: number },
+) {
+  const results: { ratio: number; aloneMs: number; busyMs: number }[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const alone = await load({ port, connections, seconds, requests })
+    const [busy] = await Promise.all([
+      load({ port, connections, seconds, requests }),
+      load({ port, connections: 16, seconds, requests: submitRequests }),
+    ])
+    results.push({ ratio: busy.p99Ms / alone.p99Ms, aloneMs: alone.p99Ms, busyMs: busy.p99Ms })
+  }
+  return results
+}

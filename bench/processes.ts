@@ -1,0 +1,40 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { LoadOptions, LoadResult } from './load.ts'
+import type { ServerKind } from './servers.ts'
+
+export interface RunningServer extends AsyncDisposable {
+  port: number
+  pid: number
+}
+
+export async function startServer(kind: ServerKind, env: Record<string, string> = {}): Promise<RunningServer> {
+  const child = fork(new URL('./servers.ts', import.meta.url), { env: { ...process.env, ...env } })
+  child.send(kind)
+  const [port] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => [0])])) as [number]
+  if (port === 0) throw new Error('a bench server did not start')
+  return {
+    port,
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+export async function load(options: LoadOptions): Promise<LoadResult> {
+  const child = fork(new URL('./load.ts', import.meta.url))
+  const answered = once(child, 'message') as Promise<[LoadResult]>
+  child.send(options)
+  const [result] = await answered
+  if (result.refused > 0) throw new Error(`${result.refused} requests were refused`)
+  return result
+}
+
+export function residentMb(pid: number): number {
+  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kilobytes) / 1024
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import { buildApp } from '../src/api/app.ts'
+import { openDisk } from '../src/buckets/disk.ts'
+import { loadConfig } from '../src/config.ts'
+import { digestSecret } from '../src/core/token.ts'
+import type { Media } from '../src/media/media.ts'
+import { openOutbound } from '../src/outbound.ts'
+import { openSqlite } from '../src/stores/sqlite.ts'
+import type { Store } from '../src/stores/store.ts'
+
+/*
+ * One server in a process of its own, as `bench/index.ts` asks for it: our application without the engine (nothing is
+ * drawn), or the limit that it is held against.
+ */
+export type ServerKind =
+  | { kind: 'bare'; answer: string; headers: Record<string, string> }
+  | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none' }
+
+export const token = 'bench'
+
+async function serve(wanted: ServerKind): Promise<number> {
+  if (wanted.kind === 'bare') {
+    const body = Buffer.from(wanted.answer)
+    const headers = { ...wanted.headers, 'content-length': String(body.length) }
+    const server = createServer((_request, response) => {
+      response.writeHead(200, headers)
+      response.end(body)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return (server.address() as { port: number }).port
+  }
+  const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
+  const sqlite = await openSqlite({ folder: wanted.folder, now: 0, onFatal: (error) => process.abort() ?? error })
+  const stores: Record<typeof wanted.store, Store> = { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }
+  const app = buildApp({
+    catalog,
+    tokens: new Map([[digestSecret(token), { name: 'bench', digest: digestSecret(token), models: ['*'] }]]),
+    store: stores[wanted.store],
+    bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
+    media: {} as Media,
+    outbound: openOutbound({ allow: [] }),
+    clock: { now: () => Date.now(), sleep: async () => {} },
+    random: randomBytes,
+    log: {
+      info() {},
+      warn() {},
+      error: (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`),
+    },
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return (app.server.address() as { port: number }).port
+}
+
+/** One commit for each submit: what grouping is held against. */
+function ungrouped(store: Store): Store {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...store,
+    insert(task) {
+      const next = last.then(() => store.insert(task))
+      last = next.catch(() => {})
+      return next
+    },
+  }
+}
+
+/** The same handler, with nowhere to write. */
+function storeless(store: Store): Store {
+  return { ...store, insert: async () => {} }
+}
+
+if (process.send) {
+  process.once('message', async (wanted: ServerKind) => process.send?.(await serve(wanted)))
+  process.once('disconnect', () => process.exit())
+}

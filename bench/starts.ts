@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
+import { type Line, median } from './measure.ts'
+import { residentMb } from './processes.ts'
+
+const launcher = fileURLToPath(new URL('../bin/filmgate.js', import.meta.url))
+
+/** The whole program as an operator starts it: time to the banner, memory at rest, and the first film. */
+export async function benchStart(folder: string, { rounds }: { rounds: number }): Promise<Line[]> {
+  const [starts, sizes, films]: number[][] = [[], [], []]
+  for (let round = 0; round < rounds; round += 1) {
+    const started = await start(join(folder, `start-${round}`))
+    starts?.push(started.ms)
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    sizes?.push(residentMb(started.child.pid ?? 0))
+    films?.push(await firstFilm(started.url))
+    const gone = once(started.child, 'exit')
+    started.child.kill('SIGTERM')
+    await gone
+  }
+  const line = (name: string, values: number[] = [], unit: string, atMost: number, detail: string): Line => ({
+    ...{
+      name,
+      value: median(values),
+      unit,
+      must: { atMost },
+      spread: [Math.min(...values), Math.max(...values)],
+      detail,
+    },
+  })
+  return [
+    line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'),
+    line('idle memory', sizes, ' MB', 120, 'resident, a second after the start'),
+    line('first film', films, ' s', 15, 'from the banner to completed: 4 s of 1280x720'),
+  ]
+}
+
+async function start(data: string): Promise<{ child: ChildProcess; url: string; ms: number }> {
+  const from = performance.now()
+  const env = { ...process.env, FILMGATE_TOKEN: 'bench' }
+  const child = spawn(process.execPath, [launcher, 'serve', '--port', '0', '--data', data], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let printed = ''
+  for await (const chunk of child.stdout as NodeJS.ReadableStream) {
+    printed += chunk
+    const url = /Base URL +(\S+)/.exec(printed)?.[1]
+    if (url) return { child, url, ms: (performance.now() - from) / 1000 }
+  }
+  throw new Error('the server did not start')
+}
+
+async function firstFilm(url: string): Promise<number> {
+  const from = performance.now()
+  const headers = { authorization: 'Bearer bench', 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'studio', prompt: 'a red fox in snow at dusk' })
+  const { id } = (await (await fetch(`${url}/videos`, { method: 'POST', headers, body })).json()) as { id: string }
+  for (;;) {
+    const { status } = (await (await fetch(`${url}/videos/${id}`, { headers })).json()) as { status: string }
+    if (status === 'failed') throw new Error('the first film failed')
+    if (status === 'completed') return (performance.now() - from) / 1000
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}

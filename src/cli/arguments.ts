@@ -1,0 +1,74 @@
+import { parseArgs } from 'node:util'
+import { UsageFailure } from './failure.ts'
+
+/** The options of a command by name, as `node:util` takes them. */
+export type Options = Record<string, { type: 'string' | 'boolean'; short?: string }>
+
+export type Values<T extends Options> = {
+  [Name in keyof T]?: T[Name]['type'] extends 'boolean' ? boolean : string
+}
+
+interface Shape<T extends Options> {
+  options: T
+  /** The names of the arguments that are not options, in their order; all of them are required. */
+  operands?: readonly string[]
+  /** What to say if there are more. */
+  tooMany?: string
+}
+
+/** Reads a command's arguments, or says what is wrong and which option was probably meant. */
+export function readArguments<const T extends Options>(
+  args: string[],
+  { options, operands = [], tooMany }: Shape<T>,
+): { values: Values<T>; operands: string[] } {
+  const { values, positionals } = parse(args, options)
+  const missing = operands[positionals.length]
+  if (missing !== undefined) throw new UsageFailure(`${missing} is missing`)
+  if (positionals.length > operands.length) {
+    const extra = positionals[operands.length]
+    throw new UsageFailure(tooMany ?? `'${extra}' is one argument too many`)
+  }
+  return { values: values as Values<T>, operands: positionals }
+}
+
+function parse(args: string[], options: Options) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const given = /'(-[^']*)'/.exec(message)?.[1] ?? ''
+      const known = Object.keys(options).map((name) => `--${name}`)
+      throw new UsageFailure(`there is no option ${given}${suggestion(given, known)}`)
+    }
+    // Node's sentence is clear, its advice on '=' and '--' is for rarer cases.
+    if (code?.startsWith('ERR_PARSE_ARGS')) throw new UsageFailure(message.split('\n')[0] ?? message)
+    throw error
+  }
+}
+
+/** `; did you mean …?`, or nothing if no known word is near. */
+export function suggestion(given: string, known: readonly string[]): string {
+  const near = known
+    .map((word) => ({ word, distance: word.startsWith(given) && given.length > 2 ? 0 : distanceOf(given, word) }))
+    .filter(({ word, distance }) => distance <= Math.max(1, Math.floor(word.replace(/^-+/, '').length / 3)))
+    .sort((a, b) => a.distance - b.distance)
+  return near[0] ? `; did you mean ${near[0].word}?` : ''
+}
+
+/** How many letters must be changed, added, dropped or swapped with their neighbour. */
+function distanceOf(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i]
+    const above = rows[i - 1] ?? []
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      let best = Math.min((above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (above[j - 1] ?? 0) + same)
+      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) best = Math.min(best, (rows[i - 2]?.[j - 2] ?? 0) + 1)
+      row.push(best)
+    }
+    rows.push(row)
+  }
+  return rows[a.length]?.[b.length] ?? 0
+}

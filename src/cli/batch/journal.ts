@@ -1,0 +1,140 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Failure } from '../failure.ts'
+import { isObject } from '../task.ts'
+
+/** What was about to be submitted. */
+export interface Intent {
+  /** The Idempotency-Key of the submit. */
+  key: string
+  model: string
+  /** By the server's clock, in milliseconds. */
+  time: number
+}
+
+/** What the journal knows of a line. Without an id it may or may not be on the server. */
+export interface LineState {
+  intent: Intent
+  id: string | null
+  done: { file: string; took: number | null } | null
+  /** Why there is no film. */
+  failed: string | null
+}
+
+/** One step of one line; a line of the file. */
+export type Step = { line: string } & (
+  | { intent: Intent }
+  | { id: string }
+  | { done: string; took: number | null }
+  | { failed: string }
+  /** The server certainly did not take it. */
+  | { refused: string }
+)
+
+/** What happened so far, on the disk before the next thing happens. */
+export interface Journal extends AsyncDisposable {
+  readonly states: ReadonlyMap<string, LineState>
+  /** Resolves after the fsync. */
+  record(step: Step): Promise<void>
+}
+
+export const journalName = '.filmgate-batch.jsonl'
+const lockName = '.filmgate-batch.lock'
+
+/** Opens the journal of a folder for this process alone. `baseUrl`: ids mean nothing to another server. */
+export async function openJournal(folder: string, baseUrl: string): Promise<Journal> {
+  await using stack = new AsyncDisposableStack()
+  stack.use(takeLock(folder))
+  const path = join(folder, journalName)
+  const file = stack.use(await open(path, 'a+', 0o600))
+  const { states, length } = await readJournal(file, path, baseUrl)
+  // A line that was being written when the process died was never acted on.
+  await file.truncate(length)
+  if (length === 0) {
+    await append(file, { journal: 'filmgate-batch', version: 1, base_url: baseUrl })
+    await syncFolder(folder)
+  }
+  const held = stack.move()
+  let last: Promise<void> = Promise.resolve()
+  return {
+    states,
+    record(step) {
+      const written = last.then(async () => {
+        await append(file, step)
+        apply(states, step)
+      })
+      last = written.catch(() => {})
+      return written
+    },
+    async [Symbol.asyncDispose]() {
+      await last
+      await held.disposeAsync()
+    },
+  }
+}
+
+async function append(file: FileHandle, entry: object): Promise<void> {
+  await file.appendFile(`${JSON.stringify(entry)}\n`)
+  await file.datasync()
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
+
+/** The kernel drops this lock when the process dies, however that happens. */
+function takeLock(folder: string): Disposable {
+  const database = new DatabaseSync(join(folder, lockName), { timeout: 0 })
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (cause) {
+    database.close()
+    throw new Failure(`another batch is running in ${folder}`, { cause })
+  }
+  return { [Symbol.dispose]: () => database.close() }
+}
+
+/** The states, and how many bytes of the file are whole lines. */
+export async function readJournal(file: FileHandle, path: string, baseUrl: string) {
+  const bytes = await file.readFile()
+  const length = bytes.lastIndexOf(0x0a) + 1
+  const states = new Map<string, LineState>()
+  for (const [at, text] of bytes.subarray(0, length).toString('utf8').split('\n').slice(0, -1).entries()) {
+    const entry = parse(text)
+    if (!entry) throw new Failure(`line ${at + 1} of ${path} can't be read; mend it, or use another folder`)
+    if (at > 0) apply(states, entry as unknown as Step)
+    else if (entry.base_url !== baseUrl) {
+      throw new Failure(`${path} is of a batch on ${entry.base_url}, not on ${baseUrl}`, {
+        hint: 'Use another folder. If the server has only moved, change the first line of that file.',
+      })
+    }
+  }
+  return { states, length }
+}
+
+function parse(text: string): Record<string, unknown> | null {
+  try {
+    const json: unknown = JSON.parse(text)
+    return isObject(json) ? json : null
+  } catch {
+    return null
+  }
+}
+
+function apply(states: Map<string, LineState>, step: Step): void {
+  if ('intent' in step) {
+    states.set(step.line, { intent: step.intent, id: null, done: null, failed: null })
+    return
+  }
+  if ('refused' in step) {
+    states.delete(step.line)
+    return
+  }
+  const state = states.get(step.line)
+  if (!state) return
+  if ('id' in step) state.id = step.id
+  else if ('done' in step) state.done = { file: step.done, took: step.took }
+  else state.failed = step.failed
+}

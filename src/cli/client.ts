@@ -1,0 +1,159 @@
+import type { Connection } from './connection.ts'
+import { Failure, NetworkFailure, UnknownOutcome } from './failure.ts'
+import { networkFailure, readFailure, redirected } from './refusal.ts'
+import { type Model, readModels, readPage, readTask, type Task, type TaskPage } from './task.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What is asked of a server. */
+export interface Film {
+  prompt: string
+  model: string
+  seconds?: string
+  size?: string
+  seed?: number
+  caption?: false
+  image?: { url: string } | { name: string; type: string; bytes: Uint8Array<ArrayBuffer> }
+}
+
+export interface Polled {
+  task: Task
+  /** When the server wants to be asked again. */
+  pollAfterMs: number | null
+}
+
+/** A Videos API in the shape of OpenAI's. Each call is one request; who wants it repeated, repeats it. */
+export interface Client {
+  readonly baseUrl: string
+  models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
+  /** Throws `UnknownOutcome` where a task may or may not exist now; any other failure means that there is none. */
+  submit(film: Film, idempotencyKey: string, signal?: AbortSignal): Promise<Task>
+  retrieve(id: string, signal?: AbortSignal): Promise<Polled>
+  list(query: { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
+  remove(id: string, signal?: AbortSignal): Promise<unknown>
+  content(id: string, signal?: AbortSignal): Promise<Response>
+  /** The time on the server's own clock, as far as its answers have told it. */
+  serverNow(): number
+}
+
+const answerMs = 60_000
+// Ours may take a minute to look at an image; a slow line may take another to send it.
+const submitMs = 180_000
+
+export function openClient({ baseUrl, token, tokenSource }: Connection, { now }: Pick<Terminal, 'now'>): Client {
+  let skewMs = 0
+
+  async function request(path: string, init: RequestInit, timeoutMs: number): Promise<Response> {
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout
+    const headers = { authorization: `Bearer ${token}`, ...init.headers }
+    let answer: Response
+    try {
+      answer = await fetch(`${baseUrl}${path}`, { ...init, headers, signal })
+    } catch (error) {
+      init.signal?.throwIfAborted()
+      throw networkFailure(error, { baseUrl, timedOut: timeout.aborted })
+    }
+    const date = Date.parse(answer.headers.get('date') ?? '')
+    if (!Number.isNaN(date)) skewMs = date - now()
+    if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseUrl)
+    if (!answer.ok) throw await readFailure(answer, { baseUrl, tokenSource })
+    return answer
+  }
+
+  async function json(path: string, init: RequestInit, timeoutMs = answerMs) {
+    const answer = await request(path, init, timeoutMs)
+    try {
+      return { answer, body: (await answer.json()) as unknown }
+    } catch (error) {
+      init.signal?.throwIfAborted()
+      if (error instanceof SyntaxError) throw notTheApi(baseUrl, path)
+      throw networkFailure(error, { baseUrl, timedOut: false })
+    }
+  }
+
+  return {
+    baseUrl,
+    async models(signal) {
+      const { body } = await json('/models', withSignal(signal))
+      const models = readModels(body)
+      if (!models) throw notTheApi(baseUrl, '/models')
+      return { models, raw: body }
+    },
+    async submit(film, idempotencyKey, signal) {
+      const { body, headers } = encode(film)
+      const init = { method: 'POST', body, headers: { ...headers, 'idempotency-key': idempotencyKey } }
+      try {
+        // A redirected POST would arrive as a GET.
+        const answer = await json('/videos', { ...init, ...withSignal(signal), redirect: 'manual' }, submitMs)
+        const task = readTask(answer.body)
+        if (task) return task
+        throw notTheApi(baseUrl, '/videos')
+      } catch (error) {
+        throw certainty(error, signal)
+      }
+    },
+    async retrieve(id, signal) {
+      const { answer, body } = await json(pathOf(id), withSignal(signal))
+      const task = readTask(body)
+      if (!task) throw notTheApi(baseUrl, pathOf(id))
+      const after = Number(answer.headers.get('openai-poll-after-ms') ?? Number.NaN)
+      return { task, pollAfterMs: Number.isFinite(after) && after > 0 ? after : null }
+    },
+    async list({ limit, after }, signal) {
+      const query = new URLSearchParams({ limit: String(limit), order: 'desc', ...(after ? { after } : {}) })
+      const { body } = await json(`/videos?${query}`, withSignal(signal))
+      const page = readPage(body)
+      if (!page) throw notTheApi(baseUrl, '/videos')
+      return page
+    },
+    async remove(id, signal) {
+      return (await json(pathOf(id), { method: 'DELETE', ...withSignal(signal) })).body
+    },
+    content: (id, signal) =>
+      // Compressed on the way, its length could not be checked.
+      request(
+        `${pathOf(id)}/content`,
+        { headers: { 'accept-encoding': 'identity' }, ...withSignal(signal) },
+        86_400_000,
+      ),
+    serverNow: () => now() + skewMs,
+  }
+}
+
+function pathOf(id: string): string {
+  return `/videos/${encodeURIComponent(id)}`
+}
+
+function withSignal(signal: AbortSignal | undefined): RequestInit {
+  return signal ? { signal } : {}
+}
+
+/** JSON, unless there are bytes to send: then a form, as OpenAI's SDKs send it. */
+function encode({ image, ...film }: Film): { body: string | FormData; headers: Record<string, string> } {
+  if (image && 'bytes' in image) {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(film)) form.set(name, String(value))
+    form.set('input_reference', new Blob([image.bytes], { type: image.type }), image.name)
+    return { body: form, headers: {} }
+  }
+  const fields = image ? { ...film, input_reference: { image_url: image.url } } : film
+  return { body: JSON.stringify(fields), headers: { 'content-type': 'application/json' } }
+}
+
+/** Tells a submit that certainly made nothing from one that may have. */
+function certainty(error: unknown, signal: AbortSignal | undefined): unknown {
+  const status = error instanceof Failure && 'status' in error ? Number(error.status) : null
+  const refused = status !== null && status < 500 && status !== 408
+  if (refused || (error instanceof NetworkFailure && !error.sent)) return error
+  const reason = signal?.aborted ? 'interrupted' : error instanceof Error ? error.message : String(error)
+  return new UnknownOutcome(`it is not known whether the server took the film: ${reason}`, {
+    cause: error,
+    hint: 'It was not sent again, so that it is not made twice. Look first: filmgate list',
+  })
+}
+
+function notTheApi(baseUrl: string, path: string): Failure {
+  return new Failure(`${baseUrl}${path} answered, but not as a Videos API does`, {
+    hint: 'Is the base URL right? It usually ends in /v1.',
+  })
+}

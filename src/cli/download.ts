@@ -1,0 +1,53 @@
+import { readArguments } from './arguments.ts'
+import { openClient } from './client.ts'
+import type { Command } from './command.ts'
+import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
+import { Interrupted } from './failure.ts'
+import { findId } from './find-task.ts'
+import { type Finished, finish, laterCommand } from './finish.ts'
+import { listenForInterrupts } from './interrupts.ts'
+import { findTarget } from './save.ts'
+import { openProgress } from './screen/progress.ts'
+
+const help = `Usage: filmgate download ID [-o FILE] [options]
+
+Fetches the film of a video, and waits for it if it is not finished. The end of the id is enough.
+The file appears when it is whole, and not before.
+
+Examples:
+  filmgate download 3f9a1c
+  filmgate download 3f9a1c -o fox.mp4
+
+Options:
+  -o, --output FILE the file, or a folder; a name made of the prompt and the id if left out
+  --json            one JSON object on stdout: the task, and \`file\`
+
+${connectionHelp}`
+
+const options = { ...connectionOptions, output: { type: 'string', short: 'o' } } as const
+
+export const command: Command = {
+  help,
+  async run(args, terminal) {
+    const { values, operands } = readArguments(args, { options, operands: ['the id'] })
+    const client = openClient(findConnection(values, terminal.env), terminal)
+    const target = await findTarget(values.output)
+    using interrupts = listenForInterrupts(terminal)
+    const signal = interrupts.first
+    let id = operands[0] ?? ''
+    const { task, saved } = await (async (): Promise<Finished> => {
+      using progress = openProgress(terminal)
+      using row = progress.row(null)
+      try {
+        id = await findId(client, id, signal)
+        return await finish(client, id, target, { ...row, terminal, signal })
+      } catch (error) {
+        if (!signal.aborted) throw error
+        const later = laterCommand(id, { output: values.output, baseUrl: values['base-url'] })
+        throw new Interrupted('interrupted; nothing was written', { hint: `Fetch it later:\n  ${later}` })
+      }
+    })()
+    terminal.out(values.json ? `${JSON.stringify({ ...task.raw, file: saved.path })}\n` : `${saved.path}\n`)
+    return 0
+  },
+}

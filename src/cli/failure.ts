@@ -1,0 +1,110 @@
+import type { Task } from './task.ts'
+
+/** What ends a command early, in words for the person who ran it; everything else that is thrown is a fault of ours. */
+export class Failure extends Error {
+  readonly exitCode: number
+  /** What to do about it, on lines of their own. */
+  readonly hint: string | null
+  constructor(message: string, { exitCode = 1, hint = null, cause }: FailureOptions = {}) {
+    super(message, { cause })
+    this.exitCode = exitCode
+    this.hint = hint
+  }
+
+  /** What `--json` prints. */
+  toJSON(): Record<string, unknown> {
+    return { error: { message: this.message } }
+  }
+}
+
+interface FailureOptions {
+  exitCode?: number
+  hint?: string | null
+  cause?: unknown
+}
+
+export const exits = { done: 0, error: 1, usage: 2, videoFailed: 3, interrupted: 130 } as const
+
+/** A mistake in what was asked: nothing was sent. */
+export class UsageFailure extends Failure {
+  constructor(message: string, hint: string | null = null) {
+    super(message, { exitCode: exits.usage, hint })
+  }
+}
+
+/** The server's own refusal. */
+export class ServerFailure extends Failure {
+  readonly status: number
+  readonly code: string | null
+  readonly param: string | null
+  readonly requestId: string | null
+  readonly retryAfterMs: number | null
+  constructor(message: string, facts: ServerFacts, hint: string | null = null) {
+    const about = [facts.param && `param ${facts.param}`, facts.requestId && `request ${facts.requestId}`]
+    const known = about.filter(Boolean).join(', ')
+    super(known ? `${message} (${known})` : message, { hint })
+    this.status = facts.status
+    this.code = facts.code
+    this.param = facts.param
+    this.requestId = facts.requestId
+    this.retryAfterMs = facts.retryAfterMs
+  }
+
+  override toJSON() {
+    const { message, status, code, param, requestId } = this
+    return { error: { message, status, code, param, request_id: requestId } }
+  }
+}
+
+export interface ServerFacts {
+  status: number
+  code: string | null
+  param: string | null
+  requestId: string | null
+  retryAfterMs: number | null
+}
+
+/** The server could not be reached, or the connection broke. */
+export class NetworkFailure extends Failure {
+  /** False only where it is certain that no byte of the request reached the server. */
+  readonly sent: boolean
+  constructor(message: string, { sent, hint = null, cause }: { sent: boolean; hint?: string | null; cause?: unknown }) {
+    super(message, { hint, cause })
+    this.sent = sent
+  }
+}
+
+/** A submit whose fate can't be told: sending it again might make, and bill, the same film twice. */
+export class UnknownOutcome extends Failure {}
+
+export function isTransient(error: unknown): error is ServerFailure | NetworkFailure {
+  if (error instanceof NetworkFailure) return true
+  return error instanceof ServerFailure && (error.status === 408 || error.status === 429 || error.status >= 500)
+}
+
+/** The server tried, and there is no film. */
+export class VideoFailure extends Failure {
+  readonly task: Task
+  constructor(task: Task) {
+    const { message = 'no reason given', code = null } = task.error ?? {}
+    super(`the video failed: ${message}${code === null ? '' : ` (${code})`}`, { exitCode: exits.videoFailed })
+    this.task = task
+  }
+
+  override toJSON() {
+    return { ...this.task.raw, file: null }
+  }
+}
+
+/** The person left; the task, if there is one yet, stays as it is unless the message says otherwise. */
+export class Interrupted extends Failure {
+  readonly task: Task | null
+  constructor(message: string, { task = null, hint = null }: { task?: Task | null; hint?: string | null } = {}) {
+    super(message, { exitCode: exits.interrupted, hint })
+    this.task = task
+  }
+
+  override toJSON() {
+    return this.task ? { ...this.task.raw, file: null } : super.toJSON()
+  }
+}

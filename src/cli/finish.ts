@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import type { Client } from './client.ts'
+import { VideoFailure } from './failure.ts'
+import { follow, type Watch } from './follow.ts'
+import { type Saved, save, type Target } from './save.ts'
+import { filmName } from './slug.ts'
+import type { Task } from './task.ts'
+
+export interface Finished {
+  task: Task
+  saved: Saved
+}
+
+interface FinishWatch extends Watch {
+  onBytes(done: number, total: number | null): void
+}
+
+/** Waits for a task and fetches its film; throws a `VideoFailure` if it has none. */
+export async function finish(client: Client, id: string, target: FilmTarget, watch: FinishWatch): Promise<Finished> {
+  const task = await follow(client, id, watch)
+  if (task.status === 'failed') throw new VideoFailure(task)
+  watch.onBytes(0, null)
+  const path = pathOf(target, task)
+  return { task, saved: await save(client, id, path, watch) }
+}
+
+/** `prompt` names the film if neither the person nor the server does. */
+export interface FilmTarget extends Target {
+  prompt?: string
+}
+
+function pathOf({ folder, name, prompt }: FilmTarget, task: Task): string {
+  return join(folder, name ?? filmName(prompt ?? task.prompt ?? 'film', task.id))
+}
+
+/** The command that fetches a film which was left on the server. */
+export function laterCommand(
+  id: string,
+  { output, baseUrl }: { output: string | undefined; baseUrl: string | undefined },
+) {
+  const words = [
+    'filmgate',
+    'download',
+    id,
+    ...(output ? ['-o', output] : []),
+    ...(baseUrl ? ['--base-url', baseUrl] : []),
+  ]
+  return words.map(quoted).join(' ')
+}
+
+/** As a shell takes it for one word. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

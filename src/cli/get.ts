@@ -1,0 +1,61 @@
+import { readArguments } from './arguments.ts'
+import { openClient } from './client.ts'
+import type { Command } from './command.ts'
+import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
+import { findId } from './find-task.ts'
+import { paintStatus, statusOf } from './list.ts'
+import { facts } from './screen/table.ts'
+import { painter, printable } from './screen/text.ts'
+import { relative, roughly } from './screen/wording.ts'
+import type { Task } from './task.ts'
+import type { Terminal } from './terminal.ts'
+
+const help = `Usage: filmgate get ID [options]
+
+Shows one video. The end of its id is enough.
+
+Examples:
+  filmgate get 3f9a1c
+  filmgate get video_0193… --json | jq -r .status
+
+Options:
+  --json            the server's own answer
+
+${connectionHelp}`
+
+export const command: Command = {
+  help,
+  async run(args, terminal) {
+    const { values, operands } = readArguments(args, { options: connectionOptions, operands: ['the id'] })
+    const client = openClient(findConnection(values, terminal.env), terminal)
+    const { task } = await client.retrieve(await findId(client, operands[0] ?? ''))
+    terminal.out(values.json ? `${JSON.stringify(task.raw)}\n` : show(task, terminal))
+    return 0
+  },
+}
+
+function show(task: Task, terminal: Terminal): string {
+  const paint = painter(terminal.colour.stdout)
+  const time = (at: number | null) =>
+    at === null ? '' : `${relative(at, terminal.now())} (${new Date(at).toISOString().replace('.000Z', 'Z')})`
+  const { createdAt, completedAt } = task
+  const took = createdAt === null || completedAt === null ? '' : `, after ${roughly(completedAt - createdAt)}`
+  const error = task.error && `${task.error.message}${task.error.code === null ? '' : ` (${task.error.code})`}`
+  const pairs = [
+    ['id', task.id],
+    ['status', paintStatus(task.status, statusOf(task), paint)],
+    ['error', error ? paint('red', printable(error)) : ''],
+    ['prompt', printable(task.prompt ?? '')],
+    ['model', task.model],
+    ['length', task.seconds === null ? '' : `${task.seconds} s`],
+    ['size', task.size ?? ''],
+    ['seed', task.seed === null ? '' : String(task.seed)],
+    ['created', time(createdAt)],
+    ['completed', completedAt === null ? '' : `${time(completedAt)}${took}`],
+    ['expires', time(task.expiresAt)],
+  ] as const
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    paint,
+  )
+}

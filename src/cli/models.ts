@@ -1,0 +1,64 @@
+import { readArguments } from './arguments.ts'
+import { openClient } from './client.ts'
+import type { Command } from './command.ts'
+import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
+import { type Column, table } from './screen/table.ts'
+import { painter } from './screen/text.ts'
+import { isObject, type Model, textOf } from './task.ts'
+
+const help = `Usage: filmgate models [options]
+
+Lists the models that the token may use. The first is what \`filmgate generate\` uses unless told.
+
+Examples:
+  filmgate models
+  filmgate models --json | jq -r '.data[].id'
+
+Options:
+  --json            the server's own answer
+
+${connectionHelp}`
+
+export const command: Command = {
+  help,
+  async run(args, terminal) {
+    const { values } = readArguments(args, { options: connectionOptions })
+    const client = openClient(findConnection(values, terminal.env), terminal)
+    const { models, raw } = await client.models()
+    if (values.json) terminal.out(`${JSON.stringify(raw)}\n`)
+    else if (models.length === 0) terminal.err('The server lists no model.\n')
+    else {
+      const paint = painter(terminal.colour.stdout)
+      const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+      terminal.out(table(models, columnsFor(models), { columns: room, paint }))
+    }
+    return 0
+  },
+}
+
+/** Servers that say no more than the names get a table of names. */
+function columnsFor(models: Model[]): Column<Model>[] {
+  const columns: Column<Model>[] = [
+    { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id), least: 12 },
+    { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
+    { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), least: 9, extra: true },
+    { title: 'IMAGE', text: ({ raw }) => textOf(raw.image) ?? '', extra: true },
+    { title: 'BY', text: ({ raw }) => textOf(raw.owned_by) ?? '', least: 6, extra: true },
+    { title: 'ABOUT', text: ({ raw }) => textOf(raw.description) ?? '', least: 16, extra: true },
+  ]
+  return columns.filter(({ text }) => models.some((model) => text(model) !== ''))
+}
+
+/** `1–20 (4)`, `4 8 12 (4)`: what is allowed, and the default. */
+function rangeOf(rule: unknown, least: string, most: string): string {
+  if (!isObject(rule)) return ''
+  const allowed = Array.isArray(rule.values) ? rule.values.join(' ') : `${rule[least]}–${rule[most]}`
+  return rule.default === undefined ? allowed : `${allowed} (${rule.default})`
+}
+
+function sizesOf(rule: unknown): string {
+  if (!isObject(rule)) return ''
+  const [only, ...others] = Array.isArray(rule.values) ? rule.values : []
+  if (only !== undefined && others.length === 0) return String(only)
+  return rangeOf(rule, 'min_side', 'max_side')
+}

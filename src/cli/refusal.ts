@@ -1,0 +1,85 @@
+import { type Failure, NetworkFailure, ServerFailure } from './failure.ts'
+import { printable } from './screen/text.ts'
+import { isObject, textOf } from './task.ts'
+
+/** An answer that is no success, in the server's own words. */
+export async function readFailure(
+  answer: Response,
+  { baseUrl, tokenSource }: { baseUrl: string; tokenSource: string },
+): Promise<ServerFailure> {
+  const { status, headers } = answer
+  const text = await answer.text().catch(() => '')
+  const error = errorOf(text)
+  const message = printable(textOf(error.message) ?? '').slice(0, 2_000)
+  const facts = {
+    status,
+    code: textOf(error.code),
+    param: textOf(error.param),
+    requestId: headers.get('x-request-id'),
+    retryAfterMs: retryAfterOf(headers),
+  }
+  const said =
+    message || `the server at ${baseUrl} answered ${status}${answer.statusText ? ` ${answer.statusText}` : ''}`
+  const hint = status === 401 ? `The token came from ${tokenSource}.` : null
+  return new ServerFailure(said, facts, hint)
+}
+
+function errorOf(text: string): Record<string, unknown> {
+  try {
+    const json: unknown = JSON.parse(text)
+    const error = isObject(json) ? (json.error ?? json) : {}
+    return isObject(error) ? error : { message: error }
+  } catch {
+    // A proxy's page in HTML says less than its status.
+    return {}
+  }
+}
+
+/** Clamped to a minute: a server that asks for an hour would look like a hang. */
+export function retryAfterOf(headers: Headers): number | null {
+  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN)
+  if (Number.isFinite(ms)) return clamp(ms)
+  const text = headers.get('retry-after')
+  if (text === null) return null
+  const seconds = Number(text)
+  if (Number.isFinite(seconds)) return clamp(seconds * 1000)
+  const from = Date.parse(headers.get('date') ?? '')
+  const until = Date.parse(text)
+  return Number.isNaN(until) || Number.isNaN(from) ? null : clamp(until - from)
+}
+
+function clamp(ms: number): number {
+  return Math.min(60_000, Math.max(0, ms))
+}
+
+export function redirected(answer: Response, baseUrl: string): Failure {
+  const where = answer.headers.get('location')
+  const target = where === null ? 'elsewhere' : (URL.parse(where, answer.url)?.origin ?? 'elsewhere')
+  const facts = { status: answer.status, code: null, param: null, requestId: null, retryAfterMs: null }
+  return new ServerFailure(`${baseUrl} sends requests on to ${target}`, facts, 'Give that as the --base-url.')
+}
+
+/** Where nothing can have been sent. Any other code may come after the request went out. */
+const beforeSending: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no host of that name',
+  EAI_AGAIN: 'the name could not be looked up',
+  EHOSTUNREACH: 'the host can not be reached',
+  ENETUNREACH: 'the network can not be reached',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  'bad port': 'fetch refuses that port',
+}
+
+export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl: string; timedOut: boolean }) {
+  const { cause = thrown } = thrown as { cause?: unknown }
+  const { message = '', code = message } = cause as { code?: string; message?: string }
+  const certificate = /^[A-Z_]*(CERT|SSL|TLS|SELF_SIGNED|ISSUER)/.test(code)
+  const before = beforeSending[code]
+  if (before !== undefined || certificate) {
+    const hint = code === 'ECONNREFUSED' ? 'Is the server running? Start one: filmgate serve' : null
+    const reason = before ?? `its certificate is not accepted (${message})`
+    return new NetworkFailure(`can't connect to ${baseUrl}: ${reason}`, { sent: false, hint, cause: thrown })
+  }
+  const reason = timedOut ? 'no answer in time' : `the connection broke (${code || 'no reason given'})`
+  return new NetworkFailure(`${reason}: ${baseUrl}`, { sent: true, cause: thrown })
+}

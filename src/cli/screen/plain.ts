@@ -1,0 +1,27 @@
+import type { Terminal } from '../terminal.ts'
+import { openRow, type Progress, type RowFacts } from './row.ts'
+
+/** Lines for a log: one for each change of status, each 10 % and each trouble. With `quiet` no percents. */
+export function openPlain(terminal: Terminal, { quiet }: { quiet: boolean }): Progress {
+  return {
+    row(label) {
+      const onChange = (before: RowFacts, after: RowFacts) => {
+        const text = lineFor(before, after, quiet)
+        if (text !== null) terminal.err(`${label === null ? '' : `${label}: `}${text}\n`)
+      }
+      return openRow(label, { now: terminal.now, onChange })
+    },
+    note: (text) => terminal.err(`${text}\n`),
+    total() {},
+    question: () => ({ [Symbol.dispose]() {} }),
+    [Symbol.dispose]() {},
+  }
+}
+
+export function lineFor(before: RowFacts, after: RowFacts, quiet: boolean): string | null {
+  if (after.trouble !== null && after.trouble !== before.trouble) return after.trouble
+  if (after.phase !== before.phase) return after.phase
+  const tens = (percent: number | null) => Math.floor((percent ?? 0) / 10)
+  const passed = after.phase === 'drawing' && tens(after.percent) > tens(before.percent)
+  return passed && !quiet ? `${after.phase} ${tens(after.percent) * 10} %` : null
+}

@@ -1,0 +1,66 @@
+/*
+ * Text in columns. Prompts and messages come from elsewhere: whatever could move the cursor or recolour the screen is
+ * taken out before it is shown.
+ */
+
+const wide =
+  /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}])/u
+const segmenter = new Intl.Segmenter()
+
+/** One line, without control characters. */
+export function printable(text: string): string {
+  // C0, DEL, C1, and the marks that turn the direction of what follows.
+  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim()
+}
+
+/** How many columns a terminal gives it; colours count nothing. */
+export function widthOf(text: string): number {
+  const bare = withoutColours(text)
+  if (/^[\x20-\x7e]*$/.test(bare)) return bare.length
+  let width = 0
+  for (const { segment } of segmenter.segment(bare)) width += wide.test(segment) || segment.includes('\ufe0f') ? 2 : 1
+  return width
+}
+
+/** At most `width` columns, with an ellipsis where it was cut. Only for text without colours. */
+export function fit(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  if (width < 1) return ''
+  let kept = ''
+  let used = 0
+  for (const { segment } of segmenter.segment(text)) {
+    const next = used + widthOf(segment)
+    if (next > width - 1) break
+    kept += segment
+    used = next
+  }
+  return `${kept.trimEnd()}…`
+}
+
+/** The same, cut in the middle: for names whose ends tell them apart. */
+export function fitMiddle(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  const end = [...text].slice(-Math.min(10, Math.floor(width / 2))).join('')
+  return `${fit(text, width - widthOf(end))}${end}`
+}
+
+export function padEnd(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)))
+}
+
+export function padStart(text: string, width: number): string {
+  return ' '.repeat(Math.max(0, width - widthOf(text))) + text
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
+export type Colour = keyof typeof codes
+export type Paint = (colour: Colour, text: string) => string
+
+export function painter(colour: boolean): Paint {
+  return (name, text) => (colour && text !== '' ? `\x1b[${codes[name]}m${text}\x1b[0m` : text)
+}
+
+function withoutColours(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour starts with
+  return text.replace(/\x1b\[\d+m/g, '')
+}

@@ -1,0 +1,102 @@
+import { setTimeout } from 'node:timers/promises'
+
+/**
+ * The person, the pipe or the script at the other end, and the time: the one place of the command line that touches the
+ * process itself.
+ */
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether stdout is a terminal, for tables. */
+  readonly stdoutIsTerminal: boolean
+  /** Whether stderr is a terminal that can redraw a line, for bars. */
+  readonly live: boolean
+  /** Whether a person can be asked. */
+  readonly canAsk: boolean
+  readonly colour: { stdout: boolean; stderr: boolean }
+  /** Whether bars and ticks may use characters beyond ASCII. */
+  readonly unicode: boolean
+  size(): { columns: number; rows: number }
+  now(): number
+  /** Resolves after `ms`, or at once when the signal aborts; it never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  out(text: string): void
+  err(text: string): void
+  /** Calls back on SIGINT, SIGTERM and SIGHUP instead of dying of them. */
+  onInterrupt(listener: () => void): Disposable
+  onResize(listener: () => void): Disposable
+  /** Runs the listener when the process ends by itself, whatever the reason. */
+  onExit(listener: () => void): Disposable
+  /** Ctrl-Z and its end: runs the one before the process is stopped, the other after it goes on. */
+  onSuspend(stop: () => void, goOn: () => void): Disposable
+  /** The next key that is pressed, or null when the signal aborts. */
+  readKey(signal: AbortSignal): Promise<string | null>
+}
+
+export function openTerminal(): Terminal {
+  const { stdin, stdout, stderr } = process
+  const env = process.env
+  // A reader that went away (`filmgate list | head`, a closed window) is no reason for a stack trace.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  const colours = !env.NO_COLOR && env.TERM !== 'dumb'
+  const live = stderr.isTTY === true && env.TERM !== 'dumb'
+  return {
+    env,
+    live,
+    stdoutIsTerminal: stdout.isTTY === true,
+    canAsk: live && stdin.isTTY === true,
+    colour: { stdout: colours && stdout.isTTY === true, stderr: colours && live },
+    unicode: !/^(C|POSIX)$|8859|ascii/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || ''),
+    size: () => {
+      const { columns = 80, rows = 24 } = stderr.isTTY ? stderr : stdout
+      // Some pseudo terminals say 0.
+      return { columns: columns || 80, rows: rows || 24 }
+    },
+    now: () => Date.now(),
+    async sleep(ms, signal) {
+      await setTimeout(ms, undefined, signal && { signal }).catch(() => {})
+    },
+    out: (text) => void stdout.write(text),
+    err: (text) => void stderr.write(text),
+    onInterrupt: (listener) => listen(process, ['SIGINT', 'SIGTERM', 'SIGHUP'], listener),
+    onResize: (listener) => listen(stderr, ['resize'], listener),
+    onExit: (listener) => listen(process, ['exit'], listener),
+    onSuspend(stop, goOn) {
+      const suspend = () => {
+        stop()
+        process.kill(process.pid, 'SIGSTOP')
+      }
+      const both = [listen(process, ['SIGTSTP'], suspend), listen(process, ['SIGCONT'], goOn)]
+      return { [Symbol.dispose]: () => both.forEach((one) => void one[Symbol.dispose]()) }
+    },
+    readKey,
+  }
+}
+
+function listen(source: NodeJS.EventEmitter, events: string[], listener: () => void): Disposable {
+  for (const event of events) source.on(event, listener)
+  return {
+    [Symbol.dispose]() {
+      for (const event of events) source.off(event, listener)
+    },
+  }
+}
+
+async function readKey(signal: AbortSignal): Promise<string | null> {
+  if (signal.aborted) return null
+  const { stdin } = process
+  const key = Promise.withResolvers<string | null>()
+  const onData = (bytes: Buffer) => key.resolve(bytes.toString('utf8'))
+  const onAbort = () => key.resolve(null)
+  stdin.setRawMode(true)
+  stdin.on('data', onData)
+  stdin.resume()
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await key.promise
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    stdin.off('data', onData)
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
+}

@@ -1,0 +1,20 @@
+import { examineImage, maxImageBytes } from '../core/image.ts'
+import type { Worker } from './worker.ts'
+
+/**
+ * Gets a reference image that was given as a URL. It becomes bytes of ours before any provider is asked, so that none
+ * ever sees the URL, and no slow host holds one of their slots.
+ */
+export const fetch: Worker = {
+  name: 'fetch',
+  states: ['fetching'],
+  limit: 16,
+  async run(task, { bucket, clock, media, outbound }, signal) {
+    if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
+    const { bytes } = await outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)
+    const facts = examineImage(bytes, 'image')
+    await media.inspect({ bytes, ...facts }, signal)
+    const asset = await bucket.put(`${task.id}/image.${task.fence}`, [bytes], signal)
+    return { change: { state: 'queued', image: { asset, ...facts }, dueAt: clock.now(), tries: 0 } }
+  },
+}
