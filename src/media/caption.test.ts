@@ -57,3 +57,14 @@ test('a prompt leaves white letters at the bottom', () => {
   assert.ok(brightest('A calm sea') > 230)
   assert.ok(brightest('') < 100)
 })
+
+test('without a caption only the part where it was is different', () => {
+  const size = { width: 640, height: 360 }
+  const [written, bare] = [overlayOf('A calm sea at sunset', size).data(), overlayOf(null, size).data()]
+  const rows = Array.from({ length: size.height }, (_, row) => {
+    const line = (pixels: Buffer) => pixels.subarray(row * size.width * 4, (row + 1) * size.width * 4)
+    return !line(written).equals(line(bare))
+  })
+  assert.ok(rows.slice(0, size.height * 0.75).every((changed) => !changed))
+  assert.ok(rows.slice(size.height * 0.85).some((changed) => changed))
+})

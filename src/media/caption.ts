@@ -1,19 +1,39 @@
 import { fileURLToPath } from 'node:url'
 import { type Canvas, createCanvas, GlobalFonts } from '@napi-rs/canvas'
 import type { Size } from '../core/task.ts'
+import { chanceOf } from './chance.ts'
 import type { Pen } from './stage.ts'
 
 const family = 'Filmgate Inter'
 const font = new URL('../../assets/fonts/Inter-Medium.otf', import.meta.url)
 const maxLines = 3
 
-/** What lies over every frame of a film: darker edges, and the prompt along the bottom. Drawn once, then only copied. */
-export function overlayOf(prompt: string, size: Size): Canvas {
+/**
+ * What lies over every frame of a film: darker edges, a little grain, and the prompt along the bottom, if there is to be
+ * one. Drawn once, then only copied: grain that moves would cost more bits than the film.
+ */
+export function overlayOf(prompt: string | null, size: Size): Canvas {
   const canvas = createCanvas(size.width, size.height)
   const pen = canvas.getContext('2d')
   drawVignette(pen, size)
-  drawCaption(pen, prompt, size)
+  drawGrain(pen, size)
+  if (prompt !== null) drawCaption(pen, prompt, size)
   return canvas
+}
+
+/** One grey level up or down breaks the bands that wide gradients have in eight bits. */
+function drawGrain(pen: Pen, size: Size): void {
+  const side = 128
+  const chance = chanceOf('grain')
+  const tile = createCanvas(side, side)
+  const spots = tile.getContext('2d')
+  for (let y = 0; y < side; y++) {
+    for (let x = 0; x < side; x++) {
+      spots.fillStyle = chance() < 0.5 ? 'rgba(0,0,0,0.016)' : 'rgba(255,255,255,0.012)'
+      spots.fillRect(x, y, 1, 1)
+    }
+  }
+  for (let y = 0; y < size.height; y += side) for (let x = 0; x < size.width; x += side) pen.drawImage(tile, x, y)
 }
 
 function drawVignette(pen: Pen, size: Size): void {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCanvas } from '@napi-rs/canvas'
 import type { Size } from '../core/task.ts'
+import { type AbstractName, abstracts } from './abstracts/index.ts'
 import { sceneShot } from './draw.ts'
 import { landscapes } from './landscapes/index.ts'
 import { type LandscapeName, type Scene, sceneOf } from './scene.ts'
+import { type SubjectName, subjects } from './subjects/index.ts'
 
 const names = Object.keys(landscapes) as LandscapeName[]
 const sizes: Size[] = [
@@ -20,7 +22,7 @@ function drawn(scene: Scene, size: Size, share: number): Buffer {
 }
 
 for (const landscape of names) {
-  const scene: Scene = { ...sceneOf('anything at dawn'), landscape }
+  const scene: Scene = { ...sceneOf('a fox and a bird, anything at dawn'), landscape }
 
   test(`${landscape} covers every pixel of the frame from the first moment to the last`, () => {
     for (const size of sizes) {
@@ -40,16 +42,54 @@ for (const landscape of names) {
   })
 }
 
-test('every weather and every sort of life can be seen', () => {
-  const base: Scene = { ...sceneOf('a hill by day'), weather: 'clear', life: 'motes' }
+const still = { width: 240, height: 136 }
+const distinct = (scenes: readonly Scene[], share = 0.6) =>
+  new Set(scenes.map((scene) => drawn(scene, still, share).toString('base64'))).size
+
+test('every weather, season and sort of life can be seen', () => {
+  const base: Scene = { ...sceneOf('a hill by day'), weather: 'clear', season: null, life: 'motes' }
   const variants: Scene[] = [
-    base,
-    { ...base, weather: 'snow' },
-    { ...base, weather: 'rain' },
-    { ...base, weather: 'fog' },
-    { ...base, life: 'birds' },
-    { ...base, life: 'fireflies' },
+    ...(['clear', 'snow', 'rain', 'fog', 'storm', 'wind'] as const).map((weather) => ({ ...base, weather })),
+    ...(['birds', 'fireflies', 'bubbles', 'sparks'] as const).map((life) => ({ ...base, life })),
+    ...(['autumn', 'spring'] as const).map((season) => ({ ...base, season })),
   ]
-  const pictures = variants.map((scene) => drawn(scene, { width: 480, height: 270 }, 0.3).toString('base64'))
-  assert.equal(new Set(pictures).size, variants.length)
+  assert.equal(distinct(variants), variants.length)
 })
+
+test('every subject can be seen, and so can its colour and its number', () => {
+  const base: Scene = sceneOf('a fox on a hill by day')
+  const casts = Object.keys(subjects).map((name) => [
+    { name: name as SubjectName, count: 1, colour: null, colourAt: [] },
+  ])
+  const [fox] = base.cast
+  assert.ok(fox)
+  const variants: Scene[] = [
+    { ...base, cast: [] },
+    ...casts.map((cast) => ({ ...base, cast })),
+    { ...base, cast: [{ ...fox, colour: [40, 90, 220] }] },
+    { ...base, cast: [{ ...fox, count: 3 }] },
+  ]
+  assert.equal(distinct(variants), variants.length)
+})
+
+test('every camera and every motion can be seen', () => {
+  const base: Scene = sceneOf('a fox on a hill by day')
+  const moves = ['drift', 'up', 'down', 'in', 'out', 'orbit', 'track', 'aerial', 'close', 'shake', 'still'] as const
+  const gaits = ['idle', 'walk', 'run', 'fly', 'dance', 'fall', 'jump'] as const
+  const panned = (['left', 'right'] as const).map((move) => ({ ...base, camera: { ...base.camera, move } }))
+  assert.equal(distinct(panned), 2)
+  assert.equal(distinct(moves.map((move) => ({ ...base, camera: { ...base.camera, move } }))), moves.length)
+  assert.equal(distinct(gaits.map((motion) => ({ ...base, motion }))), gaits.length)
+})
+
+for (const name of Object.keys(abstracts) as AbstractName[]) {
+  test(`${name} cover every pixel, move, and differ with the prompt`, () => {
+    const scene: Scene = { ...sceneOf('something'), abstract: name }
+    for (const size of sizes) {
+      const pixels = drawn(scene, size, 0.7)
+      for (let at = 3; at < pixels.length; at += 4) assert.equal(pixels[at], 255)
+    }
+    assert.ok(!drawn(scene, still, 0.5).equals(drawn(scene, still, 0.52)))
+    assert.equal(distinct([scene, { ...sceneOf('something else'), abstract: name }]), 2)
+  })
+}

@@ -1,37 +1,51 @@
 import type { Size } from '../core/task.ts'
+import { abstracts } from './abstracts/index.ts'
+import { actors } from './actors.ts'
+import { cameraOf } from './camera.ts'
 import { chanceOf } from './chance.ts'
 import { landscapes } from './landscapes/index.ts'
 import type { Scene } from './scene.ts'
+import { bakeGround, schemeOf } from './scheme.ts'
 import { backdrop, sky } from './sky.ts'
-import type { Pen, Stage } from './stage.ts'
-import { air } from './weather.ts'
+import type { Drawing, Pen, Stage } from './stage.ts'
+import { air, outside } from './weather.ts'
 
 /** Draws the whole frame at a time of the film. Any frame can be drawn on its own, in any order. */
 export type Shot = (pen: Pen, at: { seconds: number; share: number }) => void
 
-/** A film of a scene: the camera travels along it and moves in slowly. */
+/** A film of a scene: set up once, then drawn frame by frame. */
 export function sceneShot(scene: Scene, size: Size, seconds: number): Shot {
-  // Half-way between the sides in proportion: shapes stay recognisable in a frame that is very long or very high.
-  const unit =
-    Math.min(size.width, size.height) * (Math.max(size.width, size.height) / Math.min(size.width, size.height)) ** 0.2
-  const reach = unit * Math.min(0.3, 0.035 * seconds + 0.03)
-  const stage: Stage = { scene, size, unit, margin: reach + size.width * 0.12, chance: chanceOf(`stage:${scene.seed}`) }
-  const far = backdrop(stage)
-  const layers = [sky(stage), landscapes[scene.landscape](stage), air(stage)]
+  const unit = unitOf(size)
+  const camera = cameraOf(scene, { size, unit, seconds })
+  const stage: Stage = { scene, size, unit, reach: camera.reach, chance: chanceOf(`stage:${scene.seed}`) }
+  const layers = scene.abstract ? abstractLayers(stage) : landscapeLayers(stage)
   return (pen, at) => {
-    const moment = { seconds: at.seconds, travel: scene.camera.direction * reach * (at.share - 0.5) * 2 }
-    const zoom = 1 + scene.camera.zoom * eased(at.share)
-    pen.drawImage(far, 0, 0)
-    pen.save()
-    pen.translate(size.width * 0.5, size.height * 0.55)
-    pen.scale(zoom, zoom)
-    pen.translate(-size.width * 0.5, -size.height * 0.55)
+    const moment = camera.at(at)
     for (const layer of layers) layer(pen, moment)
-    pen.restore()
   }
 }
 
-/** Starts and ends gently. */
-export function eased(share: number): number {
-  return share * share * (3 - 2 * share)
+/** Half-way between the sides in proportion: shapes stay recognisable in a frame that is very long or very high. */
+export function unitOf({ width, height }: Size): number {
+  return Math.min(width, height) * (Math.max(width, height) / Math.min(width, height)) ** 0.2
+}
+
+function landscapeLayers(stage: Stage): Drawing[] {
+  const far = backdrop(stage)
+  const place = landscapes[stage.scene.landscape](stage)
+  const layers: Drawing[] = [
+    (pen) => pen.drawImage(far, 0, 0),
+    sky(stage),
+    outside(stage),
+    place.back,
+    actors(stage, place),
+  ]
+  if (place.front) layers.push(place.front)
+  return [...layers, air(stage)]
+}
+
+function abstractLayers(stage: Stage): Drawing[] {
+  const scheme = schemeOf(stage)
+  const ground = bakeGround(stage, scheme)
+  return [(pen) => pen.drawImage(ground, 0, 0), abstracts[stage.scene.abstract ?? 'ribbons'](stage, scheme)]
 }

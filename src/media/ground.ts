@@ -1,7 +1,7 @@
 import { Path2D } from '@napi-rs/canvas'
 import type { Ridge } from './chance.ts'
 import { css, mix, type Rgb } from './palette.ts'
-import { type Moment, type Pen, parallax, type Stage } from './stage.ts'
+import { enter, type Moment, marginOf, type Pen, type Stage } from './stage.ts'
 
 /** One band of land: everything from its ridge line down. */
 export interface Ground {
@@ -21,18 +21,19 @@ export function layGround(
   stage: Stage,
   shape: { depth: number; base: number; rise: number; ridge: Ridge; wavelength: number },
 ): Ground {
-  const { size, margin, scene } = stage
+  const { size, scene } = stage
+  const margin = marginOf(stage, shape.depth)
   const top = (x: number) => shape.base - shape.rise * shape.ridge(x / shape.wavelength)
   const path = new Path2D()
-  path.moveTo(-margin, size.height * 1.2)
+  path.moveTo(-margin, size.height * 1.3)
   let crest = size.height
-  const step = Math.max(2, stage.unit / 180)
-  for (let x = -margin; x <= size.width + margin; x += step) {
+  const step = Math.max(2, stage.unit / 150)
+  for (let x = -margin; x <= size.width + margin + step; x += step) {
     const y = top(x)
     crest = Math.min(crest, y)
     path.lineTo(x, y)
   }
-  path.lineTo(size.width + margin, size.height * 1.2)
+  path.lineTo(size.width + margin + step, size.height * 1.3)
   path.closePath()
   const colour = mix(scene.palette.far, scene.palette.near, shape.depth)
   return { depth: shape.depth, top, path, colour, crest: Math.max(0, crest) }
@@ -51,10 +52,20 @@ export function fillGround(pen: Pen, moment: Moment, stage: Stage, ground: Groun
   )
   shade.addColorStop(0, css(ground.colour))
   shade.addColorStop(1, css(foot))
-  pen.save()
-  pen.translate(parallax(moment, ground.depth), 0)
-  pen.fillStyle = shade
-  pen.fill(ground.path)
-  if (ground.growth) pen.fill(ground.growth)
-  pen.restore()
+  enter(pen, stage, moment, ground.depth, () => {
+    pen.fillStyle = shade
+    pen.fill(ground.path)
+    if (ground.growth) pen.fill(ground.growth)
+  })
+}
+
+/** Light that grazes the edge of a layer. */
+export function edgeGround(pen: Pen, moment: Moment, stage: Stage, ground: Ground, strength: number): void {
+  const light = pen.createLinearGradient(0, ground.crest, 0, ground.crest + stage.unit * 0.1)
+  light.addColorStop(0, css(stage.scene.palette.light, strength))
+  light.addColorStop(1, css(stage.scene.palette.light, 0))
+  enter(pen, stage, moment, ground.depth, () => {
+    pen.fillStyle = light
+    pen.fill(ground.path)
+  })
 }

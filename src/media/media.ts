@@ -26,6 +26,10 @@ export interface Film {
   seconds: number
   size: Size
   image: { path: string } | null
+  /** Another number is another film of the same prompt; null, or none, derives everything from the prompt. */
+  seed?: number | null
+  /** Whether the prompt is written along the bottom; none is yes. */
+  caption?: boolean
 }
 
 export interface VideoFacts {

@@ -1,116 +1,178 @@
+import type { AbstractName } from './abstracts/index.ts'
+import { type CastMember, castOf } from './casting.ts'
 import { between, type Chance, chanceOf, pick } from './chance.ts'
-import { type Hour, type Palette, palettes, type Rgb, rgb, tinted } from './palette.ts'
+import {
+  type Hour,
+  type Palette,
+  palettes,
+  type Rgb,
+  rgb,
+  seasoned,
+  submerged,
+  tinted,
+  varied,
+  weathered,
+} from './palette.ts'
+import { type Mention, type Reading, read } from './reading.ts'
+import { subjects } from './subjects/index.ts'
+import type { Gait } from './subjects/subject.ts'
+import { colours, type Family } from './vocabulary.ts'
 
-/** What a film shows, decided by its prompt alone. Lengths are shares of the frame. */
+/** What a film shows, decided by its prompt and its seed alone. Lengths are shares of the frame. */
 export interface Scene {
   /** Seeds whatever the drawing leaves to chance. */
   seed: string
   landscape: LandscapeName
+  /** Set where the prompt says nothing that could be shown: then there is no landscape. */
+  abstract: AbstractName | null
   hour: Hour
   weather: Weather
+  season: Season | null
   life: Life
   palette: Palette
+  /** The colour of the whole, if the prompt names one. */
+  mood: Rgb | null
   light: { x: number; y: number; radius: number }
-  camera: { direction: -1 | 1; zoom: number }
+  camera: { move: CameraMove; direction: -1 | 1; zoom: number }
+  /** What is in it, the most important first. */
+  cast: CastMember[]
+  /** How they move, if the prompt says so. */
+  motion: Gait | null
+  /** 1 is the speed of life. */
+  pace: number
 }
 
-export type LandscapeName = 'hills' | 'mountains' | 'sea' | 'city' | 'forest' | 'desert' | 'space'
-export type Weather = 'clear' | 'snow' | 'rain' | 'fog'
-export type Life = 'birds' | 'fireflies' | 'motes'
+export type LandscapeName =
+  | ('hills' | 'mountains' | 'forest' | 'desert' | 'city' | 'room')
+  | ('sea' | 'beach' | 'lake' | 'underwater' | 'sky' | 'space')
+export type Weather = 'clear' | 'snow' | 'rain' | 'fog' | 'storm' | 'wind'
+export type Season = 'spring' | 'summer' | 'autumn' | 'winter'
+export type Life = 'birds' | 'fireflies' | 'bubbles' | 'sparks' | 'motes'
+export type CameraMove =
+  | ('drift' | 'left' | 'right' | 'up' | 'down' | 'in' | 'out')
+  | ('orbit' | 'track' | 'aerial' | 'close' | 'shake' | 'still')
 
-type Words<T extends string> = readonly (readonly [T, RegExp])[]
-
-/** Whole words, with the endings of English plurals; the first match in the prompt wins. */
-const words = (list: string): RegExp => new RegExp(`\\b(?:${list.trim().replace(/\s+/g, '|')})(?:s|es|y)?\\b`, 'i')
-
-const landscapeWords: Words<LandscapeName> = [
-  [
-    'space',
-    words(`space galaxy galaxies planet cosmos cosmic nebula nebulae astronaut spaceship rocket orbit universe mars
-           saturn asteroid comet alien`),
-  ],
-  [
-    'city',
-    words(`city cities town street skyline skyscraper building downtown urban neon traffic taxi subway rooftop cyberpunk
-           tokyo york london paris shanghai`),
-  ],
-  [
-    'sea',
-    words(`sea ocean wave beach coast shore surf surfer boat ship sail sailing sailboat harbor harbour island lake whale
-           dolphin fish lighthouse tide underwater`),
-  ],
-  [
-    'mountains',
-    words(`mountain peak alp alpine summit cliff canyon glacier everest himalaya volcano ski skier climber eagle`),
-  ],
-  ['forest', words(`forest wood woods tree pine jungle fox wolf wolves deer bear owl cabin campfire woodland bamboo`)],
-  ['desert', words(`desert dune sand sahara camel cactus oasis pyramid egypt`)],
-  [
-    'hills',
-    words(`hill field meadow farm valley grass flower garden village horse sheep dog cat countryside park prairie`),
-  ],
-]
-
-const hourWords: Words<Hour> = [
-  ['night', words('night midnight moon moonlit moonlight star starry stars firefly fireflies aurora dark neon')],
-  ['sunset', words('sunset dusk evening twilight golden fire lava campfire')],
-  ['dawn', words('dawn sunrise morning pastel')],
-  ['day', words('day daylight noon sunny sun summer bright')],
-]
-
-const weatherWords: Words<Weather> = [
-  ['snow', words('snow snowing snowfall blizzard winter christmas ice icy frozen arctic')],
-  ['rain', words('rain raining rainy storm stormy thunder drizzle monsoon')],
-  ['fog', words('fog foggy mist misty haze hazy smoke cloudy')],
-]
-
-const lifeWords: Words<Life> = [
-  ['birds', words('bird eagle gull seagull crow swallow flock flying')],
-  ['fireflies', words('firefly fireflies magic magical fairy fairies lantern dream dreamy')],
-]
-
-const tintWords: readonly (readonly [Rgb, RegExp])[] = [
-  [rgb('#d8343a'), words('red crimson scarlet ruby')],
-  [rgb('#f08a24'), words('orange amber copper')],
-  [rgb('#e8c22e'), words('yellow gold golden')],
-  [rgb('#3aa655'), words('green emerald jade')],
-  [rgb('#1fa3a3'), words('teal turquoise cyan aqua')],
-  [rgb('#2f6fe0'), words('blue azure sapphire')],
-  [rgb('#8a4fd6'), words('purple violet lavender indigo')],
-  [rgb('#e86aa6'), words('pink magenta rose')],
-]
-
-export function sceneOf(prompt: string): Scene {
-  const chance = chanceOf(prompt)
-  const landscape =
-    named(landscapeWords, prompt) ?? pick(chance, ['hills', 'mountains', 'sea', 'forest', 'desert', 'city'])
-  const hour =
-    landscape === 'space' ? 'night' : (named(hourWords, prompt) ?? pick(chance, ['day', 'dawn', 'sunset', 'night']))
-  const base = pick(chance, palettes[hour])
-  const tint = named(tintWords, prompt)
+export function sceneOf(prompt: string, seed: number | null = null): Scene {
+  const text = seed === null ? prompt : `${seed}:${prompt}`
+  const chance = chanceOf(text)
+  const reading = read(prompt)
+  const cast = castOf(reading)
+  const landscape = landscapeOf(reading, cast, chance)
+  const hour = hourOf(reading, landscape, chance)
+  const season = first(reading, 'season')
+  const weather = weatherOf(reading, landscape, season)
+  const mood = moodOf(reading, cast)
+  const light = lightOf(hour, chance)
   return {
-    seed: prompt,
+    seed: text,
     landscape,
+    abstract: isAbstract(reading) ? pick(chance, abstractNames) : null,
     hour,
-    weather: landscape === 'space' ? 'clear' : (named(weatherWords, prompt) ?? 'clear'),
-    life: named(lifeWords, prompt) ?? defaultLife(landscape, hour, chance),
-    palette: tint ? tinted(base, tint) : base,
-    light: lightOf(hour, chance),
-    camera: { direction: pick(chance, [-1, 1]), zoom: between(chance, 0.05, 0.09) },
+    weather,
+    season,
+    life: first(reading, 'life') ?? defaultLife(landscape, hour, chance),
+    palette: paletteOf({ landscape, hour, season, weather, mood }, chance),
+    mood,
+    light,
+    camera: {
+      move: first(reading, 'camera') ?? 'drift',
+      // What looks towards the light stands on the other side of the frame, and does not hide it.
+      direction: pick(chance, [-1, 1, 0, 0]) || (light.x < 0.5 ? -1 : 1),
+      zoom: between(chance, 0.05, 0.1),
+    },
+    cast,
+    motion: motionOf(reading),
+    pace: paceOf(reading) * between(chance, 0.88, 1.14),
   }
 }
 
-/** The first entry by its place in the prompt, not in the table: what is said first is meant most. */
-function named<T>(table: readonly (readonly [T, RegExp])[], prompt: string): T | undefined {
-  let best: { at: number; name: T } | undefined
-  for (const [name, pattern] of table) {
-    const at = prompt.search(pattern)
-    if (at >= 0 && (!best || at < best.at)) best = { at, name }
+const abstractNames: readonly [AbstractName, ...AbstractName[]] = [
+  'ribbons',
+  'orbs',
+  'crystals',
+  'waves',
+  'ink',
+  'petals',
+]
+
+/** The first mention of a family by its place in the prompt: what is said first is meant most. */
+function first<F extends Family>(reading: Reading, family: F): Mention<F>['name'] | null {
+  const mention = reading.mentions.find((each): each is Mention<F> & Mention => each.family === family)
+  return (mention?.name as Mention<F>['name'] | undefined) ?? null
+}
+
+/** Colours, speeds and cameras can be had without a picture of something; a place, an hour or weather cannot. */
+function isAbstract(reading: Reading): boolean {
+  const shown: readonly Family[] = ['subject', 'place', 'hour', 'weather', 'season']
+  return !reading.mentions.some(({ family }) => shown.includes(family))
+}
+
+/** A place that is named, or else where the subject is at home; land animals at sea are shown at its shore. */
+function landscapeOf(reading: Reading, cast: readonly CastMember[], chance: Chance): LandscapeName {
+  // Clouds are everywhere: another place that is named says more.
+  const places = reading.mentions.filter(({ family }) => family === 'place').map(({ name }) => name as LandscapeName)
+  const named = places.find((name) => name !== 'sky') ?? places[0] ?? null
+  const [hero] = cast
+  const onFoot = hero !== undefined && subjects[hero.name].habitat === 'ground'
+  if (named === 'sea' && onFoot) return 'beach'
+  if (named === 'sky' && cast.some(({ name }) => ['ground', 'rooted'].includes(subjects[name].habitat))) return 'hills'
+  return (
+    named ??
+    (hero && subjects[hero.name].home) ??
+    pick(chance, ['hills', 'mountains', 'sea', 'forest', 'desert', 'lake'])
+  )
+}
+
+function hourOf(reading: Reading, landscape: LandscapeName, chance: Chance): Hour {
+  if (landscape === 'space') return 'night'
+  const named = first(reading, 'hour')
+  if (named) return named
+  if (reading.words.includes('neon') || first(reading, 'life') === 'fireflies') return 'night'
+  if (landscape === 'underwater' || landscape === 'room') return pick(chance, ['day', 'day', 'sunset'])
+  return pick(chance, ['day', 'day', 'day', 'day', 'dawn', 'dawn', 'sunset', 'sunset', 'sunset', 'night'])
+}
+
+/** In space and under water there is none; a winter with nothing said is one with snow. */
+function weatherOf(reading: Reading, landscape: LandscapeName, season: Season | null): Weather {
+  if (landscape === 'space' || landscape === 'underwater') return 'clear'
+  const named = first(reading, 'weather')
+  return named ?? (season === 'winter' ? 'snow' : 'clear')
+}
+
+function paletteOf(scene: Pick<Scene, 'landscape' | 'hour' | 'season' | 'weather' | 'mood'>, chance: Chance): Palette {
+  const base = varied(pick(chance, palettes[scene.hour]), chance)
+  const inSeason = scene.season ? seasoned(base, scene.season, scene.hour) : base
+  const inPlace =
+    scene.landscape === 'underwater' ? submerged(inSeason, scene.hour) : weathered(inSeason, scene.weather, scene.hour)
+  return scene.mood ? tinted(inPlace, scene.mood) : inPlace
+}
+
+/** A colour that belongs to no subject is the mood of the whole picture; black and white are no moods. */
+function moodOf(reading: Reading, cast: readonly CastMember[]): Rgb | null {
+  const taken = new Set(cast.flatMap(({ colourAt }) => colourAt))
+  for (const mention of reading.mentions) {
+    if (mention.family !== 'colour' || taken.has(mention.at)) continue
+    const name = mention.name as keyof typeof colours
+    if (name !== 'black' && name !== 'white') return rgb(colours[name][0])
   }
-  return best?.name
+  return null
+}
+
+/** "Fall" is a season as well as a motion, "still" a camera as well: a motion with no other reading wins. */
+function motionOf(reading: Reading): Gait | null {
+  const motions = reading.mentions.filter(({ family }) => family === 'motion')
+  const verbs = motions.filter(({ word }) => word !== 'fall' && word !== 'still')
+  return ((verbs[0] ?? motions[0])?.name as Gait | undefined) ?? null
+}
+
+function paceOf(reading: Reading): number {
+  const pace = first(reading, 'pace')
+  return pace === 'slow' ? 0.5 : pace === 'fast' ? 1.8 : 1
 }
 
 function defaultLife(landscape: LandscapeName, hour: Hour, chance: Chance): Life {
+  if (landscape === 'underwater') return 'bubbles'
+  if (landscape === 'room' || landscape === 'space') return 'motes'
   if (hour === 'night') return landscape === 'hills' || landscape === 'forest' ? 'fireflies' : 'motes'
   return pick(chance, ['birds', 'motes', 'birds'])
 }
@@ -118,7 +180,7 @@ function defaultLife(landscape: LandscapeName, hour: Hour, chance: Chance): Life
 /** Low and large where the day begins or ends, high and small at noon and at night. */
 function lightOf(hour: Hour, chance: Chance): Scene['light'] {
   const x = pick(chance, [between(chance, 0.2, 0.4), between(chance, 0.6, 0.8)])
-  if (hour === 'sunset' || hour === 'dawn') return { x, y: between(chance, 0.42, 0.52), radius: 0.085 }
+  if (hour === 'sunset' || hour === 'dawn') return { x, y: between(chance, 0.4, 0.5), radius: 0.085 }
   if (hour === 'night') return { x, y: between(chance, 0.16, 0.26), radius: 0.055 }
   return { x, y: between(chance, 0.15, 0.24), radius: 0.05 }
 }

@@ -1,7 +1,7 @@
 import { type Canvas, createCanvas, Path2D } from '@napi-rs/canvas'
 import { between } from './chance.ts'
 import { css, mix } from './palette.ts'
-import { type Drawing, type Moment, type Pen, parallax, type Stage, wrap } from './stage.ts'
+import { type Drawing, type Moment, marginOf, type Pen, parallax, type Stage, wrap } from './stage.ts'
 
 /**
  * The air and the sun or moon, which stand still however the camera moves: they are that far away. Baked once, because
@@ -11,15 +11,17 @@ export function backdrop(stage: Stage): Canvas {
   const canvas = createCanvas(stage.size.width, stage.size.height)
   const pen = canvas.getContext('2d')
   drawAir(pen, stage)
-  if (stage.scene.landscape !== 'space') drawLight(pen, stage)
+  if (stage.scene.landscape !== 'space' && stage.scene.landscape !== 'underwater') drawLight(pen, stage)
   return canvas
 }
 
 /** What passes in front of the backdrop. */
 export function sky(stage: Stage): Drawing {
   const { hour, landscape, weather } = stage.scene
-  const stars = hour === 'night' ? layStars(stage, landscape === 'space' ? 520 : 220) : []
-  const clouds = landscape === 'space' ? [] : layClouds(stage, weather === 'clear' ? 5 : 9)
+  const open = landscape !== 'space' && landscape !== 'underwater'
+  const starry = hour === 'night' && landscape !== 'underwater' && weather !== 'storm'
+  const stars = starry ? layStars(stage, open ? 220 : 520) : []
+  const clouds = open ? layClouds(stage, weather === 'clear' ? 5 : 9) : []
   return (pen, moment) => {
     drawStars(pen, moment, stage, stars)
     for (const cloud of clouds) drawCloud(pen, moment, stage, cloud)
@@ -48,7 +50,8 @@ interface Star {
 }
 
 function layStars(stage: Stage, count: number): Star[] {
-  const { size, unit, margin, chance, scene } = stage
+  const { size, unit, chance, scene } = stage
+  const margin = marginOf(stage, 0.08)
   const low = scene.landscape === 'space' ? 1.05 : 0.62
   const stars = Array.from({ length: count }, () => ({
     x: between(chance, -margin, size.width + margin),
@@ -66,14 +69,23 @@ function layStars(stage: Stage, count: number): Star[] {
   return stars.filter((star) => Math.hypot(star.x - moon.x, star.y - moon.y) > moon.radius)
 }
 
-function drawStars(pen: Pen, moment: Moment, stage: Stage, stars: Star[]): void {
-  const colour = stage.scene.palette.light
+/** By strength in six steps, one fill each. */
+function drawStars(pen: Pen, moment: Moment, stage: Stage, stars: readonly Star[]): void {
+  const steps: Star[][] = Array.from({ length: 6 }, () => [])
   for (const star of stars) {
     const fade = stage.scene.landscape === 'space' ? 1 : Math.min(1, 1.25 - (star.y / stage.size.height) * 1.7)
     const twinkle = 0.68 + 0.32 * Math.sin(moment.seconds * (1.2 + star.phase * 0.3) + star.phase)
-    pen.fillStyle = css(colour, Math.max(0, fade * twinkle))
+    steps[Math.floor(Math.max(0, Math.min(0.99, fade * twinkle)) * 6)]?.push(star)
+  }
+  for (const [step, members] of steps.entries()) {
+    pen.fillStyle = css(stage.scene.palette.light, (step + 0.5) / 6)
     pen.beginPath()
-    pen.arc(star.x + parallax(moment, star.depth), star.y, star.radius, 0, Math.PI * 2)
+    for (const star of members) {
+      const x = star.x + parallax(moment, star.depth)
+      const y = star.y + moment.lift * 0.25
+      pen.moveTo(x + star.radius, y)
+      pen.arc(x, y, star.radius, 0, Math.PI * 2)
+    }
     pen.fill()
   }
 }
@@ -85,7 +97,7 @@ function drawLight(pen: Pen, stage: Stage): void {
   const y = size.height * scene.light.y
   const radius = unit * scene.light.radius
   const reach = radius * (scene.hour === 'night' ? 6 : 8.5)
-  const veil = scene.weather === 'clear' ? 1 : 0.45
+  const veil = scene.weather === 'clear' || scene.weather === 'wind' ? 1 : scene.weather === 'storm' ? 0.12 : 0.45
   const glow = pen.createRadialGradient(x, y, radius * 0.6, x, y, reach)
   glow.addColorStop(0, css(scene.palette.light, 0.6 * veil))
   glow.addColorStop(0.12, css(scene.palette.light, 0.3 * veil))
@@ -147,15 +159,22 @@ function layClouds(stage: Stage, count: number): Cloud[] {
 
 function drawCloud(pen: Pen, moment: Moment, stage: Stage, cloud: Cloud): void {
   const { size, scene } = stage
-  const strength = (scene.hour === 'night' ? 0.35 : 1) * (scene.weather === 'clear' ? 0.8 : 1.25)
+  const strength =
+    (scene.hour === 'night' ? 0.35 : 1) * (scene.weather === 'clear' ? 0.8 : scene.weather === 'storm' ? 1.8 : 1.25)
+  const speed = cloud.speed * (scene.weather === 'wind' || scene.weather === 'storm' ? 4 : 1)
   const lane = size.width + cloud.width * 2
-  const x = wrap(cloud.x + cloud.speed * moment.seconds + parallax(moment, 0.06) / lane) * lane - cloud.width
-  const colour = mix(scene.palette.sky[2], scene.palette.light, 0.5)
+  const x = wrap(cloud.x + speed * moment.seconds + parallax(moment, 0.06) / lane) * lane - cloud.width
+  const storm = scene.weather === 'storm' ? 0.75 : scene.weather === 'rain' ? 0.4 : 0
+  const colour = mix(
+    mix(scene.palette.sky[2], scene.palette.light, 0.5),
+    mix(scene.palette.sky[0], [20, 22, 34], 0.4),
+    storm,
+  )
   pen.save()
-  pen.translate(x, cloud.y)
+  pen.translate(x, cloud.y + moment.lift * 0.28)
   pen.scale(cloud.width, cloud.width)
   const shade = pen.createLinearGradient(0, -0.2, 0, 0.04)
-  shade.addColorStop(0, css(colour, cloud.alpha * strength))
+  shade.addColorStop(0, css(colour, Math.min(0.95, cloud.alpha * strength)))
   shade.addColorStop(1, css(colour, cloud.alpha * strength * 0.12))
   pen.fillStyle = shade
   pen.fill(cloud.path)

@@ -1,188 +1,241 @@
+import { createCanvas } from '@napi-rs/canvas'
 import { between } from './chance.ts'
+import { life } from './life.ts'
 import { css, mix, type Rgb, rgb } from './palette.ts'
-import type { Life, Weather } from './scene.ts'
-import { type Drawing, type Moment, type Pen, parallax, type Stage, wrap } from './stage.ts'
+import type { Season, Weather } from './scene.ts'
+import { drift, layWisps, type Speck, specks } from './specks.ts'
+import { softSprite } from './sprites.ts'
+import { type Drawing, parallax, type Stage, wrap } from './stage.ts'
 
 /** What moves through the air in front of the land. Every place is a function of time: nothing is kept between frames. */
 export function air(stage: Stage): Drawing {
-  const fall = weathers[stage.scene.weather](stage)
-  const life = stage.scene.landscape === 'space' ? motes(stage) : lives[stage.scene.life](stage)
+  const { scene } = stage
+  const indoors = scene.landscape === 'room'
+  const parts = [life(stage)]
+  if (!indoors) parts.push(weathers[scene.weather](stage))
+  const season =
+    scene.season && !indoors && scene.landscape !== 'space' && scene.landscape !== 'underwater'
+      ? seasons[scene.season]
+      : null
+  if (season) parts.push(season(stage))
   return (pen, moment) => {
-    life(pen, moment)
-    fall(pen, moment)
+    for (const part of parts) part(pen, moment)
   }
 }
 
-const weathers: Record<Weather, (stage: Stage) => Drawing> = { clear: () => () => {}, snow, rain, fog }
-const lives: Record<Life, (stage: Stage) => Drawing> = { birds, fireflies, motes }
-
-interface Speck {
-  x: number
-  y: number
-  /** 0 far, 1 near: nearer is larger, faster and stronger. */
-  depth: number
-  phase: number
+/** What falls outside a room, behind its window; nothing where there is no room. */
+export function outside(stage: Stage): Drawing {
+  return stage.scene.landscape === 'room' ? weathers[stage.scene.weather](stage) : () => {}
 }
 
-function specks(stage: Stage, count: number): Speck[] {
-  const { chance } = stage
-  return Array.from({ length: count }, () => ({ x: chance(), y: chance(), depth: chance(), phase: chance() * 7 }))
+const nothing = () => () => {}
+const weathers: Record<Weather, (stage: Stage) => Drawing> = { clear: nothing, snow, rain, fog, storm, wind }
+const seasons: Record<Season, (stage: Stage) => Drawing> = {
+  autumn: leaves,
+  spring: petals,
+  summer: nothing,
+  winter: nothing,
 }
 
-/** Where a speck is, when it drifts by shares of the frame per second and comes back at the other side. */
-function place(stage: Stage, moment: Moment, speck: Speck, drift: { x: number; y: number }): [number, number] {
-  const { width, height } = stage.size
-  const pan = parallax(moment, 0.2 + 0.8 * speck.depth) / width
-  return [
-    (wrap(speck.x + drift.x * moment.seconds + pan) * 1.1 - 0.05) * width,
-    (wrap(speck.y + drift.y * moment.seconds) * 1.1 - 0.05) * height,
-  ]
-}
-
-function dot(pen: Pen, at: readonly [number, number], radius: number, colour: string): void {
-  pen.fillStyle = colour
-  pen.beginPath()
-  pen.arc(at[0], at[1], radius, 0, Math.PI * 2)
-  pen.fill()
-}
-
-function glow(pen: Pen, at: readonly [number, number], radius: number, colour: Rgb, alpha: number): void {
-  const [x, y] = at
-  const shine = pen.createRadialGradient(x, y, 0, x, y, radius)
-  shine.addColorStop(0, css(colour, alpha))
-  shine.addColorStop(0.3, css(colour, alpha * 0.35))
-  shine.addColorStop(1, css(colour, 0))
-  pen.fillStyle = shine
-  pen.fillRect(x - radius, y - radius, radius * 2, radius * 2)
-}
-
+/** Near flakes are few, large and soft; far ones many and small. */
 function snow(stage: Stage): Drawing {
   const { unit } = stage
-  const flakes = specks(stage, 190)
+  const flakes = specks(stage, 200).sort((a, b) => a.depth - b.depth)
+  const tiers = [0, 1, 2].map((tier) => flakes.filter(({ depth }) => Math.min(2, Math.floor(depth * 3)) === tier))
   return (pen, moment) => {
-    for (const flake of flakes) {
-      const [x, y] = place(stage, moment, flake, { x: 0.012, y: 0.05 + 0.11 * flake.depth })
-      const sway = Math.sin(moment.seconds * 1.1 + flake.phase) * unit * 0.012
-      dot(
-        pen,
-        [x + sway, y],
-        unit * (0.0016 + 0.0042 * flake.depth ** 2),
-        css([255, 255, 255], 0.35 + 0.55 * flake.depth),
-      )
+    for (const [tier, members] of tiers.entries()) {
+      pen.fillStyle = `rgba(255,255,255,${0.4 + 0.24 * tier})`
+      pen.beginPath()
+      for (const flake of members) {
+        const [x, y] = drift(stage, moment, flake, { x: 0.012, y: 0.05 + 0.11 * flake.depth })
+        const radius = unit * (0.0016 + 0.0046 * flake.depth ** 2)
+        const at = x + Math.sin(moment.seconds * 1.1 + flake.phase) * unit * 0.012
+        pen.moveTo(at + radius, y)
+        pen.arc(at, y, radius, 0, Math.PI * 2)
+      }
+      pen.fill()
     }
   }
 }
 
-/** Three depths, one stroke each. */
 function rain(stage: Stage): Drawing {
+  return fallingRain(stage, { drops: 190, slant: -0.1, dark: 0.16 })
+}
+
+/** Three depths, one stroke each. */
+function fallingRain(stage: Stage, fall: { drops: number; slant: number; dark: number }): Drawing {
   const { unit, size } = stage
-  const drops = specks(stage, 260)
+  const drops = specks(stage, fall.drops)
+  const shade = css(mix(stage.scene.palette.sky[0], [20, 26, 40], 0.5), fall.dark)
   return (pen, moment) => {
-    pen.fillStyle = css(mix(stage.scene.palette.sky[0], [20, 26, 40], 0.5), 0.18)
-    pen.fillRect(-size.width * 0.1, -size.height * 0.1, size.width * 1.2, size.height * 1.2)
+    pen.fillStyle = shade
+    pen.fillRect(0, 0, size.width, size.height)
     for (const depth of [0, 1, 2]) {
       pen.strokeStyle = `rgba(225,236,250,${0.16 + 0.12 * depth})`
       pen.lineWidth = Math.max(0.8, unit * (0.001 + 0.0009 * depth))
       pen.beginPath()
       for (const drop of drops) {
         if (Math.min(2, Math.floor(drop.depth * 3)) !== depth) continue
-        const [x, y] = place(stage, moment, drop, { x: -0.1, y: 1.1 + 0.5 * depth })
-        const length = unit * (0.02 + 0.02 * depth)
+        const [x, y] = drift(stage, moment, drop, { x: fall.slant, y: 1.1 + 0.5 * depth })
+        const length = unit * (0.022 + 0.022 * depth)
         pen.moveTo(x, y)
-        pen.lineTo(x - length * 0.12, y + length)
+        pen.lineTo(x + length * fall.slant * 1.2, y + length)
       }
       pen.stroke()
     }
   }
 }
 
+/** Two banks that pass each other. They are drawn once, and then moved by whole pixels: soft edges hide the steps. */
 function fog(stage: Stage): Drawing {
   const { size, unit, chance, scene } = stage
-  const banks = Array.from({ length: 5 }, () => ({
-    x: chance(),
-    y: size.height * between(chance, 0.45, 0.95),
-    width: unit * between(chance, 0.6, 1.2),
-    speed: between(chance, -0.02, 0.02),
-    alpha: between(chance, 0.16, 0.34),
-  }))
   const colour = mix(scene.palette.sky[2], [255, 255, 255], scene.hour === 'night' ? 0.05 : 0.35)
+  const puff = softSprite(colour, 96, 0.05)
+  const room = Math.ceil(unit * 0.4)
+  const banks = [-1, 1].map((way) => {
+    const canvas = createCanvas(size.width + room * 2, Math.ceil(size.height * 0.6))
+    const pen = canvas.getContext('2d')
+    for (let index = 0; index < 7; index++) {
+      const width = unit * between(chance, 0.7, 1.3)
+      pen.globalAlpha = between(chance, 0.2, 0.42)
+      const [x, y] = [chance() * canvas.width, canvas.height * between(chance, 0.25, 0.95)]
+      pen.drawImage(puff, x - width, y - width * 0.2, width * 2, width * 0.4)
+    }
+    return { canvas, way }
+  })
   return (pen, moment) => {
-    for (const bank of banks) {
-      const lane = size.width + bank.width * 2
-      const x = wrap(bank.x + bank.speed * moment.seconds) * lane - bank.width
-      pen.save()
-      pen.translate(x + parallax(moment, 0.3) * 0.5, bank.y)
-      pen.scale(1, 0.2)
-      glow(pen, [0, 0], bank.width, colour, bank.alpha)
-      pen.restore()
+    for (const { canvas, way } of banks) {
+      const x = way * unit * 0.3 * Math.sin(moment.seconds * 0.09) + parallax(moment, 0.3) * 0.2
+      pen.drawImage(canvas, Math.round(Math.max(-room, Math.min(room, x))) - room, Math.floor(size.height * 0.42))
     }
   }
 }
 
-function motes(stage: Stage): Drawing {
+/** Rain that comes sideways, and now and then a flash with a bolt in it. */
+function storm(stage: Stage): Drawing {
+  const { size, unit, chance } = stage
+  const wet = fallingRain(stage, { drops: 230, slant: -0.34, dark: 0.22 })
+  const every = between(chance, 1.7, 2.6)
+  const first = between(chance, 0.25, 0.6) * every
+  const bolts = Array.from({ length: 5 }, () => layBolt(stage))
+  return (pen, moment) => {
+    const turn = (moment.seconds + first) / every
+    const age = wrap(turn) * every
+    // Two flashes close together, as lightning has.
+    const flash = Math.max(0, 1 - age * 5) + Math.max(0, 0.7 - Math.abs(age - 0.28) * 9)
+    if (flash > 0.02) {
+      pen.fillStyle = `rgba(214,226,255,${Math.min(0.4, flash * 0.32)})`
+      pen.fillRect(0, 0, size.width, size.height)
+      const bolt = bolts[Math.floor(turn) % bolts.length] ?? []
+      for (const [width, alpha] of [
+        [0.014, 0.25],
+        [0.0045, 1],
+      ] as const) {
+        pen.strokeStyle = `rgba(235,240,255,${Math.min(1, flash) * alpha})`
+        pen.lineWidth = unit * width
+        pen.lineJoin = 'round'
+        pen.beginPath()
+        for (const line of bolt)
+          for (const [index, point] of line.entries()) index ? pen.lineTo(...point) : pen.moveTo(...point)
+        pen.stroke()
+      }
+    }
+    wet(pen, moment)
+  }
+}
+
+function layBolt(stage: Stage): [number, number][][] {
+  const { size, unit, chance } = stage
+  const walk = (x: number, y: number, to: number, step: number) => {
+    const line: [number, number][] = [[x, y]]
+    let [atX, atY] = [x, y]
+    while (atY < to) {
+      atX += between(chance, -1, 1) * step
+      atY += between(chance, 0.4, 1.2) * step
+      line.push([atX, atY])
+    }
+    return line
+  }
+  const trunk = walk(size.width * between(chance, 0.15, 0.85), 0, size.height * 0.58, unit * 0.05)
+  const fork = trunk[Math.floor(trunk.length * 0.45)] ?? [0, 0]
+  return [trunk, walk(fork[0], fork[1], fork[1] + size.height * 0.16, unit * 0.04)]
+}
+
+function wind(stage: Stage): Drawing {
+  const streaks = layWisps(stage, 16)
+  const dry = tumbling(stage, {
+    count: 26,
+    colours: [rgb('#9a8a54'), rgb('#b7a36a')],
+    speed: 0.34,
+    fall: 0.05,
+    size: 0.7,
+  })
+  return (pen, moment) => {
+    streaks(pen, moment)
+    dry(pen, moment)
+  }
+}
+
+function leaves(stage: Stage): Drawing {
+  const colours = [rgb('#d9762b'), rgb('#c14a22'), rgb('#e3b23c'), rgb('#8f4a22')]
+  return tumbling(stage, { count: 46, colours, speed: 0.045, fall: 0.085, size: 1.15 })
+}
+
+function petals(stage: Stage): Drawing {
+  return tumbling(stage, {
+    count: 54,
+    colours: [rgb('#f8c4d6'), rgb('#fbe3ea'), rgb('#f29fbd')],
+    speed: 0.04,
+    fall: 0.06,
+    size: 0.8,
+  })
+}
+
+interface Tumble {
+  count: number
+  colours: readonly Rgb[]
+  speed: number
+  fall: number
+  size: number
+}
+
+/** Leaves turn over as they fall: their width comes and goes. */
+function tumbling(stage: Stage, tumble: Tumble): Drawing {
   const { unit, scene } = stage
-  const dust = specks(stage, 60)
-  return (pen, moment) => {
-    for (const mote of dust) {
-      const [x, y] = place(stage, moment, mote, { x: 0.008 + 0.01 * mote.depth, y: -0.012 - 0.01 * mote.depth })
-      const pulse = 0.5 + 0.5 * Math.sin(moment.seconds * 0.9 + mote.phase)
-      const sway = Math.sin(moment.seconds * 0.6 + mote.phase) * unit * 0.01
-      dot(pen, [x, y + sway], unit * (0.0012 + 0.003 * mote.depth ** 2), css(scene.palette.light, 0.16 + 0.34 * pulse))
-    }
-  }
-}
-
-const ember = rgb('#ffdf7e')
-
-function fireflies(stage: Stage): Drawing {
-  const { unit, scene, size } = stage
-  const flies = specks(stage, 42)
-  const colour = mix(ember, scene.palette.light, 0.2)
-  return (pen, moment) => {
-    for (const fly of flies) {
-      const [x, y] = place(stage, moment, fly, { x: 0.012 * Math.sin(fly.phase), y: 0 })
-      const wander = unit * 0.03
-      const at = [
-        x + Math.sin(moment.seconds * 0.7 + fly.phase) * wander,
-        size.height * 0.5 + y * 0.5 + Math.cos(moment.seconds * 0.9 + fly.phase * 2) * wander,
-      ] as const
-      const pulse = Math.max(0, Math.sin(moment.seconds * 1.3 + fly.phase * 3)) ** 1.5
-      glow(pen, at, unit * (0.012 + 0.02 * fly.depth), colour, 0.15 + 0.75 * pulse)
-      dot(pen, at, unit * (0.0015 + 0.002 * fly.depth), css(colour, 0.3 + 0.7 * pulse))
-    }
-  }
-}
-
-function birds(stage: Stage): Drawing {
-  const { unit, chance, scene, size } = stage
-  const flock = Array.from({ length: 9 }, (_, index) => ({
-    x: (index % 2 ? 1 : -1) * Math.ceil(index / 2) * 0.055 + between(chance, -0.012, 0.012),
-    y: Math.ceil(index / 2) * 0.026 + between(chance, -0.01, 0.01),
-    phase: chance() * 2,
-    span: between(chance, 0.011, 0.017),
+  const gust = scene.weather === 'wind' || scene.weather === 'storm' ? 3.5 : 1
+  const dim = scene.hour === 'night' ? 0.5 : scene.hour === 'sunset' ? 0.25 : 0
+  const kinds = tumble.colours.map((colour) => ({
+    colour: css(mix(colour, scene.palette.near, dim), 0.92),
+    members: specks(stage, Math.round(tumble.count / tumble.colours.length)),
   }))
-  const start = between(chance, 0.1, 0.45)
-  const height = size.height * between(chance, 0.2, 0.34)
-  const colour = css(mix(scene.palette.near, scene.palette.far, 0.15), 0.85)
-  return (pen, moment) => {
-    const lead = (wrap(start + moment.seconds * 0.025 + 0.15) * 1.4 - 0.2) * size.width
-    for (const bird of flock) {
-      const x = lead + bird.x * unit + parallax(moment, 0.15)
-      const y = height + bird.y * unit + Math.sin(moment.seconds * 0.8 + bird.phase) * unit * 0.006
-      drawBird(pen, { x, y, span: bird.span * unit, beat: Math.sin(moment.seconds * 7 + bird.phase * 3), colour })
+  const draw = (leaf: Speck, moment: Parameters<Drawing>[1]) => {
+    const [x, y] = drift(stage, moment, leaf, {
+      x: tumble.speed * gust * (0.6 + leaf.depth),
+      y: tumble.fall * (0.6 + leaf.depth),
+    })
+    const swing = Math.sin(moment.seconds * 1.7 + leaf.phase)
+    const size = unit * (0.005 + 0.01 * leaf.depth) * tumble.size
+    return {
+      x: x + swing * unit * 0.02,
+      y,
+      size,
+      turn: moment.seconds * 1.4 + leaf.phase + swing,
+      flip: Math.cos(moment.seconds * 2.3 + leaf.phase * 2),
     }
   }
-}
-
-function drawBird(pen: Pen, bird: { x: number; y: number; span: number; beat: number; colour: string }): void {
-  const { x, y, span } = bird
-  const tip = y - span * (0.25 + 0.4 * bird.beat)
-  pen.strokeStyle = bird.colour
-  pen.lineCap = 'round'
-  pen.lineWidth = Math.max(1, span * 0.16)
-  pen.beginPath()
-  pen.moveTo(x - span, tip)
-  pen.quadraticCurveTo(x - span * 0.45, y - span * (0.45 + 0.2 * bird.beat), x, y)
-  pen.quadraticCurveTo(x + span * 0.45, y - span * (0.45 + 0.2 * bird.beat), x + span, tip)
-  pen.stroke()
+  return (pen, moment) => {
+    for (const { colour, members } of kinds) {
+      pen.fillStyle = colour
+      pen.beginPath()
+      for (const speck of members) {
+        const leaf = draw(speck, moment)
+        const [cos, sin] = [Math.cos(leaf.turn) * leaf.size, Math.sin(leaf.turn) * leaf.size]
+        const [wideX, wideY] = [-sin * 0.55 * leaf.flip, cos * 0.55 * leaf.flip]
+        pen.moveTo(leaf.x - cos, leaf.y - sin)
+        pen.quadraticCurveTo(leaf.x + wideX, leaf.y + wideY, leaf.x + cos, leaf.y + sin)
+        pen.quadraticCurveTo(leaf.x - wideX, leaf.y - wideY, leaf.x - cos, leaf.y - sin)
+      }
+      pen.fill()
+    }
+  }
 }

@@ -3,7 +3,8 @@ import { between, type Chance } from '../chance.ts'
 import type { Ground } from '../ground.ts'
 import { fillGround } from '../ground.ts'
 import { css, mix, type Rgb, rgb } from '../palette.ts'
-import { type Moment, type Pen, parallax, type Stage } from '../stage.ts'
+import { enter, type Moment, marginOf, type Pen, type Stage } from '../stage.ts'
+import { layStreet } from '../street.ts'
 import type { Landscape } from './landscape.ts'
 
 interface Block {
@@ -15,30 +16,38 @@ interface Block {
 const lamps: readonly Rgb[] = [rgb('#ffd27a'), rgb('#ffe9c0'), rgb('#9fd8ff')]
 
 export const city: Landscape = (stage) => {
-  const blocks = [0.08, 0.35, 0.65, 1].map((depth) => build(stage, depth))
+  const blocks = [0.08, 0.32, 0.6].map((depth) => build(stage, depth))
   const lit = { day: 0.12, dawn: 0.4, sunset: 0.75, night: 0.95 }[stage.scene.hour]
-  return (pen, moment) => {
-    for (const block of blocks) {
-      fillGround(pen, moment, stage, block.ground)
-      drawWindows(pen, moment, block, lit * (0.35 + 0.65 * block.ground.depth))
-    }
+  const street = layStreet(stage)
+  return {
+    back(pen, moment) {
+      for (const block of blocks) {
+        fillGround(pen, moment, stage, block.ground)
+        drawWindows(pen, moment, stage, block, lit * (0.35 + 0.65 * block.ground.depth))
+      }
+      street.draw(pen, moment)
+    },
+    floor: { depth: 0.86, at: () => street.floor },
+    medium: 'air',
   }
 }
 
 function build(stage: Stage, depth: number): Block {
-  const { size, unit, margin, chance, scene } = stage
+  const { size, unit, chance, scene } = stage
+  const margin = marginOf(stage, depth)
   const path = new Path2D()
   const windows = lamps.map((colour) => ({ colour: mix(colour, scene.palette.light, 0.2), path: new Path2D() }))
-  const foot = size.height * 1.2
-  const base = size.height * (0.66 + 0.24 * depth)
+  const foot = size.height * 1.3
+  const base = size.height * (0.66 + 0.1 * depth)
   let crest = base
   for (let x = -margin; x < size.width + margin; ) {
     const width = unit * between(chance, 0.06, 0.14) * (0.55 + 0.6 * depth)
     const tower = chance() < 0.22 ? 1.7 : 1
-    const top = base - unit * tower * between(chance, 0.04, 0.24) * (1.1 - 0.25 * depth)
+    const top = base - unit * tower * between(chance, 0.06, 0.3) * (1.15 - 0.2 * depth)
     path.rect(x, top, width + 1, foot - top)
     crown(path, { x, top, width }, chance)
-    if (depth > 0.2) light(windows, { x, top, width, foot: size.height, pitch: unit * (0.012 + 0.009 * depth) }, chance)
+    if (depth > 0.2)
+      light(windows, { x, top, width, foot: size.height * 0.8, pitch: unit * (0.012 + 0.009 * depth) }, chance)
     crest = Math.min(crest, top - width * 0.5)
     x += width * between(chance, 1, 1.12)
   }
@@ -81,12 +90,11 @@ function light(
   }
 }
 
-function drawWindows(pen: Pen, moment: Moment, block: Block, alpha: number): void {
-  pen.save()
-  pen.translate(parallax(moment, block.ground.depth), 0)
-  for (const { colour, path } of block.windows) {
-    pen.fillStyle = css(colour, alpha)
-    pen.fill(path)
-  }
-  pen.restore()
+function drawWindows(pen: Pen, moment: Moment, stage: Stage, block: Block, alpha: number): void {
+  enter(pen, stage, moment, block.ground.depth, () => {
+    for (const { colour, path } of block.windows) {
+      pen.fillStyle = css(colour, alpha)
+      pen.fill(path)
+    }
+  })
 }

@@ -1,7 +1,7 @@
 import { between, type Chance, type Ridge } from '../chance.ts'
-import { fillGround, layGround } from '../ground.ts'
+import { edgeGround, fillGround, layGround } from '../ground.ts'
 import { css, mix, rgb } from '../palette.ts'
-import { parallax } from '../stage.ts'
+import { enter, marginOf } from '../stage.ts'
 import type { Landscape } from './landscape.ts'
 
 const sand = rgb('#d9a05b')
@@ -10,28 +10,43 @@ const sand = rgb('#d9a05b')
 export const desert: Landscape = (stage) => {
   const { size, unit, chance, scene } = stage
   const warm = scene.hour === 'night' ? 0.16 : 0.7
-  const dunes = [0.05, 0.3, 0.55, 0.8, 1].map((depth) => {
+  const dunes = [0.05, 0.26, 0.48, 0.68, 0.86].map((depth) => {
     const ground = layGround(stage, {
-      depth,
-      base: size.height * (0.6 + 0.28 * depth),
-      rise: unit * (0.05 + 0.03 * depth),
-      ridge: duneRidge(chance),
-      wavelength: unit * (0.75 + 0.75 * depth),
+      ...{ depth, base: size.height * (0.6 + 0.23 * depth), rise: unit * (depth > 0.8 ? 0.025 : 0.05 + 0.03 * depth) },
+      ...{ ridge: duneRidge(chance), wavelength: unit * (0.75 + 0.9 * depth) },
     })
     return { ...ground, colour: mix(ground.colour, sand, warm * (1 - 0.35 * depth)) }
   })
-  return (pen, moment) => {
-    for (const dune of dunes) {
-      fillGround(pen, moment, stage, dune)
-      const glint = pen.createLinearGradient(0, dune.crest, 0, dune.crest + unit * 0.1)
-      glint.addColorStop(0, css(scene.palette.light, 0.35))
-      glint.addColorStop(1, css(scene.palette.light, 0))
-      pen.save()
-      pen.translate(parallax(moment, dune.depth), 0)
-      pen.fillStyle = glint
-      pen.fill(dune.path)
-      pen.restore()
-    }
+  const floor = dunes.at(-1)
+  const ripples = layRipples(stage)
+  return {
+    back(pen, moment) {
+      for (const dune of dunes) {
+        fillGround(pen, moment, stage, dune)
+        edgeGround(pen, moment, stage, dune, 0.35)
+      }
+      enter(pen, stage, moment, 0.86, () => {
+        pen.strokeStyle = css(mix(scene.palette.near, [0, 0, 0], 0.2), 0.16)
+        pen.lineWidth = Math.max(1, unit * 0.0022)
+        pen.beginPath()
+        for (const { x, y, width } of ripples) {
+          pen.moveTo(x, y)
+          pen.quadraticCurveTo(x + width * 0.5, y + width * 0.07, x + width, y)
+        }
+        pen.stroke()
+      })
+    },
+    floor: { depth: 0.86, at: (x) => (floor?.top(x) ?? size.height * 0.8) + unit * 0.055 },
+    medium: 'air',
+  }
+
+  function layRipples(here: typeof stage) {
+    const margin = marginOf(here, 0.86)
+    return Array.from({ length: 70 }, () => ({
+      x: between(chance, -margin, size.width + margin),
+      y: size.height * between(chance, 0.86, 1.02),
+      width: unit * between(chance, 0.05, 0.16),
+    }))
   }
 }
 

@@ -1,57 +1,70 @@
 import { Path2D } from '@napi-rs/canvas'
-import { between, type Chance, rollingRidge } from '../chance.ts'
-import { fillGround, type Ground, layGround } from '../ground.ts'
-import type { Stage } from '../stage.ts'
+import { between, rollingRidge } from '../chance.ts'
+import { edgeGround, fillGround, layGround } from '../ground.ts'
+import { drawBlades, layBlades, plant } from '../growth.ts'
+import { css, mix } from '../palette.ts'
+import { enter, marginOf, type Stage } from '../stage.ts'
 import type { Landscape } from './landscape.ts'
 
 export const forest: Landscape = (stage) => {
-  const { size, unit, chance } = stage
-  const layers = [0, 0.22, 0.45, 0.7, 1].map((depth) => {
+  const { size, unit, chance, scene } = stage
+  const leafy = scene.season === 'autumn' || scene.season === 'spring' || chance() < 0.3
+  const layers = [0, 0.22, 0.45, 0.66].map((depth) => {
     const ground = layGround(stage, {
-      depth,
-      base: size.height * (0.58 + 0.34 * depth),
-      rise: unit * 0.045,
-      ridge: rollingRidge(chance),
-      wavelength: unit * (0.9 + 0.8 * depth),
+      ...{ depth, base: size.height * (0.57 + 0.28 * depth), rise: unit * 0.04 },
+      ...{ ridge: rollingRidge(chance), wavelength: unit * (0.9 + 0.8 * depth) },
     })
-    return plant(stage, ground)
+    const height = unit * (0.09 + 0.34 * depth ** 1.3)
+    return plant(stage, ground, { height, gap: 0.38, kind: leafy && depth > 0.3 ? 'leaf' : 'pine' })
   })
-  return (pen, moment) => {
-    for (const layer of layers) fillGround(pen, moment, stage, layer)
+  const clearing = layGround(stage, {
+    ...{ depth: 0.86, base: size.height * 0.8, rise: unit * 0.02 },
+    ...{ ridge: rollingRidge(chance), wavelength: unit * 1.4 },
+  })
+  const lawn = { blades: layBlades(stage, clearing, { from: 0, size: 1, density: 120 }), depth: 0.86 }
+  const trunks = layTrunks(stage)
+  const bark = css(mix(scene.palette.near, [0, 0, 0], 0.45))
+  return {
+    back(pen, moment) {
+      for (const layer of layers) fillGround(pen, moment, stage, layer)
+      fillGround(pen, moment, stage, clearing)
+      edgeGround(pen, moment, stage, clearing, scene.hour === 'night' ? 0.08 : 0.2)
+      drawBlades(pen, moment, stage, lawn)
+    },
+    front(pen, moment) {
+      enter(pen, stage, moment, 1.05, () => {
+        pen.fillStyle = bark
+        pen.fill(trunks)
+      })
+    },
+    floor: { depth: 0.86, at: (x) => clearing.top(x) + unit * 0.05 },
+    medium: 'air',
   }
 }
 
-/** Trees grow out of the ridge in its own shade, so that mist lies in them as it does on the ground. */
-function plant(stage: Stage, ground: Ground): Ground {
-  const { size, unit, margin, chance } = stage
-  const tall = unit * (0.07 + 0.24 * ground.depth ** 1.4)
-  const growth = new Path2D()
-  let crest = ground.crest
-  for (let x = -margin; x < size.width + margin; x += tall * between(chance, 0.22, 0.46)) {
-    const height = tall * between(chance, 0.55, 1.1)
-    const foot = ground.top(x) + tall * 0.08
-    growPine(growth, { x, foot, height }, chance)
-    crest = Math.min(crest, foot - height)
+/** Dark trunks at both edges frame the view; more of them stand further along the way. */
+function layTrunks(stage: Stage): Path2D {
+  const { size, unit, chance } = stage
+  const margin = marginOf(stage, 1.05)
+  const path = new Path2D()
+  const grow = (x: number, width: number) => {
+    const lean = between(chance, -0.2, 0.2) * width
+    path.moveTo(x - width * 1.6, size.height * 1.3)
+    path.quadraticCurveTo(x - width * 0.6, size.height * 0.85, x - width * 0.42 + lean, -size.height * 0.2)
+    path.lineTo(x + width * 0.42 + lean, -size.height * 0.2)
+    path.quadraticCurveTo(x + width * 0.6, size.height * 0.85, x + width * 1.6, size.height * 1.3)
+    path.closePath()
+    const y = size.height * between(chance, 0.1, 0.3)
+    const side = chance() < 0.5 ? -1 : 1
+    path.moveTo(x, y + width * 0.5)
+    path.quadraticCurveTo(x + side * width * 1.6, y, x + side * width * 3.4, y - width * 1.4)
+    path.quadraticCurveTo(x + side * width * 1.4, y - width * 0.5, x, y - width * 0.2)
+    path.closePath()
   }
-  return { ...ground, growth, crest: Math.max(0, crest) }
-}
-
-function growPine(path: Path2D, tree: { x: number; foot: number; height: number }, chance: Chance): void {
-  const { x, foot, height } = tree
-  const tiers = 5
-  const half = height * between(chance, 0.15, 0.2)
-  path.moveTo(x, foot - height)
-  const outline: [number, number][] = []
-  for (let tier = 1; tier <= tiers; tier++) {
-    const reach = half * (tier / tiers) ** 0.85 * between(chance, 0.88, 1.08)
-    const y = foot - height * (1 - (tier / tiers) * 0.9)
-    outline.push([reach, y], [reach * 0.55, y - height * 0.025])
-  }
-  for (const [reach, y] of outline) path.lineTo(x + reach, y)
-  path.lineTo(x + half * 0.12, foot - height * 0.1)
-  path.lineTo(x + half * 0.12, foot)
-  path.lineTo(x - half * 0.12, foot)
-  path.lineTo(x - half * 0.12, foot - height * 0.1)
-  for (const [reach, y] of outline.reverse()) path.lineTo(x - reach, y)
-  path.closePath()
+  grow(-size.width * 0.01, unit * 0.055)
+  grow(size.width * between(chance, 0.97, 1.02), unit * 0.075)
+  const gap = Math.max(unit * 1.5, size.width * 0.9)
+  for (let x = size.width + gap; x < size.width + margin; x += gap) grow(x, unit * 0.06)
+  for (let x = -gap; x > -margin; x -= gap) grow(x, unit * 0.06)
+  return path
 }

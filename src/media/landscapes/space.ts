@@ -1,18 +1,69 @@
 import { type Canvas, createCanvas } from '@napi-rs/canvas'
-import { between, type Chance } from '../chance.ts'
+import { between, type Chance, rollingRidge } from '../chance.ts'
+import { edgeGround, fillGround, type Ground, layGround } from '../ground.ts'
 import { css, mix, type Rgb, rgb } from '../palette.ts'
-import { type Moment, type Pen, parallax, type Stage, wrap } from '../stage.ts'
+import { oval } from '../shapes.ts'
+import { enter, type Moment, marginOf, type Pen, parallax, type Stage, wrap } from '../stage.ts'
+import { subjects } from '../subjects/index.ts'
 import type { Landscape } from './landscape.ts'
 
 const hues: readonly Rgb[] = [rgb('#d0589a'), rgb('#5a6fe0'), rgb('#2fa8a8'), rgb('#e0864a'), rgb('#8f5ae0')]
 
+/** Stars are the sky's; here are clouds of gas, planets, and ground to stand on where something has to stand. */
 export const space: Landscape = (stage) => {
+  const { size, unit, scene } = stage
   const nebula = bakeNebula(stage)
   const planets = layPlanets(stage)
-  return (pen, moment) => {
-    pen.drawImage(nebula, parallax(moment, 0.05) - stage.margin, 0, nebula.width * 2, nebula.height * 2)
-    drawComet(pen, moment, stage)
-    for (const planet of planets) drawPlanet(pen, moment, stage, planet)
+  const moon = needsGround(stage) ? layMoon(stage) : null
+  return {
+    back(pen, moment) {
+      // Whole pixels: what lies between them would have to be mixed anew for the whole frame.
+      pen.drawImage(nebula, Math.round(parallax(moment, 0.05) - marginOf(stage, 0.05)), 0)
+      drawComet(pen, moment, stage)
+      for (const planet of planets) drawPlanet(pen, moment, stage, planet)
+      if (moon) {
+        fillGround(pen, moment, stage, moon.ground)
+        edgeGround(pen, moment, stage, moon.ground, 0.4)
+        enter(pen, stage, moment, moon.ground.depth, () => {
+          for (const { x, y, width } of moon.craters) {
+            oval(pen, css(mix(moon.ground.colour, [0, 0, 0], 0.3), 0.6), [x, y], [width, width * 0.22])
+            oval(
+              pen,
+              css(mix(moon.ground.colour, scene.palette.light, 0.3), 0.4),
+              [x, y + width * 0.08],
+              [width * 0.86, width * 0.14],
+            )
+          }
+        })
+      }
+    },
+    floor: { depth: 0.86, at: (x) => (moon ? moon.ground.top(x) + unit * 0.05 : size.height * 0.8) },
+    medium: moon ? 'air' : 'void',
+  }
+}
+
+function needsGround({ scene }: Stage): boolean {
+  const walks = ['walk', 'run', 'jump', 'idle', 'dance'].includes(scene.motion ?? 'float')
+  return scene.cast.some(({ name }) => {
+    const { habitat } = subjects[name]
+    return habitat === 'rooted' || (habitat === 'ground' && walks)
+  })
+}
+
+function layMoon(stage: Stage): { ground: Ground; craters: { x: number; y: number; width: number }[] } {
+  const { size, unit, chance, scene } = stage
+  const laid = layGround(stage, {
+    ...{ depth: 0.86, base: size.height * 0.8, rise: unit * 0.02 },
+    ...{ ridge: rollingRidge(chance), wavelength: unit * 1.1 },
+  })
+  const margin = marginOf(stage, 0.86)
+  return {
+    ground: { ...laid, colour: mix(rgb('#8f8b96'), scene.palette.sky[1], 0.35) },
+    craters: Array.from({ length: 16 }, () => ({
+      x: between(chance, -margin, size.width + margin),
+      y: size.height * between(chance, 0.85, 1),
+      width: unit * between(chance, 0.02, 0.08),
+    })),
   }
 }
 
@@ -43,12 +94,12 @@ function hueOf(chance: Chance): Rgb {
   return hues[Math.floor(chance() * hues.length)] ?? [255, 255, 255]
 }
 
-/** Nine wide glows would cost more than all the rest of a frame; they are soft, so half the size is enough. */
+/** Nine wide glows would cost more than all the rest of a frame: they are drawn once. */
 function bakeNebula(stage: Stage): Canvas {
-  const { size, margin } = stage
-  const canvas = createCanvas(Math.ceil(size.width / 2 + margin), Math.ceil(size.height / 2))
+  const { size } = stage
+  const margin = marginOf(stage, 0.05)
+  const canvas = createCanvas(Math.ceil(size.width + margin * 2), size.height)
   const pen = canvas.getContext('2d')
-  pen.scale(0.5, 0.5)
   pen.translate(margin, 0)
   pen.globalCompositeOperation = 'lighter'
   for (const cloud of layNebula(stage)) {
@@ -98,7 +149,8 @@ function layPlanets(stage: Stage): Planet[] {
 function drawPlanet(pen: Pen, moment: Moment, stage: Stage, planet: Planet): void {
   const { radius, colour } = planet
   pen.save()
-  pen.translate(planet.x + parallax(moment, planet.depth), planet.y)
+  pen.translate(planet.x + parallax(moment, planet.depth), planet.y + moment.lift * planet.depth)
+  pen.scale(1 + moment.zoom * planet.depth, 1 + moment.zoom * planet.depth)
   pen.rotate(-0.32)
   if (planet.ring) drawRing(pen, planet, Math.PI, Math.PI * 2)
   pen.save()
