@@ -3,7 +3,9 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Bucket } from '../buckets/bucket.ts'
 import { Problem } from '../core/problem.ts'
+import type { Asset } from '../core/task.ts'
 import { expiryOf } from '../core/timing.ts'
 import type { Worker } from './worker.ts'
 
@@ -25,8 +27,7 @@ export const collect: Worker = {
       await spool(await provider.download(task.output, call), file, signal)
       await media.verify(file, signal)
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
-      await using source = createReadStream(file)
-      const video = await bucket.put(`${task.id}/video.${task.fence}.mp4`, source, signal)
+      const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
       return {
@@ -40,6 +41,16 @@ export const collect: Worker = {
       await rm(file, { force: true })
     }
   },
+}
+
+/** Closes the file also where the bucket gave up before it read a byte; `await using` would hide the bucket's error. */
+async function store(bucket: Bucket, key: string, file: string, signal: AbortSignal): Promise<Asset> {
+  const source = createReadStream(file)
+  try {
+    return await bucket.put(key, source, signal)
+  } finally {
+    source.destroy()
+  }
 }
 
 async function spool(response: Response, file: string, signal: AbortSignal): Promise<void> {
