@@ -172,7 +172,7 @@ it('an fsync comes before the answer to every submit, and a film and its name ar
     '-f',
     '-y',
     '-s',
-    '300',
+    '2000',
     '-e',
     'trace=fsync,fdatasync,write,writev,sendmsg,rename',
     '-o',
