@@ -205,9 +205,10 @@ it('an fsync comes before the answer to every submit, and a film and its name ar
     return at
   }, 0)
   const answers = lines.flatMap((line, at) => (/HTTP\/1\.1 200 OK/.test(line) && line.includes('queued') ? [at] : []))
-  assert.ok(answers.length > rounds)
+  assert.ok(answers.length >= rounds)
   let from = lines.findIndex((line) => line.includes('Base URL'))
-  for (const at of answers) {
+  // Those that follow answer the polls of the film.
+  for (const at of answers.slice(0, rounds)) {
     const synced = lines
       .slice(from, at)
       .some((line) => /f(data)?sync\(\d+<[^>]*filmgate\.db-wal>\)|<\.\.\. f(data)?sync resumed>\) += 0/.test(line))
