@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
 import { getSystemErrorName } from 'node:util'
 import { createCanvas } from '@napi-rs/canvas'
 import { Encoder, FilterAPI, Muxer } from 'node-av/api'
@@ -32,6 +32,11 @@ export async function render(film: Film, onProgress: (percent: number) => void):
   await encode(film, frames(film, shot, onProgress)).catch((thrown: unknown) => {
     throw thrown instanceof FFmpegError ? systemError(thrown) : thrown
   })
+  // A film that has its name is whole, also after the machine lost power: it need not be drawn again.
+  {
+    await using file = await open(partOf(film), 'r+')
+    await file.sync()
+  }
   await rename(partOf(film), film.path)
 }
 

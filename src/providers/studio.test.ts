@@ -51,7 +51,7 @@ it('the same request makes the same film, before and after a restart', async () 
   const films: Buffer[] = []
   for (let round = 0; round < 2; round += 1) {
     const provider = await world.open()
-    const { operation } = await provider.submit(request, call('1'))
+    const { operation } = await provider.submit(request, call(String(round)))
     films.push(await download(provider, await finish(provider, operation, world)))
   }
   assert.ok(films[0] && films[1]?.equals(films[0]))
@@ -67,6 +67,17 @@ it('a film that is gone when it is fetched can be drawn again', async () => {
   assert.ok((await download(provider, await finish(provider, operation, world))).length > 0)
 })
 
+// A task that was being stored at each of three kills had failed: its film was thrown away at every start.
+it('a finished film outlives the process, and is not drawn again', async () => {
+  await using world = await makeWorld()
+  const { operation } = await (await world.open()).submit(request, call('1'))
+  const first = await world.open()
+  const bytes = await download(first, await finish(first, operation, world))
+  const second = await world.open()
+  world.media.render = () => assert.fail('it was drawn again')
+  assert.ok(bytes.equals(await download(second, await finish(second, operation, world))))
+})
+
 it('a failed drawing is told once, and the next poll begins anew', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
@@ -80,15 +91,14 @@ it('a failed drawing is told once, and the next poll begins anew', async () => {
   assert.ok(await finish(provider, operation, world))
 })
 
-it('what a finished film leaves is removed when it is forgotten, and films of a dead process at the start', async () => {
+it('what a finished film leaves is removed when it is forgotten, and half a film of a dead process at the start', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const { operation } = await provider.submit(request, call('1'))
   await finish(provider, operation, world)
   await provider.forget?.(operation, call('1'))
   assert.deepEqual(readdirSync(world.folder), [])
-  writeFileSync(join(world.folder, '2.mp4'), 'torn')
-  writeFileSync(join(world.folder, '2.image'), 'still needed')
+  for (const name of ['2.mp4.part', '2.image', '3.mp4']) writeFileSync(join(world.folder, name), 'x')
   await world.open()
-  assert.deepEqual(readdirSync(world.folder), ['2.image'])
+  assert.deepEqual(readdirSync(world.folder).sort(), ['2.image', '3.mp4'])
 })

@@ -40,7 +40,7 @@ export const studioCards: Cards = [
   },
 ]
 
-/** A film being drawn in this process. After a restart there is none: the next poll draws it again, the same. */
+/** A film being drawn in this process. After a restart there is none: the next poll finds it done, or draws it again. */
 interface Drawing {
   progress: number
   outcome: 'pending' | 'done' | { failure: unknown }
@@ -104,6 +104,8 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     async poll(json) {
       const operation = json as unknown as Operation
       const drawing = drawings.get(operation.film)
+      if (!drawing && (await exists(filmPath(operation.film))))
+        return { status: 'succeeded', output: { film: operation.film } }
       if (!drawing) begin(operation)
       if (!drawing || drawing.outcome === 'pending') return { status: 'running', progress: drawing?.progress ?? null }
       if (drawing.outcome === 'done') return { status: 'succeeded', output: { film: operation.film } }
@@ -112,11 +114,9 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     },
     async download(output) {
       const { film } = output as unknown as Operation
-      try {
-        await access(filmPath(film))
-      } catch (cause) {
+      if (!(await exists(filmPath(film)))) {
         drawings.delete(film)
-        throw new Problem('output_unavailable', 'The film has to be drawn again.', { retryable: true, cause })
+        throw new Problem('output_unavailable', 'The film has to be drawn again.', { retryable: true })
       }
       return new Response(Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>)
     },
@@ -131,10 +131,17 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
   }
 }
 
-/** Films of an earlier process may be torn, and are drawn again; images stay until their task is forgotten. */
+/** What an earlier process had not finished is drawn again; what has its name is whole, and stays until it is forgotten. */
 async function sweep(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const file of await readdir(folder)) {
-    if (!file.endsWith('.image')) await rm(join(folder, file), { force: true })
+    if (file.endsWith('.part')) await rm(join(folder, file), { force: true })
   }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
 }
