@@ -82,7 +82,6 @@ function fromFramework(error: FastifyError): Problem {
         cause,
       })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-    case 'FST_REQ_FILE_TOO_LARGE':
       return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.', {
         cause,
       })

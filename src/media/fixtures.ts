@@ -2,32 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCanvas } from '@napi-rs/canvas'
-import type { Clock } from '../core/clock.ts'
 import type { Size } from '../core/task.ts'
 import type { Film } from './media.ts'
 
 /* What the tests of this folder share; nothing else imports it. */
 
-/** Time stands until a test moves it on. */
-export function manualClock(): Clock & { advance(ms: number): void } {
-  let now = 0
-  const sleepers = new Set<{ until: number; wake: () => void }>()
-  return {
-    now: () => now,
-    sleep(ms, signal) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const sleeper = { until: now + ms, wake: resolve }
-      if (signal?.aborted) return Promise.resolve()
-      sleepers.add(sleeper)
-      signal?.addEventListener('abort', () => resolve(), { once: true })
-      return promise.finally(() => sleepers.delete(sleeper))
-    },
-    advance(ms) {
-      now += ms
-      for (const sleeper of sleepers) if (sleeper.until <= now) sleeper.wake()
-    },
-  }
-}
+export { manualClock } from '../core/clock.fixture.ts'
 
 export async function temporaryFolder(): Promise<AsyncDisposable & { file(name: string): string }> {
   const path = await mkdtemp(join(tmpdir(), 'filmgate-media-'))
