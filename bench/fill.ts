@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
+import { toRow } from '../src/stores/sqlite/rows.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 
-/** A store of that many tasks, one in ten unfinished, none due before the next century. Returns their ids. */
+/** A store of that many tasks, one in ten unfinished, none of the others due before the next century. Returns their ids. */
 export function fillStore(folder: string, count: number): string[] {
   mkdirSync(folder, { recursive: true })
   using database = new DatabaseSync(join(folder, 'filmgate.db'))
@@ -18,7 +19,7 @@ export function fillStore(folder: string, count: number): string[] {
   for (let at = 0; at < count; at += 1) {
     if (at % 10_000 === 0) database.exec(at === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
     const task = exampleTask(newTaskId(start + at, randomBytes), start + at, at % 10 === 0)
-    verbs.insert(task)
+    verbs.insert(toRow(task))
     ids.push(task.id)
   }
   database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
@@ -45,7 +46,7 @@ function exampleTask(id: string, createdAt: number, unfinished: boolean): Task {
   )
   const dueAt = 4_000_000_000_000
   const operation = { film: id, prompt: task.prompt, seconds: 4, width: 1280, height: 720, image: false }
-  if (unfinished) return { ...task, state: 'running', startedAt: createdAt, progress: 40, operation, dueAt }
+  if (unfinished) return { ...task, state: 'running', startedAt: createdAt, progress: 40, operation }
   const video = { key: `${id}/video.3.mp4`, bytes: 1_450_027, sha256: '0'.repeat(64) }
   const times = { startedAt: createdAt, completedAt: createdAt + 9_000, expiresAt: dueAt }
   return { ...task, state: 'completed', progress: 100, operation, video, ...times, dueAt }

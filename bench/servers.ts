@@ -31,7 +31,11 @@ async function serve(wanted: ServerKind): Promise<number> {
     return (server.address() as { port: number }).port
   }
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
-  const sqlite = await openSqlite({ folder: wanted.folder, now: 0, onFatal: (error) => process.abort() ?? error })
+  const sqlite = await openSqlite({
+    folder: wanted.folder,
+    now: Date.now(),
+    onFatal: (error) => process.abort() ?? error,
+  })
   const stores: Record<typeof wanted.store, Store> = { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }
   const app = buildApp({
     catalog,

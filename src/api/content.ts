@@ -4,10 +4,10 @@ import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
-import type { Asset, TaskView } from '../core/task.ts'
+import { type Asset, isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
-import { findTask } from './videos.ts'
+import { notFound } from './videos.ts'
 
 export interface ContentDependencies {
   store: Store
@@ -59,7 +59,15 @@ export function sendContent({ store, bucket, clock, log }: ContentDependencies) 
   }
 }
 
-function finished(task: TaskView, now: number): { video: Asset; completedAt: number } {
+/** The whole task, for only it knows where its bytes are. */
+async function findTask(store: Store, request: FastifyRequest): Promise<Task> {
+  const { id } = request.params as { id: string }
+  const task = isTaskId(id) ? await store.find(id) : undefined
+  if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id)
+  return task
+}
+
+function finished(task: Task, now: number): { video: Asset; completedAt: number } {
   if (task.state === 'failed') {
     throw new Problem('video_failed', `The video was not made: ${task.error?.message ?? 'generation failed'}`)
   }
@@ -73,7 +81,7 @@ function finished(task: TaskView, now: number): { video: Asset; completedAt: num
   throw new Problem('video_expired', `The video expired at ${when} and was removed.`)
 }
 
-async function open(bucket: Bucket, video: Asset, task: TaskView, clock: Clock) {
+async function open(bucket: Bucket, video: Asset, task: Task, clock: Clock) {
   const object = await bucket.open(video.key)
   if (!object) {
     // It may have expired since the row was read.

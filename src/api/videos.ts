@@ -73,24 +73,24 @@ export function submitVideo(dependencies: VideoDependencies) {
   }
 }
 
+/** Most of all requests are polls: where the store answers at once, so does this, without a promise on the way. */
 export function retrieveVideo({ store, catalog }: VideoDependencies) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
-    const task = await findTask(store, request)
-    if (!isFinished(task)) {
-      reply.header('openai-poll-after-ms', String(catalog.entries.get(task.model)?.card.pollAfterMs ?? 5_000))
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const { id } = request.params as { id: string }
+    const answer = (task: TaskView | undefined) => {
+      if (!task) throw notFound(id)
+      if (!isFinished(task)) {
+        reply.header('openai-poll-after-ms', String(catalog.entries.get(task.model)?.card.pollAfterMs ?? 5_000))
+      }
+      reply.send(toWireVideo(task, { nulls: wantsNulls(request) }))
     }
-    return toWireVideo(task, { nulls: wantsNulls(request) })
+    const task = isTaskId(id) ? store.read(request.token.name, id) : undefined
+    if (task instanceof Promise) task.then(answer).catch((error) => reply.send(error))
+    else answer(task)
   }
 }
 
-/** This token's task of that id; an id that is not there and one of another token get the same answer. */
-export async function findTask(store: Store, request: FastifyRequest): Promise<TaskView> {
-  const { id } = request.params as { id: string }
-  const task = isTaskId(id) ? await store.read(request.token.name, id) : undefined
-  if (!task) throw notFound(id)
-  return task
-}
-
+/** An id that is not there and one of another token get the same answer. */
 export function notFound(id: string): Problem {
   return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param: 'video_id' })
 }

@@ -83,7 +83,7 @@ export interface Task {
 
 /** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
-  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'video'>
+  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error'>
 
 /** What a client decides about a task; the rest is ours. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &

@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../core/problem.ts'
 import { migrate } from './sqlite/migrate.ts'
-import { columns, fromRow, toView, viewColumns } from './sqlite/rows.ts'
+import { columns, fromRow, toRow, toView, viewColumns } from './sqlite/rows.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
@@ -24,9 +24,10 @@ export interface SqliteOptions {
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const path = join(options.folder, 'filmgate.db')
   prepare(path, options.now)
-  const writer = await startWriter(path, options.onFatal)
   const reader = new DatabaseSync(path, { readOnly: true })
   reader.exec('PRAGMA mmap_size = 1073741824; PRAGMA cache_size = -16384')
+  const snapshot = sharedSnapshot(reader)
+  const writer = await startWriter(path, { commit: snapshot.release, fatal: options.onFatal })
 
   const view = viewColumns.join(', ')
   const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
@@ -47,10 +48,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   return {
     async insert(task) {
-      await writer.write('insert', task)
+      await writer.write('insert', toRow(task))
       wake()
     },
-    async read(owner, id) {
+    read(owner, id) {
+      snapshot.take()
       const row = read.get(id, owner)
       return row && toView(row as unknown as SQLOutputValue[])
     },
@@ -101,6 +103,23 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
+/**
+ * The polls of one turn of the loop read from one snapshot: to lock and unlock the file for each costs a sixth of it.
+ * Whoever waits for a write learns of its commit after the snapshot was released, so he never reads what was before.
+ */
+function sharedSnapshot(reader: DatabaseSync) {
+  const [begin, end] = [reader.prepare('BEGIN'), reader.prepare('COMMIT')]
+  const release = () => {
+    if (reader.isTransaction) end.run()
+  }
+  const take = () => {
+    if (reader.isTransaction) return
+    begin.run()
+    setImmediate(release)
+  }
+  return { take, release }
+}
+
 function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
   return `SELECT ${viewColumns.join(', ')} FROM tasks INDEXED BY tasks_owner
     WHERE owner = ? AND id ${beyond} ? AND deleted_at IS NULL ORDER BY id ${order} LIMIT ?`
@@ -126,7 +145,7 @@ interface Waiting {
 }
 
 /** One batch is in flight at a time; what arrives meanwhile makes the next one. */
-async function startWriter(path: string, onFatal: (error: Error) => void) {
+async function startWriter(path: string, on: { commit: () => void; fatal: (error: Error) => void }) {
   const thread = new Worker(new URL('./sqlite/writer.ts', import.meta.url), { workerData: { path } })
   await once(thread, 'online')
   let waiting: Waiting[] = []
@@ -141,6 +160,7 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
     thread.postMessage(JSON.stringify(inFlight.map(({ unit }) => unit)))
   }
   const settle = (message: string) => {
+    on.commit()
     const outcomes = JSON.parse(message) as Outcome[]
     const settled = inFlight
     inFlight = []
@@ -161,7 +181,7 @@ async function startWriter(path: string, onFatal: (error: Error) => void) {
   thread.on('error', die)
   const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
     die(new Error('the writer thread ended'))
-    if (!closing) onFatal(dead as Error)
+    if (!closing) on.fatal(dead as Error)
   })
 
   return {

@@ -8,7 +8,7 @@ import type { Token } from '../core/token.ts'
 export interface Store extends AsyncDisposable {
   insert(task: Task): Promise<void>
   /** The task if it is this owner's; another's, or a deleted one, is as absent as one that never was. */
-  read(owner: string, id: string): Promise<TaskView | undefined>
+  read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not be a task: it is only a place in that order. */
   list(owner: string, page: Page): Promise<TaskView[]>
   /** The whole task, whoever owns it, deleted or not: not for clients. */

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite'
-import type { Asset, State, Task, TaskView } from '../../core/task.ts'
+import type { State, Task, TaskView } from '../../core/task.ts'
 
 /** The columns of `tasks` in the order in which every statement names them. */
 export const columns = [
@@ -33,32 +33,30 @@ export const columns = [
 /** What a decision may write; everything else stays as it was submitted. */
 export const mutableColumns = columns.slice(columns.indexOf('image'), columns.indexOf('fence'))
 
-export type Row = Record<string, string | number | null>
+export type Value = string | number | null
 
-export function toRow(task: Task): Row {
-  const { id, owner, model, provider, prompt, seconds, fence } = task
-  return {
-    ...{ id, owner, model, provider, upstream_model: task.upstreamModel, prompt, seconds },
-    ...{ width: task.size.width, height: task.size.height, parameters: json(task.parameters) },
-    ...{ created_at: task.createdAt, fence, deleted_at: task.deletedAt },
-    ...toMutable(task),
-  }
+/** In the order of `columns`: by place a submit costs half of what it does by name, here and on its way to the writer. */
+export function toRow(task: Task): Value[] {
+  const { id, owner, model, provider, upstreamModel, prompt, seconds, size, parameters, createdAt } = task
+  return [
+    ...[id, owner, model, provider, upstreamModel, prompt, seconds, size.width, size.height],
+    ...[JSON.stringify(parameters), createdAt, ...toMutable(task), task.fence, task.deletedAt],
+  ]
 }
 
-export function toMutable(task: Task): Row {
-  const { state, progress, tries } = task
-  return {
-    ...{ state, progress, tries, due_at: task.dueAt },
-    ...{ started_at: task.startedAt, completed_at: task.completedAt, expires_at: task.expiresAt },
-    ...{ image: json(task.image), operation: json(task.operation), output: json(task.output) },
-    ...{ video: json(task.video), error: json(task.error) },
-  }
+/** In the order of `mutableColumns`. */
+export function toMutable(task: Task): Value[] {
+  const { image, state, progress, startedAt, completedAt, expiresAt, operation, output, video, error } = task
+  return [
+    ...[json(image), state, progress, startedAt, completedAt, expiresAt],
+    ...[json(operation), json(output), json(video), json(error), task.dueAt, task.tries],
+  ]
 }
 
 /** The columns of a `TaskView`, which is read as an array: objects of so many columns cost half as much again. */
 export const viewColumns = [
   ...['id', 'model', 'prompt', 'seconds', 'width', 'height', 'created_at', 'state', 'progress'],
-  ...['started_at', 'completed_at', 'expires_at', 'error', 'video'],
+  ...['started_at', 'completed_at', 'expires_at', 'error'],
 ]
 
 export function toView(row: SQLOutputValue[]): TaskView {
@@ -75,10 +73,6 @@ export function toView(row: SQLOutputValue[]): TaskView {
     completedAt: row[10] as number | null,
     expiresAt: row[11] as number | null,
     error: parse(row[12]),
-    // Parsed when it is asked for, which a poll never does.
-    get video() {
-      return parse<Asset | null>(row[13])
-    },
   }
 }
 
@@ -92,6 +86,7 @@ export function fromRow(row: Record<string, SQLOutputValue>): Task {
     image: parse(row.image),
     operation: parse(row.operation),
     output: parse(row.output),
+    video: parse(row.video),
     dueAt: row.due_at as number | null,
     tries: row.tries as number,
     fence: row.fence as number,

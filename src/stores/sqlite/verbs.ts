@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Claim, Lease } from '../store.ts'
-import { columns, fromRow, mutableColumns, toMutable, toRow } from './rows.ts'
+import { columns, fromRow, mutableColumns, toMutable, type Value } from './rows.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
@@ -12,11 +12,7 @@ export function prepareVerbs(database: DatabaseSync) {
   const insert = database.prepare(
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
-  const record = database.prepare(
-    // A task that was deleted meanwhile is due at once, whatever was decided.
-    `UPDATE tasks SET ${mutableColumns.map((name) => (name === 'due_at' ? 'due_at = iif(deleted_at IS :known, :due_at, 0)' : `${name} = :${name}`)).join(', ')}, leased = 0
-     WHERE id = :id AND fence = :fence AND leased = 1`,
-  )
+  const record = database.prepare(recordStatement)
   const remove = database.prepare('DELETE FROM tasks WHERE id = ? AND fence = ? AND leased = 1')
   const renew = database.prepare('UPDATE tasks SET due_at = ? WHERE id = ? AND fence = ? AND leased = 1')
   const claim = database.prepare(claimStatement('tasks_due', 'state = :state'))
@@ -39,10 +35,8 @@ export function prepareVerbs(database: DatabaseSync) {
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
-    insert(task: Task): void {
-      // By place, not by name: half of what a submit costs here is binding its values.
-      const row = toRow(task)
-      insert.run(...columns.map((name) => row[name] ?? null))
+    insert(row: Value[]): void {
+      insert.run(...row)
     },
     claim(wanted: Claim): Task[] {
       const { state, provider, now, leaseUntil } = wanted
@@ -55,7 +49,7 @@ export function prepareVerbs(database: DatabaseSync) {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
     },
     record(task: Task): boolean {
-      return record.run({ ...toMutable(task), known: task.deletedAt, id: task.id, fence: task.fence }).changes === 1
+      return record.run(...toMutable(task), task.id, task.fence, task.deletedAt).changes === 1
     },
     remove({ id, fence }: Lease): boolean {
       return remove.run(id, fence).changes === 1
@@ -77,6 +71,17 @@ export function prepareVerbs(database: DatabaseSync) {
 
 /** No unfinished task is ever put off for longer than this. */
 const longestDelayMs = 120_000
+
+const [taskId, fence, deletedAt] = [1, 2, 3].map((place) => `?${mutableColumns.length + place}`)
+
+/** A task that was deleted meanwhile is due at once, whatever was decided. */
+const recordStatement = `
+  UPDATE tasks SET leased = 0, ${mutableColumns
+    .map(
+      (name, at) => `${name} = ${name === 'due_at' ? `iif(deleted_at IS ${deletedAt}, ?${at + 1}, 0)` : `?${at + 1}`}`,
+    )
+    .join(', ')}
+  WHERE id = ${taskId} AND fence = ${fence} AND leased = 1`
 
 const recoverStatement = `
   UPDATE tasks INDEXED BY tasks_due SET due_at = :now
