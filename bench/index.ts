@@ -13,7 +13,7 @@ import { benchSubmits } from './submits.ts'
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const { rounds, seconds, tasks } = values.quick
   ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
-  : { rounds: 7, seconds: 4, tasks: 1_000_000 }
+  : { rounds: 15, seconds: 2, tasks: 1_000_000 }
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
 const lines: Line[] = []

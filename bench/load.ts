@@ -11,6 +11,8 @@ export interface LoadOptions {
   seconds: number
   /** Whole requests, head and body; each connection takes them in turn from a place of its own. */
   requests: readonly string[]
+  /** More load at the same time, from the same process so that it takes no more of the machine; it is not counted. */
+  beside?: { connections: number; requests: readonly string[] }
 }
 
 export interface LoadResult {
@@ -22,8 +24,7 @@ export interface LoadResult {
   refused: number
 }
 
-export async function runLoad({ port, connections, seconds, requests }: LoadOptions): Promise<LoadResult> {
-  const encoded = requests.map((text) => Buffer.from(text))
+export async function runLoad({ port, connections, seconds, requests, beside }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
   let [bytes, refused] = [0, 0]
   const begin = performance.now()
@@ -31,7 +32,7 @@ export async function runLoad({ port, connections, seconds, requests }: LoadOpti
   // The first tenth warms up and is not counted.
   const counted = begin + seconds * 100
 
-  const runConnection = async (number: number) => {
+  const runConnection = async (number: number, encoded: readonly Buffer[], count: boolean) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
     const read = reader(socket)
@@ -39,14 +40,19 @@ export async function runLoad({ port, connections, seconds, requests }: LoadOpti
       const from = performance.now()
       socket.write(encoded[turn % encoded.length] as Buffer)
       const answer = await read()
-      if (from < counted) continue
+      if (from < counted || !count) continue
       latencies.push(performance.now() - from)
       bytes += answer.bytes
       if (answer.status < 200 || answer.status > 299) refused += 1
     }
     socket.destroy()
   }
-  await Promise.all(Array.from({ length: connections }, (_, number) => runConnection(number)))
+  const group = (size: number, texts: readonly string[], count: boolean) => {
+    const encoded = texts.map((text) => Buffer.from(text))
+    return Array.from({ length: size }, (_, number) => runConnection(number, encoded, count))
+  }
+  const others = beside ? group(beside.connections, beside.requests, false) : []
+  await Promise.all([...group(connections, requests, true), ...others])
   const took = (performance.now() - counted) / 1000
   latencies.sort((a, b) => a - b)
   const at = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN

@@ -63,10 +63,8 @@ async function underSubmits(
   const results: { ratio: number; aloneMs: number; busyMs: number }[] = []
   for (let round = 0; round < rounds; round += 1) {
     const alone = await load({ port, connections, seconds, requests })
-    const [busy] = await Promise.all([
-      load({ port, connections, seconds, requests }),
-      load({ port, connections: 16, seconds, requests: submitRequests }),
-    ])
+    const beside = { connections: 16, requests: submitRequests }
+    const busy = await load({ port, connections, seconds, requests, beside })
     results.push({ ratio: busy.p99Ms / alone.p99Ms, aloneMs: alone.p99Ms, busyMs: busy.p99Ms })
   }
   return results

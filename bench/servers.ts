@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
@@ -6,6 +5,7 @@ import { loadConfig } from '../src/config.ts'
 import { digestSecret } from '../src/core/token.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
+import { openRandom } from '../src/random.ts'
 import { openSqlite } from '../src/stores/sqlite.ts'
 import type { Store } from '../src/stores/store.ts'
 
@@ -45,7 +45,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     media: {} as Media,
     outbound: openOutbound({ allow: [] }),
     clock: { now: () => Date.now(), sleep: async () => {} },
-    random: randomBytes,
+    random: openRandom(),
     log: {
       info() {},
       warn() {},

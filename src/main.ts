@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
@@ -14,6 +13,7 @@ import { openMedia } from './media/pool.ts'
 import { openOutbound } from './outbound.ts'
 import { providers as members } from './providers/index.ts'
 import type { ProviderAccount } from './providers/provider.ts'
+import { openRandom } from './random.ts'
 import { openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { discard, workers } from './workers/index.ts'
@@ -37,7 +37,7 @@ export interface World {
 
 const world: World = {
   clock: { now: () => Date.now(), sleep },
-  random: randomBytes,
+  random: openRandom(),
   writeLog: (line) => process.stderr.write(line),
 }
 

@@ -7,14 +7,17 @@ import { Upload } from './body.ts'
 /** The reference image of a request, checked as far as it can be before the task exists. */
 export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
 
+/** Less than the minute after which many clients give up. */
+const patienceMs = 45_000
+
 /** Reads it from `image` or `input_reference`, in any of the forms that clients send. */
 export async function readReference(
   fields: { image?: unknown; input_reference?: unknown },
   { media, outbound }: { media: Media; outbound: Outbound },
-  signal: AbortSignal,
 ): Promise<Reference | null> {
   const source = findSource(fields)
   if (!source) return null
+  const signal = AbortSignal.timeout(patienceMs)
   const { param } = source
   const read = source.value instanceof Upload ? source.value : readImageText(source.value, param)
   if ('url' in read) {

@@ -54,7 +54,7 @@ export function submitVideo(dependencies: VideoDependencies) {
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, body.size)
-    const reference = await readReference(body, dependencies, AbortSignal.timeout(45_000))
+    const reference = await readReference(body, dependencies)
     refuseImageMismatch(reference, entry)
 
     const now = clock.now()

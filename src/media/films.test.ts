@@ -34,7 +34,16 @@ test('two hundred films are valid to ffprobe, exact in length and size, and shar
 
 async function probe(path: string) {
   const entries = 'stream=codec_name,width,height,nb_read_frames:format=duration'
-  const { stdout } = await run('ffprobe', ['-v', 'error', '-count_frames', '-show_entries', entries, '-of', 'json', path])
+  const { stdout } = await run('ffprobe', [
+    '-v',
+    'error',
+    '-count_frames',
+    '-show_entries',
+    entries,
+    '-of',
+    'json',
+    path,
+  ])
   const { streams, format } = JSON.parse(stdout)
   assert.equal(streams.length, 1)
   const [{ codec_name: codec, width, height, nb_read_frames: frames }] = streams

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { prepareVerbs, type Unit } from './verbs.ts'
@@ -8,6 +9,8 @@ import { prepareVerbs, type Unit } from './verbs.ts'
  */
 export type Outcome = { value: unknown } | { failure: { message: string; errcode?: number | undefined } }
 
+// Polls before writes where the machine is short of cores. On Linux this is the thread's own; elsewhere the process's.
+if (process.platform === 'linux') setPriority(5)
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
 const verbs = prepareVerbs(database)
