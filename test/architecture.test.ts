@@ -38,6 +38,7 @@ function importsOf(file: string): Import[] {
 const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/log\.ts$/, ['src/core/']],
+  [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
   [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
