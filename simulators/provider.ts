@@ -1,0 +1,118 @@
+import type { Recovery } from '../src/core/attempt.ts'
+import { formatSize } from '../src/core/catalog.ts'
+import { Problem } from '../src/core/problem.ts'
+import type { Json } from '../src/core/task.ts'
+import type { Member } from '../src/providers/index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from '../src/providers/provider.ts'
+
+/** The adapter of the fault upstream, with each sort of recovery: as a real one is written, for the harness alone. */
+export const simulated: Readonly<Record<string, Member>> = Object.fromEntries(
+  (['key', 'lookup', 'list', 'none'] as const).map((recovery) => [`sim-${recovery}`, memberOf(recovery)]),
+)
+
+function memberOf(recovery: Recovery): Member {
+  const name = `sim-${recovery}`
+  return {
+    needsNothing: false,
+    cards: [
+      {
+        ...{ id: name, provider: name, upstreamModel: 'film', description: 'Simulated', created: 1_790_000_000 },
+        ...{ seconds: { min: 1, max: 20, default: 4 }, size: { values: ['1280x720'], default: '1280x720' } },
+        ...{ image: 'none', parameters: {}, pollAfterMs: 1_000, failuresBilled: true },
+      },
+    ],
+    create: async () => providerOf(name, recovery),
+  }
+}
+
+function providerOf(name: string, recovery: Recovery): Provider {
+  return {
+    name,
+    cadenceMs: 100,
+    recovery,
+    ...(recovery === 'lookup' ? { refusesDuplicates: true as const } : {}),
+    async submit(request, call) {
+      const headers = { ...jsonHeaders(call), ...(recovery === 'key' ? { 'idempotency-key': call.attemptId } : {}) }
+      const body = JSON.stringify({ ...toUpstream(request), reference: call.attemptId })
+      return readSubmitted(await call.send('/jobs', { method: 'POST', headers, body }, call.signal), recovery)
+    },
+    async poll(operation, call) {
+      const path = `/jobs/${encodeURIComponent(String(operation))}`
+      const response = await call.fetch(path, { method: 'GET', headers: jsonHeaders(call) }, call.signal)
+      return readProgress(response)
+    },
+    async download(output, call) {
+      const response = await call.download(String(output), {}, call.signal)
+      if (response.ok) return response
+      throw new Problem('output_unavailable', 'The video could not be fetched.', { retryable: true })
+    },
+    async find(request, openedAt, call) {
+      // A minute of slack: its clock is not ours.
+      const query = recovery === 'lookup' ? `reference=${call.attemptId}` : `since=${openedAt - 60_000}`
+      const response = await call.fetch(`/jobs?${query}`, { method: 'GET', headers: jsonHeaders(call) }, call.signal)
+      if (response.status !== 200) throw new Error(`asked for jobs, got ${response.status}`)
+      const { jobs } = (await response.json()) as { jobs: Record<string, unknown>[] }
+      const wanted = Object.entries(toUpstream(request))
+      return jobs
+        .filter((job) => recovery === 'lookup' || wanted.every(([key, value]) => job[key] === value))
+        .map(({ id }) => String(id))
+    },
+    async cancel(operation, call) {
+      const path = `/jobs/${encodeURIComponent(String(operation))}`
+      const response = await call.fetch(path, { method: 'DELETE', headers: jsonHeaders(call) }, call.signal)
+      const { cancelled } = (await response.json()) as { cancelled?: boolean }
+      return cancelled === true ? 'cancelled' : 'too_late'
+    },
+  }
+}
+
+function jsonHeaders({ credential }: Call): Record<string, string> {
+  return { authorization: `Bearer ${credential}`, 'content-type': 'application/json' }
+}
+
+function toUpstream({ model, prompt, seconds, size }: ProviderRequest) {
+  return { model, prompt, seconds, size: formatSize(size) }
+}
+
+/** Only 200 with an id is an acceptance, and only these statuses are refusals; anything else says nothing. */
+async function readSubmitted(response: Response, recovery: Recovery): Promise<Submitted> {
+  const { status } = response
+  const blame = blames[status]
+  if (blame) return { refused: { ...refusalOf(status, blame), ...retryAfter(response) } }
+  const body = (await response.json()) as { id?: unknown }
+  // Its own word for a reference that it knows already: that job is ours.
+  if (status === 409 && recovery === 'lookup' && typeof body.id === 'string') return { operation: body.id }
+  if (status === 200 && Object.hasOwn(body, 'id') && typeof body.id === 'string') return { operation: body.id }
+  throw new Error(`no answer to a submit: ${status}`)
+}
+
+const blames: Record<number, Refusal['blame']> = {
+  ...{ 400: 'request', 404: 'request', 413: 'request', 415: 'request', 422: 'request' },
+  ...{ 401: 'account', 402: 'account', 403: 'account', 429: 'busy' },
+}
+
+function refusalOf(status: number, blame: Refusal['blame']): Refusal {
+  return { blame, problem: new Problem('generation_failed', 'The provider refused this video.', { cause: status }) }
+}
+
+function retryAfter(response: Response): { retryAfterMs?: number } {
+  const text = response.headers.get('retry-after')
+  if (text === null) return {}
+  const ms = /^-?\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isNaN(ms) ? {} : { retryAfterMs: ms }
+}
+
+async function readProgress(response: Response): Promise<Progress> {
+  if (response.status === 404) return { status: 'missing' }
+  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
+  const job = (await response.json()) as { status?: Json; progress?: Json; url?: Json }
+  if (job.status === 'done' && typeof job.url === 'string') return { status: 'succeeded', output: job.url }
+  if (job.status === 'failed')
+    return { status: 'failed', problem: new Problem('generation_failed', 'The provider could not make this video.') }
+  const { progress } = job
+  return { status: 'running', progress: typeof progress === 'number' && Number.isFinite(progress) ? progress : null }
+}
+
+function unclear(cause: string): Problem {
+  return new Problem('provider_unavailable', 'The provider gives no clear answer.', { cause, retryable: true })
+}

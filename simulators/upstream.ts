@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+import { tinyFilm } from './upstream/film.fixture.ts'
+import { Jobs, type Mode, modes } from './upstream/jobs.ts'
+import { type Orders, Plan } from './upstream/plan.ts'
+import { handle } from './upstream/routes.ts'
+import { type Ledger, note, type World } from './upstream/world.ts'
+
+export { downloadFaults, type Fault, findFaults, pollFaults, submitFaults } from './upstream/faults.ts'
+export type { Accept, Mode } from './upstream/jobs.ts'
+export type { NextFault, Orders, Settings } from './upstream/plan.ts'
+export type { Ledger } from './upstream/world.ts'
+
+export interface UpstreamOptions extends Orders {
+  port?: number
+  mode?: Mode
+  /** The path of the film that every job makes. */
+  film?: string
+}
+
+const host = '127.0.0.1'
+
+/** A video provider that misbehaves when told to. What it did is in the ledger, whatever it answered. */
+export interface Upstream extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  /** Of the chance that is in force. */
+  readonly seed: number
+  /** As it is at this moment; `GET /ledger` is the same from outside. */
+  ledger(): Ledger
+  /** As `POST /faults`. Throws a RangeError, and changes nothing, if it can't be done. */
+  setFaults(orders: Orders): void
+}
+
+export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
+  const { port = 0, mode = 'none', film, ...orders } = options
+  const timers = new Set<NodeJS.Timeout>()
+  const world: World = {
+    jobs: new Jobs(mode),
+    plan: new Plan(),
+    film: film === undefined ? tinyFilm : readFileSync(film),
+    log: { requests: 0, submits: 0, faults: [] },
+    origin: '',
+    later: (ms, action) => timers.add(setTimeout(action, ms)),
+    refuse: () => refuse(server, world),
+    setFaults(orders) {
+      world.plan.set(orders)
+      refuseIfFirst(server, world)
+    },
+  }
+  const server = createServer((request, response) => {
+    // A connection from before would be a way around a refusal.
+    if (!server.listening) return request.socket.destroy()
+    void handle(world, request, response).then(() => refuseIfFirst(server, world))
+  })
+  await once(server.listen(port, host), 'listening')
+  world.origin = `http://${host}:${(server.address() as AddressInfo).port}`
+  world.setFaults(orders)
+  return {
+    url: world.origin,
+    port: Number(new URL(world.origin).port),
+    get seed() {
+      return world.plan.seed
+    },
+    ledger: () => structuredClone({ accepts: world.jobs.accepts, ...world.log }),
+    setFaults: world.setFaults,
+    async [Symbol.asyncDispose]() {
+      for (const timer of timers) clearTimeout(timer)
+      server.closeAllConnections()
+      if (server.listening) await once(server.close(), 'close')
+    },
+  }
+}
+
+/** A refusal has no request that could set it off: it begins when its turn comes. */
+function refuseIfFirst(server: Server, world: World): void {
+  const fault = server.listening ? world.plan.takeFirst('refuses') : undefined
+  if (fault === undefined) return
+  note(world, fault, null, null)
+  refuse(server, world)
+}
+
+function refuse(server: Server, world: World): void {
+  if (!server.listening) return
+  const { port } = new URL(world.origin)
+  server.close()
+  world.later(world.plan.settings.refuseMs, () => {
+    server.listen(Number(port), host, () => refuseIfFirst(server, world))
+  })
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      port: { type: 'string', default: '0' },
+      mode: { type: 'string', default: 'none' },
+      film: { type: 'string' },
+      orders: { type: 'string', default: '{}' },
+    },
+  })
+  const mode = modes.find((name) => name === values.mode)
+  if (mode === undefined) throw new Error(`--mode must be one of ${modes.join(', ')}`)
+  const { port, url, seed } = await startUpstream({
+    ...(JSON.parse(values.orders) as Orders),
+    port: Number(values.port),
+    mode,
+    ...(values.film === undefined ? {} : { film: values.film }),
+  })
+  process.stdout.write(`${JSON.stringify({ port, url, mode, seed })}\n`)
+}

@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  /** What Content-Length claims where it lies; `none` sends chunks instead. */
+  length?: number | 'none'
+  /**
+   * Where the bytes do not end as they should:
+   *   close    the connection is closed after them
+   *   reset    it is reset after them
+   *   hang     nothing follows them
+   *   drip     they come one at a time
+   *   endless  spaces follow them for ever
+   */
+  ending?: 'close' | 'reset' | 'hang' | 'drip' | 'endless'
+}
+
+/** Instead of an answer. `noise` is bytes of another protocol. */
+export type Silence = 'hang' | 'close' | 'reset' | 'noise'
+
+export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+  return { status, headers, body: JSON.stringify(value) }
+}
+
+export function html(status: number, text: string): Answer {
+  return { status, headers: { 'content-type': 'text/html' }, body: `<!doctype html><h1>${text}</h1>` }
+}
+
+export function give(response: ServerResponse, answer: Answer | Silence, dripMs: number): void {
+  if (typeof answer === 'string') beSilent(response, answer)
+  else answerWith(response, answer, dripMs)
+}
+
+function answerWith(response: ServerResponse, answer: Answer, dripMs: number): void {
+  const { status, body = '', ending } = answer
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const headers: Record<string, string | number> = { 'content-type': 'application/json', ...answer.headers }
+  // An answer without content must not have a length either.
+  if (answer.length !== 'none' && status !== 204) headers['content-length'] = answer.length ?? bytes.length
+  response.writeHead(status, headers)
+  if (ending === undefined) response.end(bytes)
+  else if (ending === 'drip') void pour(drip(bytes, dripMs), response)
+  else if (ending === 'endless') void pour(endless(bytes), response)
+  else {
+    const { socket } = response
+    response.flushHeaders()
+    response.write(bytes, () => {
+      if (ending === 'close') socket?.end()
+      if (ending === 'reset') socket?.resetAndDestroy()
+    })
+  }
+}
+
+function beSilent({ socket }: ServerResponse, silence: Silence): void {
+  if (silence === 'close') socket?.end()
+  if (silence === 'reset') socket?.resetAndDestroy()
+  if (silence === 'noise') socket?.end('SSH-2.0-OpenSSH_9.9\r\n')
+}
+
+async function pour(bytes: AsyncGenerator<Uint8Array>, response: ServerResponse): Promise<void> {
+  // A client that loses its patience is what these answers are for.
+  await pipeline(Readable.from(bytes), response).catch(() => {})
+}
+
+async function* drip(bytes: Uint8Array, dripMs: number): AsyncGenerator<Uint8Array> {
+  for (const byte of bytes) {
+    yield Uint8Array.of(byte)
+    await sleep(dripMs, undefined, { ref: false })
+  }
+}
+
+async function* endless(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+  const spaces = Buffer.alloc(65_536, ' ')
+  while (true) yield spaces
+}

@@ -1,0 +1,101 @@
+import { type Answer, json, type Silence } from './answer.ts'
+import type { Fault } from './faults.ts'
+import { failing, silences, spoilt } from './spoilt.ts'
+
+export interface SubmitFault extends Fault {
+  /**
+   * true   the job is accepted, then this is the answer
+   * false  the job is never accepted
+   * maybe  this is the answer, and a while later the job is accepted after all
+   */
+  accepted: boolean | 'maybe'
+  /** The id is that of the accepted job; without one it is of no job. */
+  answer(id: string): Answer | Silence
+  /** Decided by the head of the request alone, so that its body stays unread. */
+  unread?: true
+  /** Nobody listens for a while. */
+  refuses?: true
+}
+
+type Shape = [name: string, description: string, answer: SubmitFault['answer']]
+
+/** After these a client can't know whether the job was accepted: each exists both ways. */
+const unclear: Shape[] = [
+  ...silences.map(({ name, description }): Shape => [name, description, () => name]),
+  ...[500, 502, 503, 504, 408, 409].map((status): Shape => [`${status}`, `answers ${status}`, () => failing(status)]),
+  [
+    'redirect',
+    'redirects to the same place: who follows submits again',
+    () => json(307, { error: 'moved' }, { location: '/jobs' }),
+  ],
+  ['204', 'answers 204 without content', () => ({ status: 204 })],
+  ['200-no-id', '200 with an object without an id', () => json(200, { state: 'ok' })],
+  ['200-id-number', '200 with an id that is a number', () => json(200, { id: 7 })],
+  [
+    '200-id-in-proto',
+    '200 with an id only for who lets JSON set a prototype',
+    (id) => ({ status: 200, body: `{"__proto__":{"id":"${id}"}}` }),
+  ],
+  ...spoilt
+    .filter(({ carries }) => !carries)
+    .map(({ name, description, answer }): Shape => [`200-${name}`, description, (id) => answer({ id })]),
+]
+
+/** A refusal that is meant and that a client may rely on. */
+const refusals: Shape[] = [
+  ...[400, 401, 402, 403, 404, 413, 415, 422].map(
+    (status): Shape => [`${status}`, `refuses with ${status}`, () => failing(status)],
+  ),
+  ['429', 'busy, without Retry-After', () => failing(429)],
+  ['429-seconds', 'busy for a second', () => busy('1')],
+  ['429-date', 'busy until an HTTP date, two seconds from now', () => busy(httpDate(2_000))],
+  ['429-past', 'busy until an HTTP date of an hour ago', () => busy(httpDate(-3_600_000))],
+  ['429-absurd', 'busy for three thousand years', () => busy('99999999999')],
+  ['429-negative', 'busy for minus a second', () => busy('-1')],
+  ['429-words', 'busy, with a Retry-After of words', () => busy('soon')],
+  ['200-unknown', '200 with the id of a job that does not exist', (id) => json(200, { id })],
+]
+
+/** These answers have the id in them, so there must be a job. */
+const promises: Shape[] = spoilt
+  .filter(({ carries }) => carries)
+  .map(({ name, description, answer }) => [`200-${name}`, description, (id) => answer({ id })])
+
+const late: Shape[] = [
+  ['hang-then-late', 'never answers, and accepts the job a while later', () => 'hang'],
+  ['reset-then-late', 'resets the connection, and accepts the job a while later', () => 'reset'],
+]
+
+export const submitFaults: readonly SubmitFault[] = [
+  {
+    name: 'submit-refuse-connection-before-accept',
+    accepted: false,
+    description:
+      'nobody listens for a while, from the moment it is first in line; by rate or prompt, the submit that draws it is reset',
+    answer: () => 'reset',
+    refuses: true,
+  },
+  {
+    name: 'submit-hang-unread-before-accept',
+    accepted: false,
+    description: 'never reads the body; by rate or prompt it has been read, as the prompt decides',
+    answer: () => 'hang',
+    unread: true,
+  },
+  ...[...unclear, ...refusals].map((shape) => fault(shape, false)),
+  ...[...unclear, ...promises].map((shape) => fault(shape, true)),
+  ...late.map((shape) => fault(shape, 'maybe')),
+]
+
+function fault([name, description, answer]: Shape, accepted: SubmitFault['accepted']): SubmitFault {
+  const ending = accepted === 'maybe' ? 'accept' : accepted ? 'after-accept' : 'before-accept'
+  return { name: `submit-${name}-${ending}`, accepted, description, answer }
+}
+
+function busy(retryAfter: string): Answer {
+  return json(429, { error: 'simulated 429' }, { 'retry-after': retryAfter })
+}
+
+function httpDate(fromNowMs: number): string {
+  return new Date(Date.now() + fromNowMs).toUTCString()
+}
