@@ -4,10 +4,27 @@ import { networkInterfaces } from 'node:os'
 import { Client, type Dispatcher } from 'undici'
 import { Problem } from './core/problem.ts'
 import { type Allow, parseAllow } from './outbound/address.ts'
+import { collect } from './outbound/answer.ts'
 import { addressesOf, connect, type Network, type Resolver } from './outbound/connect.ts'
 import { admit, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
+import {
+  openUpstream,
+  UPSTREAM_DEADLINES,
+  type Upstream,
+  type UpstreamDeadlines,
+  type UpstreamRequest,
+} from './outbound/upstream.ts'
+import { isTimeout } from './outbound/watch.ts'
 
-export { type Allow, type Network, parseAllow, type Resolver }
+export {
+  type Allow,
+  type Network,
+  parseAllow,
+  type Resolver,
+  type Upstream,
+  type UpstreamDeadlines,
+  type UpstreamRequest,
+}
 
 /**
  * The only caller of the network. URLs that clients give lead wherever the client likes, so each is judged by its text
@@ -25,6 +42,11 @@ export interface Outbound extends AsyncDisposable {
    * a timeout, 408, 429 and 5xx; not after another answer, too many bytes or a refused URL, address or redirect.
    */
   download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download>
+  /**
+   * The way to one provider, at the origin (and path prefix) that the operator configured: it may be a private address,
+   * and nothing sent through it can go anywhere else. Throws a plain Error for a base URL that can't be one.
+   */
+  upstream(baseUrl: string): Upstream
 }
 
 export interface DownloadLimits {
@@ -42,6 +64,7 @@ export interface OutboundOptions extends Partial<Network> {
   allow: string[]
   ownAddresses?: () => string[]
   deadlines?: Partial<Deadlines>
+  upstreamDeadlines?: Partial<UpstreamDeadlines>
 }
 
 /** Each phase has its own, so that a hang is told apart; the total bounds a body that drips, and all redirects together. */
@@ -63,7 +86,6 @@ const DEADLINES: Deadlines = {
 const MAX_REDIRECTS = 3
 const MAX_HEADER_BYTES = 16_384
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
-const FIRST_BUFFER_BYTES = 65_536
 
 export function openOutbound(options: OutboundOptions): Outbound {
   const allow = options.allow.map((entry) => {
@@ -73,20 +95,23 @@ export function openOutbound(options: OutboundOptions): Outbound {
   })
   const rules = { allow, ownAddresses: options.ownAddresses ?? interfaceAddresses }
   const network = { resolve: options.resolve ?? systemResolver, dial: options.dial ?? dial }
-  return new GuardedOutbound(rules, network, { ...DEADLINES, ...options.deadlines })
+  const deadlines = { ...DEADLINES, ...options.deadlines }
+  return new GuardedOutbound(rules, network, deadlines, { ...UPSTREAM_DEADLINES, ...options.upstreamDeadlines })
 }
 
 class GuardedOutbound implements Outbound {
   readonly #rules: Rules
   readonly #network: Network
   readonly #deadlines: Deadlines
+  readonly #upstreamDeadlines: UpstreamDeadlines
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
 
-  constructor(rules: Rules, network: Network, deadlines: Deadlines) {
+  constructor(rules: Rules, network: Network, deadlines: Deadlines, upstreamDeadlines: UpstreamDeadlines) {
     this.#rules = rules
     this.#network = network
     this.#deadlines = deadlines
+    this.#upstreamDeadlines = upstreamDeadlines
   }
 
   async check(url: string, param: string, signal: AbortSignal): Promise<void> {
@@ -101,18 +126,31 @@ class GuardedOutbound implements Outbound {
   }
 
   async download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download> {
-    const work = this.#follow(url, limits, signal)
+    return this.#track(this.#follow(url, limits, signal))
+  }
+
+  upstream(baseUrl: string): Upstream {
+    return openUpstream(baseUrl, {
+      rules: this.#rules,
+      network: this.#network,
+      deadlines: this.#upstreamDeadlines,
+      closing: this.#closing.signal,
+      track: (work) => this.#track(work),
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error('outbound is closing'))
+    await Promise.allSettled(this.#running)
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
     this.#running.add(work)
     try {
       return await work
     } finally {
       this.#running.delete(work)
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new Error('outbound is closing'))
-    await Promise.allSettled(this.#running)
   }
 
   async #addressesNow(target: Target, signal: AbortSignal): Promise<string[]> {
@@ -199,27 +237,10 @@ async function content(response: Dispatcher.ResponseData, limits: DownloadLimits
   }
   if (Number(headers['content-length'] ?? 0) > limits.maxBytes) throw tooLarge(limits)
   const [contentType = null] = [headers['content-type'] ?? null].flat()
-  return { bytes: await collect(response.body, limits), contentType }
-}
-
-/** A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says. */
-async function collect(body: AsyncIterable<Uint8Array>, limits: DownloadLimits): Promise<Uint8Array> {
-  // Copied, not kept in pieces: each piece holds on to the whole read that it came in, so that tiny chunks with long
-  // chunk extensions would cost many times the bytes that are counted here.
-  let buffer = new Uint8Array(Math.min(FIRST_BUFFER_BYTES, limits.maxBytes))
-  let length = 0
-  for await (const chunk of body) {
-    const needed = length + chunk.length
-    if (needed > limits.maxBytes) throw tooLarge(limits)
-    if (needed > buffer.length) {
-      const larger = new Uint8Array(Math.min(limits.maxBytes, Math.max(needed, buffer.length * 2)))
-      larger.set(buffer.subarray(0, length))
-      buffer = larger
-    }
-    buffer.set(chunk, length)
-    length = needed
-  }
-  return buffer.slice(0, length)
+  // A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says.
+  const { bytes, whole } = await collect(response.body, limits.maxBytes)
+  if (!whole) throw tooLarge(limits)
+  return { bytes, contentType }
 }
 
 function tooLarge(limits: DownloadLimits): Problem {
@@ -243,10 +264,6 @@ function asProblem(thrown: unknown, redirected: boolean): Problem {
     ? 'The server of the image URL did not answer in time. Check the URL, or use a faster server.'
     : 'The image URL could not be fetched: the connection failed. Check the URL, its certificate, and that its server is up.'
   return new Problem('image_unavailable', message, { retryable: true, cause: thrown })
-}
-
-function isTimeout(thrown: unknown): boolean {
-  return thrown instanceof Error && /Timeout/.test(thrown.name)
 }
 
 async function systemResolver(host: string): Promise<string[]> {

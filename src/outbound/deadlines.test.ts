@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { type Deadlines, openOutbound } from '../outbound.ts'
-import { dialLoopback as dial, listen, reply } from './loopback.fixture.ts'
+import { dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
 
 const never = new AbortController().signal
 const limits = { maxBytes: 1000 }
@@ -10,12 +10,6 @@ const late = { name: 'Problem', code: 'image_unavailable', retryable: true, mess
 
 function open(deadlines: Partial<Deadlines> = {}) {
   return openOutbound({ dial, allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'], deadlines })
-}
-
-/** Writes on and on, each time the last bytes have left, so that no idle deadline can ever fire. */
-function drip(socket: Socket, bytes: string): undefined {
-  if (socket.destroyed) return
-  socket.write(bytes, () => setImmediate(() => drip(socket, bytes)))
 }
 
 test('a resolver that hangs ends at the deadline of the connection', async () => {

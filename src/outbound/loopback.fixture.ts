@@ -12,6 +12,8 @@ export interface Loopback extends AsyncDisposable {
   readonly connections: number
   /** The heads of all requests: request line and headers. */
   readonly heads: string[]
+  /** The bodies of all requests, as long as their Content-Length says. */
+  readonly bodies: string[]
   /** The host names that clients gave in their TLS handshakes. */
   readonly serverNames: unknown[]
 }
@@ -36,23 +38,28 @@ export function dialLoopback(options: TcpNetConnectOpts): Socket {
   return connect(options)
 }
 
-/** Called with each whole request head; what it returns is written and the connection is closed. Nothing: it hangs. */
+/** Called with each whole request; what it returns is written and the connection is closed. Nothing: it hangs. */
 export type Answer = (path: string, socket: Socket) => string | Uint8Array | undefined
 
 export async function listen(answer: Answer, where: { host?: string; tls?: Certificate } = {}): Promise<Loopback> {
   const host = where.host ?? '127.0.0.1'
   const heads: string[] = []
+  const bodies: string[] = []
   const serverNames: unknown[] = []
   const sockets = new Set<Socket>()
   let connections = 0
   const serve = (socket: Socket) => {
-    let head = ''
+    let received = ''
     if (socket instanceof TLSSocket) serverNames.push('servername' in socket ? socket.servername : undefined)
     socket.on('error', () => {})
     socket.on('data', (data) => {
-      head += data.toString('latin1')
-      if (!head.endsWith('\r\n\r\n')) return
+      received += data.toString('latin1')
+      const [head = '', ...rest] = received.split(/(?<=\r\n\r\n)/)
+      const body = rest.join('')
+      const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+      if (!head.endsWith('\r\n\r\n') || body.length < length) return
       heads.push(head)
+      bodies.push(body)
       const bytes = answer(head.split(' ')[1] ?? '', socket)
       if (bytes !== undefined) socket.end(bytes)
     })
@@ -70,6 +77,7 @@ export async function listen(answer: Answer, where: { host?: string; tls?: Certi
     origin: `${where.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
     heads,
+    bodies,
     serverNames,
     get connections() {
       return connections
@@ -87,6 +95,12 @@ export function reply(status: number, headers: Record<string, string | number> =
   const all = { 'content-length': Buffer.byteLength(body), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `HTTP/1.1 ${status} Any\r\n${lines.join('')}\r\n${body}`
+}
+
+/** Writes on and on, each time the last bytes have left, so that no idle deadline can ever fire. */
+export function drip(socket: Socket, bytes: string): undefined {
+  if (socket.destroyed) return
+  socket.write(bytes, () => setImmediate(() => drip(socket, bytes)))
 }
 
 export interface Certificate {

@@ -1,0 +1,179 @@
+import { type IncomingMessage, request as openRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import { after, Late, type Patience, Watch } from './watch.ts'
+
+export interface Question {
+  method: string
+  url: URL
+  headers: Record<string, string>
+  body?: string | Uint8Array | undefined
+}
+
+export interface Head {
+  status: number
+  headers: Headers
+}
+
+export interface ExchangePatience extends Patience {
+  headersMs: number
+}
+
+const MAX_HEADER_BYTES = 16_384
+
+/**
+ * One request and its answer on a connection that serves nothing else and ends with it, by `end` or when the body has
+ * been read. Made with node:http, because undici can't tell that more bytes came than were announced, and takes a
+ * `100 Continue` that nobody asked for, which leaves the outcome of a paid request open, for a fault.
+ */
+export class Exchange {
+  readonly #socket: Socket
+  readonly #patience: ExchangePatience
+  readonly #signal: AbortSignal
+  readonly #closed = Promise.withResolvers<void>()
+  readonly #answered: () => void
+  #answer: IncomingMessage | undefined
+  #failure: { cause: unknown } | undefined
+  #surplus: Error | undefined
+  #wake: (() => void) | undefined
+
+  constructor(socket: Socket, question: Question, patience: ExchangePatience, signal: AbortSignal) {
+    this.#socket = socket
+    this.#patience = patience
+    this.#signal = signal
+    signal.addEventListener('abort', this.#abort, { once: true })
+    this.#answered = after(patience.headersMs, () => this.end(new Late('no answer came')))
+    socket.once('close', () => this.#onClose())
+    this.#ask(question)
+    if (signal.aborted) this.#abort()
+    if (socket.destroyed) this.#onClose()
+  }
+
+  /** Called where the signal ends the exchange, for a reader who does not wait for bytes just then. */
+  onAbort: (reason: unknown) => void = () => {}
+
+  /** Resolves when the connection is gone. */
+  get closed(): Promise<void> {
+    return this.#closed.promise
+  }
+
+  async head(): Promise<Head> {
+    const { statusCode = 0, rawHeaders } = await this.#until(() => this.#answer)
+    const headers = new Headers()
+    for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
+    return { status: statusCode, headers }
+  }
+
+  /**
+   * The bytes as they come. Fails if they are fewer than announced; with `closeMs` also if they are more, for which the
+   * other side is given that long to close the connection.
+   */
+  async *body(closeMs?: number): AsyncGenerator<Uint8Array> {
+    const answer = await this.#until(() => this.#answer)
+    const isWaiting = () => this.#wake !== undefined
+    const watch = new Watch(this.#patience, isWaiting, (late) => this.end(late))
+    try {
+      for (;;) {
+        const chunk = await this.#until(() => take(answer))
+        if (chunk === 'all') break
+        watch.received(chunk.length)
+        yield chunk
+      }
+      watch.stop()
+      if (closeMs !== undefined) await this.#nothingMore(closeMs)
+    } finally {
+      watch.stop()
+      this.end(new Error('the body was given up'))
+    }
+  }
+
+  /** Closes the connection; whoever still waits for something, or asks for it later, gets the cause. */
+  end(cause: unknown): void {
+    this.#failure ??= { cause }
+    this.#answered()
+    this.#signal.removeEventListener('abort', this.#abort)
+    this.#socket.destroy()
+    this.#wake?.()
+  }
+
+  #ask({ method, url, headers, body }: Question): void {
+    const request = openRequest({
+      createConnection: () => this.#socket,
+      method,
+      path: url.pathname + url.search,
+      headers: { host: url.host, ...headers, ...lengthOf(method, body) },
+      maxHeaderSize: MAX_HEADER_BYTES,
+      insecureHTTPParser: false, // whatever the flags of the process say
+    })
+    request.on('error', (error) => this.#fault(error))
+    request.on('response', (answer) => {
+      this.#answer = answer
+      this.#answered()
+      answer.on('error', (error) => this.#fault(error))
+      answer.on('readable', () => this.#wake?.())
+      // Before Node's own listener, which completes the answer with its last bytes and then no longer listens.
+      this.#socket.prependListener('data', () => this.#moreAfter(answer))
+      this.#wake?.()
+    })
+    request.end(body)
+  }
+
+  #moreAfter(answer: IncomingMessage): void {
+    if (!answer.complete) return
+    this.#surplus ??= new Error('more bytes came than were announced')
+    this.#socket.destroy()
+  }
+
+  readonly #abort = (): void => {
+    this.end(this.#signal.reason)
+    this.onAbort(this.#signal.reason)
+  }
+
+  #fault(error: NodeJS.ErrnoException): void {
+    // After a whole answer the connection may break as it likes, but what the parser stumbles over is more of a body.
+    if (!this.#answer?.complete) this.end(error)
+    else if (error.code?.startsWith('HPE_')) this.#surplus = error
+  }
+
+  #onClose(): void {
+    this.#closed.resolve()
+    if (!this.#answer?.complete) this.end(new Error('the connection was closed before the answer was whole'))
+    this.#wake?.()
+  }
+
+  async #nothingMore(ms: number): Promise<void> {
+    let enough = false
+    const undo = after(ms, () => {
+      enough = true
+      this.#wake?.()
+    })
+    await this.#until(() => enough || this.#socket.closed || undefined).finally(undo)
+    if (this.#surplus) throw this.#surplus
+  }
+
+  async #until<T>(look: () => T | undefined): Promise<T> {
+    for (;;) {
+      if (this.#failure) throw this.#failure.cause
+      const found = look()
+      if (found !== undefined) return found
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      this.#wake = undefined
+    }
+  }
+}
+
+/**
+ * What has come by now, if anything has. Exactly as many bytes as there are: to ask for more would let the stream see
+ * its end, where Node closes the connection, and what is sent after the announced length would not be noticed.
+ */
+function take(answer: IncomingMessage): Uint8Array | 'all' | undefined {
+  if (answer.readableLength > 0) return answer.read(answer.readableLength)
+  return answer.complete ? 'all' : undefined
+}
+
+/** Said by us, since Node says it for some methods only, and a body without a length would be read as a second request. */
+function lengthOf(method: string, body: string | Uint8Array | undefined): { 'content-length'?: number } {
+  if (body === undefined && (method === 'GET' || method === 'DELETE')) return {}
+  return { 'content-length': body === undefined ? 0 : Buffer.byteLength(body) }
+}
