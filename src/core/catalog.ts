@@ -1,14 +1,16 @@
 import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
+import type { Route } from './routing.ts'
 import type { Size } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
 
 /** All that is known of one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
 export interface ModelCard {
   readonly id: string
-  readonly provider: string
-  /** What the provider itself calls the model. */
-  readonly upstreamModel: string
+  /** Who makes it, for the model list. */
+  readonly ownedBy: string
+  /** The ways to get it made, at least one. */
+  readonly routes: readonly Route[]
   readonly description: string
   /** Unix seconds, for the model list. */
   readonly created: number
@@ -19,6 +21,26 @@ export interface ModelCard {
   readonly parameters: Readonly<Record<string, ParameterRule>>
   /** How long a client should wait between two polls. */
   readonly pollAfterMs: number
+  /** How many of its tasks may be in work at once, over all accounts; null is as many as those take. */
+  readonly concurrency: number | null
+  /** How long a task may wait to be started, and may take altogether. */
+  readonly deadlines: Deadlines
+  /** Whether a failed generation is charged for. Where it is not, another route may be tried. */
+  readonly failuresBilled: boolean
+}
+
+/** A card as its provider knows it: whoever has an account there has the model. */
+export type CardTemplate = Omit<ModelCard, 'ownedBy' | 'routes' | 'concurrency' | 'deadlines'> & {
+  readonly provider: string
+  /** What the provider itself calls the model. */
+  readonly upstreamModel: string
+}
+
+export const defaultDeadlines: Deadlines = { startMs: 24 * 3_600_000, totalMs: 48 * 3_600_000 }
+
+export interface Deadlines {
+  readonly startMs: number
+  readonly totalMs: number
 }
 
 export type SecondsRule = ({ readonly min: number; readonly max: number } | { readonly values: readonly number[] }) & {

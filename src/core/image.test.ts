@@ -43,6 +43,19 @@ it('refuses what is no PNG, JPEG or WebP, and what is too large', () => {
   assert.ok(examineImage(pngOf(8_000, 5_000), 'image'))
 })
 
+it('refuses kinds that decoders disagree about: a palette that is missing, and JPEG that is not baseline or progressive', () => {
+  const palette = Buffer.from(png)
+  palette[25] = 3
+  assert.throws(() => examineImage(palette, 'image'), { code: 'invalid_image' })
+  const chunk = Buffer.from('00000003504c5445000000a77a3dda', 'hex')
+  assert.ok(examineImage(Buffer.concat([palette.subarray(0, 33), chunk, palette.subarray(33)]), 'image'))
+  const jpegOf = (frame: string) =>
+    Buffer.concat([Buffer.from(`ffd8ff${frame}001108001e0028`, 'hex'), Buffer.alloc(30)])
+  for (const frame of ['c0', 'c1', 'c2']) assert.ok(examineImage(jpegOf(frame), 'image'), frame)
+  for (const frame of ['c3', 'c5', 'c9', 'cb', 'cf'])
+    assert.throws(() => examineImage(jpegOf(frame), 'image'), { code: 'invalid_image' }, frame)
+})
+
 it('refuses what carries far more than its picture, which makes decoders hang', () => {
   const chunk = (name: string, length: number) => {
     const bytes = Buffer.alloc(12 + length)
@@ -57,6 +70,8 @@ it('refuses what carries far more than its picture, which makes decoders hang', 
     /too much/,
   )
   assert.ok(examineImage(withChunks(chunk('iCCP', 500_000), chunk('IDAT', 9_000_000)), 'image'))
+  // Behind its end a PNG may carry what it likes, such as the film of a phone's moving picture.
+  assert.ok(examineImage(Buffer.concat([png, chunk('mdat', 9_000_000)]), 'image'))
 })
 
 it('reads an image given as text: a URL, a data URL, or base64 with or without line breaks', () => {

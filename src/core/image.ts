@@ -55,6 +55,8 @@ function baggage(image: Uint8Array, type: ImageType): number {
     const length = png ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at + 4)
     const name = bytes.toString('latin1', png ? at + 4 : at, png ? at + 8 : at + 4)
     if (!pictureChunks.has(name)) sum += Math.max(length, 4_096)
+    // What comes behind is no chunk, and no decoder reads it.
+    if (png && name === 'IEND') break
     at += png ? 12 + length : 8 + length + (length % 2)
   }
   return sum
@@ -94,10 +96,25 @@ function sniff(bytes: Buffer): ImageFacts | undefined {
 
 function sniffPng(bytes: Buffer): ImageFacts | undefined {
   if (bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined
+  const coloursAreNumbers = bytes[25] === 3
+  if (coloursAreNumbers && !hasPalette(bytes)) return undefined
   return { type: 'image/png', size: { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) } }
 }
 
-/** Walks the segments to the frame header (SOF0…15 without the three that are no frames). */
+/** Some decoders make up the colours that are missing, others refuse: each provider would show something else. */
+function hasPalette(bytes: Buffer): boolean {
+  for (let at = 8; at + 8 <= bytes.length; at += 12 + bytes.readUInt32BE(at)) {
+    const name = bytes.toString('latin1', at + 4, at + 8)
+    if (name === 'PLTE') return true
+    if (name === 'IDAT') return false
+  }
+  return false
+}
+
+/**
+ * Walks the segments to the frame header: SOF0…2, baseline and progressive. The lossless, the hierarchical and the
+ * arithmetic kinds are read by hardly anything, the renderer included.
+ */
 function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
   let at = 2
   while (at + 9 < bytes.length) {
@@ -107,7 +124,8 @@ function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
       at += 1
       continue
     }
-    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
+    if (marker >= 0xc3 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) return undefined
+    if (marker >= 0xc0 && marker <= 0xc2) {
       return { type: 'image/jpeg', size: { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) } }
     }
     at += 2 + bytes.readUInt16BE(at + 2)

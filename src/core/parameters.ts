@@ -1,4 +1,5 @@
 import type { ModelCard } from './catalog.ts'
+import { deadlineFields } from './deadlines.ts'
 import { Problem } from './problem.ts'
 import type { Parameters } from './task.ts'
 
@@ -10,7 +11,7 @@ export type ParameterRule = { readonly description: string } & (
 )
 
 /** The fields of every submit. */
-export const commonFields = ['model', 'prompt', 'seconds', 'size', 'image', 'input_reference']
+export const commonFields = [...['model', 'prompt', 'seconds', 'size', 'image', 'input_reference'], ...deadlineFields]
 
 /**
  * The model's own parameters among the fields of a request. `text`: a form has only text, so '7' is a number there and

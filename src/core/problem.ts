@@ -70,6 +70,11 @@ export type ProblemCode =
   | 'output_unavailable'
   | 'unsupported_output'
   | 'provider_unavailable'
+  | 'provider_unreachable'
+  | 'submission_unknown'
+  | 'content_policy'
+  | 'deadline_exceeded'
+  | 'lost_upstream'
   // ourselves
   | 'overloaded'
   | 'storage_unavailable'

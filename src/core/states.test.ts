@@ -8,8 +8,10 @@ const task: Task = {
     id: 'video_1',
     owner: 'a',
     model: 'm',
-    provider: 'p',
-    upstreamModel: 'u',
+    card: 'm',
+    digest: 0,
+    finishBy: 1e9,
+    startBy: 1e9,
     prompt: 'x',
     seconds: 4,
     createdAt: 0,
@@ -25,6 +27,11 @@ const task: Task = {
     tries: 0,
     fence: 1,
     parameters: {},
+    missingAt: null,
+    account: 'p',
+    attempt: 'att_1',
+    attempts: 1,
+    tried: [],
     deletedAt: null,
   },
 }
@@ -41,7 +48,7 @@ it('progress never falls, is whole, and stays below 100 until the video is ours'
 it('a task fails only with its reason, completes only with its video, and moves only along the arrows', () => {
   assert.throws(() => apply(task, { state: 'failed', dueAt: 1 }), /needs its error/)
   assert.throws(() => apply({ ...task, state: 'storing' }, { state: 'completed', dueAt: 1 }), /needs its video/)
-  assert.throws(() => apply(task, { state: 'queued', dueAt: 1 }), /can't go/)
+  assert.throws(() => apply(task, { state: 'held', dueAt: 1 }), /can't go/)
   assert.throws(() => apply({ ...task, state: 'completed' }, { state: 'failed', dueAt: 1 }), /can't go/)
 })
 

@@ -6,6 +6,11 @@ export interface Change {
   /** When the next action is due. */
   dueAt: number | null
   progress?: number
+  startBy?: number
+  missingAt?: number | null
+  attempt?: string | null
+  attempts?: number
+  tried?: readonly string[]
   image?: TaskImage | null
   operation?: Json
   output?: Json
@@ -19,8 +24,9 @@ export interface Change {
 
 const next: Record<State, readonly State[]> = {
   fetching: ['fetching', 'queued', 'failed'],
-  queued: ['queued', 'running', 'failed'],
-  running: ['running', 'storing', 'failed'],
+  queued: ['queued', 'held', 'failed'],
+  held: ['held', 'running', 'queued', 'failed'],
+  running: ['running', 'storing', 'queued', 'failed'],
   storing: ['storing', 'completed', 'running', 'failed'],
   completed: ['completed'],
   failed: ['failed'],

@@ -6,7 +6,10 @@ import type { ProblemCode } from './problem.ts'
  *   task       one video that a client asked for; the row that everything else hangs on
  *   state      where the task is inside; the client sees only the four statuses that `wireStatus` makes of it
  *   owner      the name of the access token that made the task; nobody else can see it
- *   provider   who makes the video; `operation` is its own opaque handle on the work, `output` on the result
+ *   card       the model that makes it, by its own name; `model` is the name that was asked for, perhaps an alias
+ *   account    a provider as the operator set it up, with one credential; the attempt pins the task to it
+ *   attempt    one submit to one account; `operation` is the provider's own opaque handle on the work, `output` on the
+ *              result
  *   asset      bytes of ours in the bucket: the finished video, or the image that came with the request
  *   lease      the right to move a task on until a time; `fence` grows with each lease, so a late writer is known
  */
@@ -14,7 +17,8 @@ import type { ProblemCode } from './problem.ts'
 /** Each state names who moves a task out of it. */
 export type State =
   | 'fetching' //  workers/fetch gets the reference image that was given as a URL
-  | 'queued' //    workers/submit hands it to its provider
+  | 'queued' //    workers/submit opens an attempt and sends it
+  | 'held' //      workers/resolve finds out what became of an attempt that has no answer (yet)
   | 'running' //   workers/poll asks the provider
   | 'storing' //   workers/collect copies the result into our bucket
   | 'completed' // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
@@ -54,20 +58,34 @@ export interface Task {
   readonly owner: string
   /** The model as it was asked for, which may be an alias. */
   readonly model: string
-  readonly provider: string
-  readonly upstreamModel: string
+  readonly card: string
   readonly prompt: string
   readonly seconds: number
   readonly size: Size
   /** What this model takes beyond the common fields, by name. */
   readonly parameters: Parameters
   readonly createdAt: number
+  /** Tells a repeat of the same request from another one. */
+  readonly digest: number
+  /** It fails if it has not ended by then. */
+  readonly finishBy: number
   image: TaskImage | null
   state: State
   progress: number
+  /** It fails if no provider has it by then. */
+  startBy: number
   startedAt: number | null
+  /** Since when its provider does not know the operation. */
+  missingAt: number | null
   completedAt: number | null
   expiresAt: number | null
+  /** Where it is, or was last. */
+  account: string | null
+  /** The last attempt; open while the task is held. */
+  attempt: string | null
+  attempts: number
+  /** Accounts that did not take it in this round. */
+  tried: readonly string[]
   operation: Json
   output: Json
   video: Asset | null
@@ -87,7 +105,14 @@ export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size'
 
 /** What a client decides about a task; the rest is ours. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
-  Pick<Task, 'model' | 'provider' | 'upstreamModel'>
+  Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'>
+
+/** Something that happened to a task, for the operator. */
+export interface TaskEvent {
+  at: number
+  name: string
+  detail: Json
+}
 
 /** A task as it begins, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
@@ -95,7 +120,8 @@ export function queueTask(submission: Submission, now: number): Task {
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
     ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },
-    ...{ startedAt: null, completedAt: null, expiresAt: null, deletedAt: null },
+    ...{ startedAt: null, missingAt: null, completedAt: null, expiresAt: null, deletedAt: null },
+    ...{ account: null, attempt: null, attempts: 0, tried: [] },
     ...{ operation: null, output: null, video: null, error: null },
   }
 }

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
-import { deadlineMs, expiryOf, nextTry } from './timing.ts'
+import { expiryOf, nextPoll, nextTry } from './timing.ts'
 
 const full = new Problem('storage_unavailable', 'x', { retryable: true })
 const broken = new Problem('generation_failed', 'x', { retryable: true })
 const odd = new Problem('internal', 'x', { retryable: true })
-const waiting = (tries: number) => ({ tries, startedAt: null })
-const begun = (tries: number) => ({ tries, startedAt: 0 })
+const gone = new Problem('provider_unavailable', 'x', { retryable: true })
+const [startBy, finishBy] = [50_000, 90_000]
+const waiting = (tries: number) => ({ tries, state: 'queued' as const, startedAt: null, startBy, finishBy })
+const held = (tries: number) => ({ ...waiting(tries), state: 'held' as const })
+const begun = (tries: number) => ({ ...waiting(tries), state: 'running' as const, startedAt: 0 })
 
 it('a broken film is drawn once more, what nobody foresaw is tried a few times, a final problem never', () => {
   assert.equal(nextTry(broken, begun(0), 1, 0.5)?.tries, 1)
@@ -21,14 +24,30 @@ it('a full disk is waited for without end, and that uses up none of the tries', 
   assert.deepEqual(nextTry(full, begun(1), 1e15, 0.5), { delayMs: 3_000, tries: 1 })
 })
 
-it('once a provider has the work, a blocked way there ends it only at the deadline', () => {
-  assert.ok(nextTry(odd, begun(1_000), deadlineMs - 1, 0.5))
-  assert.equal(nextTry(odd, begun(1_000), deadlineMs, 0.5), null)
+it('once a provider has the work, or may have it, a blocked way there ends it only at the deadline', () => {
+  for (const task of [begun(1_000), held(1_000)]) {
+    assert.ok(nextTry(odd, task, finishBy - 1, 0.5))
+    assert.equal(nextTry(odd, task, finishBy, 0.5), null)
+  }
 })
 
-it('waits longer with each try, up to a limit, and never all at the same time', () => {
-  const delays = [0, 1, 2, 3, 100].map((tries) => nextTry(odd, begun(tries), 1, 0.5)?.delayMs)
+it('a model that was taken away is waited for until the task should have started', () => {
+  assert.ok(nextTry(gone, waiting(1_000), startBy - 1, 0.5))
+  assert.equal(nextTry(gone, waiting(1_000), startBy, 0.5), null)
+})
+
+it('polls the slower the older the task is, within limits and never in step', () => {
+  assert.deepEqual(
+    [0, 10_000, 200_000, 1e9].map((age) => nextPoll(2_000, age, 0.5)),
+    [2_000, 2_000, 10_000, 30_000],
+  )
+  assert.notEqual(nextPoll(2_000, 0, 0), nextPoll(2_000, 0, 0.9))
+})
+
+it('waits longer with each try, up to a limit, never past the deadline and never all at the same time', () => {
+  const delays = [0, 1, 2, 3, 100].map((tries) => nextTry(odd, { ...begun(tries), finishBy: 1e6 }, 1, 0.5)?.delayMs)
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000, 30_000])
+  assert.equal(nextTry(odd, begun(100), finishBy - 1_000, 0.5)?.delayMs, 1_000)
   assert.notEqual(nextTry(odd, begun(0), 1, 0)?.delayMs, nextTry(odd, begun(0), 1, 0.9)?.delayMs)
 })
 

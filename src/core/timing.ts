@@ -11,13 +11,15 @@ export const recordRetentionMs = 30 * 24 * 3_600_000
 /** How often an action that met a retryable problem is tried again before the task fails. */
 const retries: Partial<Record<ProblemCode, number>> = {
   generation_failed: 1,
-  output_unavailable: 3,
   image_unavailable: 2,
 }
 const defaultRetries = 4
 
-/** Once a provider has the work, only its own word or this ends it: a way there that is blocked does not. */
-export const deadlineMs = 24 * 3_600_000
+/** A job that its provider does not know for so long is lost there. */
+export const lostAfterMs = 2 * 60_000
+
+/** The longest time between two polls, however old the task. */
+const longestPollMs = 30_000
 
 export interface Retry {
   delayMs: number
@@ -31,18 +33,36 @@ export interface Retry {
  */
 export function nextTry(
   problem: Problem,
-  task: Pick<Task, 'tries' | 'startedAt'>,
+  task: Pick<Task, 'tries' | 'state' | 'startedAt' | 'startBy' | 'finishBy'>,
   now: number,
   chance: number,
 ): Retry | null {
-  const { tries, startedAt } = task
+  const { tries, state, startedAt, startBy, finishBy } = task
   const spread = 0.75 + chance / 2
   if (problem.code === 'storage_unavailable') return { delayMs: Math.round(3_000 * spread), tries }
   if (!problem.retryable) return null
   const delayMs = Math.round(Math.min(30_000, 1_000 * 2 ** Math.min(tries, 5)) * spread)
-  const patient = startedAt !== null && retries[problem.code] === undefined
-  const again = patient ? now < startedAt + deadlineMs : tries < (retries[problem.code] ?? defaultRetries)
-  return again ? { delayMs, tries: tries + 1 } : null
+  const limit = retries[problem.code]
+  // What may have been paid for ends by its provider's word or its deadline, not by a way there that is blocked.
+  const patience =
+    state === 'held' || startedAt !== null ? finishBy : problem.code === 'provider_unavailable' ? startBy : 0
+  const again = limit === undefined && patience > 0 ? now < patience : tries < (limit ?? defaultRetries)
+  if (!again) return null
+  // Not past the time that it has: its end should come when it was said to.
+  return {
+    delayMs: limit === undefined && patience > now ? Math.min(delayMs, patience - now) : delayMs,
+    tries: tries + 1,
+  }
+}
+
+/** A twentieth of its age between two polls of a task, so that an old one costs no more than a young one; never in step. */
+export function nextPoll(cadenceMs: number, ageMs: number, chance: number): number {
+  return Math.round(Math.max(cadenceMs, Math.min(longestPollMs, ageMs / 20)) * (0.9 + chance / 5))
+}
+
+/** How long to wait with the next download of a result that has not been usable for so long: the first is at once. */
+export function nextFetch(uselessMs: number): number {
+  return uselessMs === 0 ? 0 : Math.min(30_000, Math.max(1_000, uselessMs))
 }
 
 /** Whole seconds, so that the `expires_at` a client reads is the moment itself. */

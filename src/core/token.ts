@@ -1,13 +1,17 @@
 import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
 
-/** A client's access token. Only the digest of its secret is ever kept. */
+/** An access token. Only the digest of its secret is ever kept. */
 export interface Token {
+  /** An operator sees and decides what concerns all tasks, and makes none. */
+  readonly kind: 'client' | 'operator'
   /** Owns the tasks: a new secret under the same name sees the same videos. */
   readonly name: string
   readonly digest: string
   /** Globs of model names; `*` stands for any run of characters. */
   readonly models: readonly string[]
+  /** How many of its tasks may be in work at once; as many as there are slots if nothing is said. */
+  readonly concurrency?: number
 }
 
 export function digestSecret(secret: string): string {

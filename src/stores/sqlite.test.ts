@@ -23,6 +23,12 @@ const wipe = async () => {
   mkdirSync(folder)
 }
 
+const queue = {
+  cards: [{ card: 'm', cap: null, accounts: [{ name: 'p', cap: 9, room: null }] }],
+  ownerCaps: {},
+  limit: 9,
+}
+
 testStore('sqlite', { open: () => open(), wipe })
 
 it('a task that a dead process had under lease is due at once when the store is opened again', async () => {
@@ -30,12 +36,33 @@ it('a task that a dead process had under lease is due at once when the store is 
   {
     await using store = await open()
     await store.insert(newTask('1'))
-    await store.claim({ state: 'queued', limit: 1, now: 10, leaseUntil: 1_000_000 })
+    await store.insert(newTask('2', { state: 'fetching' }))
+    await store.claimQueued({ ...queue, now: 10, leaseUntil: 1_000_000 })
+    await store.claim({ state: 'fetching', limit: 1, now: 10, leaseUntil: 1_000_000 })
   }
   await using store = await open(20)
-  assert.equal(await store.nextDue({ state: 'queued' }), 20)
-  const [task] = await store.claim({ state: 'queued', limit: 1, now: 20, leaseUntil: 1_000_000 })
-  assert.equal(task?.fence, 2)
+  assert.equal(await store.nextDue({ state: 'fetching' }), 20)
+  assert.equal((await store.claimQueued({ ...queue, now: 19, leaseUntil: 1_000_000 })).nextDue, 20)
+  const { tasks } = await store.claimQueued({ ...queue, now: 20, leaseUntil: 1_000_000 })
+  assert.equal(tasks[0]?.fence, 2)
+})
+
+it('a queued row that can not be read holds up no other', async () => {
+  await wipe()
+  {
+    await using store = await open()
+    for (const number of ['1', '2', '3']) await store.insert(newTask(number))
+  }
+  const database = new DatabaseSync(join(folder, 'filmgate.db'))
+  for (const [number, column] of Object.entries({ 1: 'parameters', 2: 'tried' }))
+    database.prepare(`UPDATE tasks SET ${column} = '{' WHERE id = ?`).run(newTask(number).id)
+  database.close()
+  await using store = await open()
+  const { tasks } = await store.claimQueued({ ...queue, now: 20, leaseUntil: 1_000_000 })
+  assert.deepEqual(
+    tasks.map(({ id }) => id),
+    [newTask('3').id],
+  )
 })
 
 it('a database of a newer version is refused and left as it is', async () => {

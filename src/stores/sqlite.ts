@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../core/problem.ts'
 import { migrate } from './sqlite/migrate.ts'
-import { columns, fromRow, toRow, toView, viewColumns } from './sqlite/rows.ts'
+import { prepareReads } from './sqlite/reads.ts'
+import { toRow } from './sqlite/rows.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
@@ -29,41 +30,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const snapshot = sharedSnapshot(reader)
   const writer = await startWriter(path, { commit: snapshot.release, fatal: options.onFatal })
 
-  const view = viewColumns.join(', ')
-  const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
-  const find = reader.prepare(`SELECT ${columns.join(', ')} FROM tasks WHERE id = ?`)
-  const listed = { asc: reader.prepare(listStatement('>', 'ASC')), desc: reader.prepare(listStatement('<', 'DESC')) }
-  for (const statement of [read, listed.asc, listed.desc]) statement.setReturnArrays(true)
-  const due = reader.prepare(
-    'SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_due WHERE state = ? AND due_at IS NOT NULL',
-  )
-  const dueOf = reader.prepare(
-    'SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_provider_due WHERE provider = ? AND state = ? AND due_at IS NOT NULL',
-  )
-  const tokens = reader.prepare('SELECT name, digest, models FROM tokens ORDER BY created_at, name')
+  const reads = prepareReads(reader)
   const listeners = new Set<() => void>()
   const wake = () => {
     for (const listener of listeners) listener()
   }
 
   return {
+    ...reads,
     async insert(task) {
       await writer.write('insert', toRow(task))
       wake()
     },
     read(owner, id) {
       snapshot.take()
-      const row = read.get(id, owner)
-      return row && toView(row as unknown as SQLOutputValue[])
-    },
-    async find(id) {
-      const row = find.get(id)
-      return row && fromRow(row)
-    },
-    async list(owner, { after, limit, order }) {
-      // Before the first of all ids, or after the last: where a list without a cursor begins.
-      const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
-      return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
+      return reads.read(owner, id)
     },
     async delete(owner, id, now) {
       const hidden = await writer.write('delete', owner, id, now)
@@ -71,29 +52,27 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return hidden
     },
     claim: (wanted) => writer.write('claim', wanted),
+    claimQueued: (wanted) => writer.write('claimQueued', wanted),
+    claimOne: async (id, state, leaseUntil) => (await writer.write('claimOne', id, state, leaseUntil)) ?? undefined,
     renew: (leases, leaseUntil) => writer.write('renew', leases, leaseUntil),
-    async record(task) {
-      const held = await writer.write('record', task)
-      wake()
+    async record(entry) {
+      const held = await writer.write('record', entry)
+      if (!entry.keep || !held) wake()
       return held
     },
-    remove: (lease) => writer.write('remove', lease),
-    async nextDue({ state, provider }) {
-      const row = provider === undefined ? due.get(state) : dueOf.get(provider, state)
-      return (row?.due as number | null) ?? undefined
+    async remove(lease) {
+      const removed = await writer.write('remove', lease)
+      wake()
+      return removed
     },
     onDue(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    async tokens() {
-      return tokens.all().map((row) => ({
-        name: row.name as string,
-        digest: row.digest as string,
-        models: JSON.parse(row.models as string) as string[],
-      }))
+    async recover(now) {
+      await writer.write('recover', now)
+      wake()
     },
-    recover: (now) => writer.write('recover', now),
     insertToken: (token, createdAt) => writer.write('insertToken', token, createdAt),
     deleteToken: (name) => writer.write('deleteToken', name),
     async [Symbol.asyncDispose]() {
@@ -120,11 +99,6 @@ function sharedSnapshot(reader: DatabaseSync) {
   return { take, release }
 }
 
-function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
-  return `SELECT ${viewColumns.join(', ')} FROM tasks INDEXED BY tasks_owner
-    WHERE owner = ? AND id ${beyond} ? AND deleted_at IS NULL ORDER BY id ${order} LIMIT ?`
-}
-
 /** The folder is ours alone, so whatever is still leased was a dead process's: it is due at once. */
 function prepare(path: string, now: number): void {
   try {
@@ -132,6 +106,7 @@ function prepare(path: string, now: number): void {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     migrate(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
+    database.exec("DELETE FROM slots WHERE task IN (SELECT id FROM tasks WHERE state = 'queued')")
     prepareVerbs(database).recover(now)
   } catch (error) {
     throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })

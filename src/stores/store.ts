@@ -1,4 +1,5 @@
-import type { State, Task, TaskView } from '../core/task.ts'
+import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
+import type { State, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 
 /**
@@ -11,6 +12,8 @@ export interface Store extends AsyncDisposable {
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not be a task: it is only a place in that order. */
   list(owner: string, page: Page): Promise<TaskView[]>
+  /** The ids of this owner's tasks that were made by the same request since then, the newest first. */
+  repeats(owner: string, digest: number, since: number): Promise<string[]>
   /** The whole task, whoever owns it, deleted or not: not for clients. */
   find(id: string): Promise<Task | undefined>
   /** Hides the task from its owner and makes it due. False if there is none to hide. */
@@ -18,21 +21,43 @@ export interface Store extends AsyncDisposable {
 
   /** Takes up to `limit` due tasks under a lease: their `fence` grows, and nobody else gets them until it ends. */
   claim(wanted: Claim): Promise<Task[]>
+  /**
+   * Takes queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
+   * is written into the task. `nextDue` is when the first of those that wait for a time, not for a slot, is due.
+   */
+  claimQueued(wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }>
+  /** Takes this one task, if it is in that state and nobody holds it, due or not. */
+  claimOne(id: string, state: State, leaseUntil: number): Promise<Task | undefined>
   /** Extends leases. Returns those that were lost, whose holders can write nothing any more. */
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
-  /** Writes a decision and gives the lease back. False, and nothing written, if the lease was lost meanwhile. */
-  record(task: Task): Promise<boolean>
-  /** Deletes the row, under the same condition. */
+  /**
+   * Writes a decision and gives the lease back. False if the lease was lost meanwhile: then only the fact was written.
+   * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
+   */
+  record(entry: Entry): Promise<boolean>
+  /** Deletes the row with its slots and events, under the same condition. Attempts that may cost money stay. */
   remove(lease: Lease): Promise<boolean>
 
   /**
    * Makes unfinished tasks due that nobody holds and that are due later than any delay of ours: the clock was set back.
    */
   recover(now: number): Promise<void>
-  /** When the next task of this state (and provider) is due, if any is. Leased ones count when their lease ends. */
+  /** When the next task of this lane is due, if any is. Leased ones count when their lease ends. */
   nextDue(lane: Lane): Promise<number | undefined>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
+
+  attempt(id: string): Promise<Attempt | undefined>
+  attempts(task: string): Promise<Attempt[]>
+  /** Those of that state, the newest first. */
+  attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
+  /** The operations of this account that belong to an attempt, of those given. */
+  bound(account: string, operations: readonly string[]): Promise<Set<string>>
+  events(task: string): Promise<TaskEvent[]>
+  /** Every account that an unfinished task is pinned to. */
+  accountsInUse(): Promise<string[]>
+  /** How long the last tasks of each card took from start to end, in milliseconds. */
+  durations(): Promise<Map<string, number[]>>
 
   tokens(): Promise<Token[]>
   insertToken(token: Token, createdAt: number): Promise<void>
@@ -49,15 +74,39 @@ export interface Page {
 /** A task under lease is known by its id and the fence of that lease. */
 export type Lease = Pick<Task, 'id' | 'fence'>
 
-export interface Lane {
-  state: State
-  provider?: string
+/** One transaction: a decision about a task under lease, and what was learnt on the way. */
+export interface Entry {
+  task: Task
+  /** The lease stays: there is more to come. */
+  keep?: boolean
+  /** Its slots are given back although it is held. */
+  releases?: boolean
+  opened?: Attempt
+  /** Written whoever holds the lease by now. An accepted attempt that nobody waits for becomes an orphan. */
+  fact?: AttemptFact
+  events?: readonly TaskEvent[]
 }
 
-export interface Claim extends Lane {
+/** Tasks of one state, and of one account where the state has them; `overdue` are the queued ones past `startBy`. */
+export type Lane =
+  | { state: 'fetching' | 'completed' | 'failed' }
+  | { state: 'held' | 'running' | 'storing'; account: string }
+  | { state: 'overdue' }
+
+export type Claim = Lane & { limit: number; now: number; leaseUntil: number }
+
+export interface QueueClaim {
+  cards: readonly QueueCard[]
+  /** Tokens that may only have so many tasks in work at once. */
+  ownerCaps: Readonly<Record<string, number>>
   limit: number
-  /** With a provider: claim no more than leaves this many of its tasks running at most. */
-  cap?: number
   now: number
   leaseUntil: number
+}
+
+export interface QueueCard {
+  card: string
+  cap: number | null
+  /** In the order of preference. `room`: no more than so many of them now, whatever is free. */
+  accounts: readonly { name: string; cap: number; room: number | null }[]
 }

@@ -1,54 +1,40 @@
 import type { SQLOutputValue } from 'node:sqlite'
-import type { State, Task, TaskView } from '../../core/task.ts'
+import type { Attempt, AttemptState } from '../../core/attempt.ts'
+import type { State, Task, TaskEvent, TaskView } from '../../core/task.ts'
+
+/** What a decision may write; everything else stays as it was submitted. */
+export const mutableColumns = [
+  ...['image', 'state', 'progress', 'start_by', 'started_at', 'missing_at', 'completed_at', 'expires_at'],
+  ...['account', 'attempt', 'attempts', 'tried', 'operation', 'output', 'video', 'error', 'due_at', 'tries'],
+] as const
 
 /** The columns of `tasks` in the order in which every statement names them. */
 export const columns = [
-  'id',
-  'owner',
-  'model',
-  'provider',
-  'upstream_model',
-  'prompt',
-  'seconds',
-  'width',
-  'height',
-  'parameters',
-  'created_at',
-  'image',
-  'state',
-  'progress',
-  'started_at',
-  'completed_at',
-  'expires_at',
-  'operation',
-  'output',
-  'video',
-  'error',
-  'due_at',
-  'tries',
-  'fence',
-  'deleted_at',
+  ...['id', 'owner', 'model', 'card', 'prompt', 'seconds', 'width', 'height'],
+  ...['parameters', 'created_at', 'digest', 'finish_by'],
+  ...[...mutableColumns, 'fence', 'deleted_at'],
 ] as const
 
-/** What a decision may write; everything else stays as it was submitted. */
-export const mutableColumns = columns.slice(columns.indexOf('image'), columns.indexOf('fence'))
-
 export type Value = string | number | null
+export type Row = Record<string, SQLOutputValue>
 
 /** In the order of `columns`: by place a submit costs half of what it does by name, here and on its way to the writer. */
 export function toRow(task: Task): Value[] {
-  const { id, owner, model, provider, upstreamModel, prompt, seconds, size, parameters, createdAt } = task
+  const { id, owner, model, card, prompt, seconds, size, parameters, createdAt, digest, finishBy } = task
   return [
-    ...[id, owner, model, provider, upstreamModel, prompt, seconds, size.width, size.height],
-    ...[JSON.stringify(parameters), createdAt, ...toMutable(task), task.fence, task.deletedAt],
+    ...[id, owner, model, card, prompt, seconds, size.width, size.height],
+    ...[JSON.stringify(parameters), createdAt, digest, finishBy],
+    ...[...toMutable(task), task.fence, task.deletedAt],
   ]
 }
 
 /** In the order of `mutableColumns`. */
 export function toMutable(task: Task): Value[] {
-  const { image, state, progress, startedAt, completedAt, expiresAt, operation, output, video, error } = task
+  const { image, state, progress, startBy, startedAt, missingAt, completedAt, expiresAt } = task
+  const { account, attempt, attempts, tried, operation, output, video, error } = task
   return [
-    ...[json(image), state, progress, startedAt, completedAt, expiresAt],
+    ...[json(image), state, progress, startBy, startedAt, missingAt, completedAt, expiresAt],
+    ...[account, attempt, attempts, tried.length === 0 ? null : JSON.stringify(tried)],
     ...[json(operation), json(output), json(video), json(error), task.dueAt, task.tries],
   ]
 }
@@ -76,14 +62,21 @@ export function toView(row: SQLOutputValue[]): TaskView {
   }
 }
 
-export function fromRow(row: Record<string, SQLOutputValue>): Task {
+export function fromRow(row: Row): Task {
   return {
     ...toView(viewColumns.map((name) => row[name] ?? null)),
     owner: row.owner as string,
-    provider: row.provider as string,
-    upstreamModel: row.upstream_model as string,
+    card: row.card as string,
     parameters: parse(row.parameters),
+    digest: row.digest as number,
+    finishBy: row.finish_by as number,
     image: parse(row.image),
+    startBy: row.start_by as number,
+    missingAt: row.missing_at as number | null,
+    account: row.account as string | null,
+    attempt: row.attempt as string | null,
+    attempts: row.attempts as number,
+    tried: parse(row.tried) ?? [],
     operation: parse(row.operation),
     output: parse(row.output),
     video: parse(row.video),
@@ -94,7 +87,38 @@ export function fromRow(row: Record<string, SQLOutputValue>): Task {
   }
 }
 
-function json(value: unknown): string | null {
+/** A row that can't be read keeps its lease and comes again: it must not hold up the others. */
+export function readable(rows: Row[]): Task[] {
+  return rows.flatMap((row) => {
+    try {
+      return [fromRow(row)]
+    } catch {
+      return []
+    }
+  })
+}
+
+export function toAttempt(row: Row): Attempt {
+  return {
+    id: row.id as string,
+    task: row.task as string,
+    number: row.number as number,
+    account: row.account as string,
+    keyVersion: row.key_version as string,
+    upstreamModel: row.upstream_model as string,
+    openedAt: row.opened_at as number,
+    state: row.state as AttemptState,
+    operation: parse(row.operation),
+    settledAt: row.settled_at as number | null,
+    problem: parse(row.problem),
+  }
+}
+
+export function toEvent(row: Row): TaskEvent {
+  return { at: row.at as number, name: row.name as string, detail: parse(row.detail) }
+}
+
+export function json(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value)
 }
 

@@ -1,58 +1,91 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { Task } from '../../core/task.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import type { State, Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
-import type { Claim, Lease } from '../store.ts'
-import { columns, fromRow, mutableColumns, toMutable, type Value } from './rows.ts'
+import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
+import { prepareLedger } from './ledger.ts'
+import { prepareQueue } from './queue.ts'
+import { columns, mutableColumns, readable, toMutable, type Value } from './rows.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
 export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs[Name]> } }[keyof Verbs]
 
+const [cardAt, ownerAt, stateAt] = (['card', 'owner', 'state'] as const).map((name) => columns.indexOf(name)) as [
+  number,
+  number,
+  number,
+]
+
 export function prepareVerbs(database: DatabaseSync) {
+  const queue = prepareQueue(database)
+  const ledger = prepareLedger(database)
   const insert = database.prepare(
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
   const record = database.prepare(recordStatement)
-  const remove = database.prepare('DELETE FROM tasks WHERE id = ? AND fence = ? AND leased = 1')
+  const before = database.prepare('SELECT state, attempt FROM tasks WHERE id = ?')
+  const remove = database.prepare(
+    'DELETE FROM tasks WHERE id = ? AND fence = ? AND leased = 1 RETURNING state, attempt',
+  )
   const renew = database.prepare('UPDATE tasks SET due_at = ? WHERE id = ? AND fence = ? AND leased = 1')
-  const claim = database.prepare(claimStatement('tasks_due', 'state = :state'))
-  const claimOf = database.prepare(claimStatement('tasks_provider_due', 'provider = :provider AND state = :state'))
-  // A task that is being submitted counts as running: two claims in a row must not overbook.
-  const busy = database.prepare(
-    `SELECT count(*) AS busy FROM tasks INDEXED BY tasks_provider_due
-     WHERE provider = ? AND state = 'running' AND due_at IS NOT NULL
-     UNION ALL
-     SELECT count(*) FROM tasks INDEXED BY tasks_provider_due
-     WHERE provider = ? AND state = 'queued' AND leased = 1 AND due_at > ?`,
+  const claims = Object.fromEntries(
+    Object.entries(lanes).map(([state, where]) => [state, database.prepare(claimStatement(where))]),
+  )
+  const claimOne = database.prepare(
+    `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?
+     WHERE id = ? AND state = ? AND leased = 0 AND deleted_at IS NULL RETURNING ${columns.join(', ')}`,
   )
   const hide = database.prepare(
-    `UPDATE tasks SET deleted_at = :now, due_at = iif(leased, due_at, :now)
+    `UPDATE tasks SET deleted_at = :now, due_at = iif(leased, due_at, :now), start_by = iif(state = 'queued', 0, start_by)
      WHERE id = :id AND owner = :owner AND deleted_at IS NULL`,
   )
   const recover = database.prepare(recoverStatement)
-  const insertToken = database.prepare('INSERT INTO tokens (name, digest, models, created_at) VALUES (?, ?, ?, ?)')
-
+  const insertToken = database.prepare(
+    'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES (?, ?, ?, ?, ?)',
+  )
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
     insert(row: Value[]): void {
       insert.run(...row)
+      if (row[stateAt] === 'queued') queue.join(String(row[cardAt]), String(row[ownerAt]))
     },
     claim(wanted: Claim): Task[] {
-      const { state, provider, now, leaseUntil } = wanted
-      if (provider === undefined) return readable(claim.all({ state, now, leaseUntil, limit: wanted.limit }))
-      const running = busy.all(provider, provider, now).reduce((sum, row) => sum + Number(row.busy), 0)
-      const limit = Math.min(wanted.limit, (wanted.cap ?? Number.POSITIVE_INFINITY) - running)
-      return limit > 0 ? readable(claimOf.all({ provider, state, now, leaseUntil, limit })) : []
+      const { state, now, leaseUntil, limit } = wanted
+      const account = 'account' in wanted ? [wanted.account] : []
+      if (state === 'overdue') queue.release(now)
+      return readable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [])
+    },
+    claimQueued: (wanted: QueueClaim) => queue.claim(wanted),
+    claimOne(id: string, state: State, leaseUntil: number): Task | null {
+      return readable(claimOne.all(leaseUntil, id, state))[0] ?? null
     },
     renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
     },
-    record(task: Task): boolean {
-      return record.run(...toMutable(task), task.id, task.fence, task.deletedAt).changes === 1
+    record({ task, keep = false, releases = false, opened, fact, events = [] }: Entry): boolean {
+      const { id, fence, deletedAt, state, attempt } = task
+      const was = before.get(id)
+      const held = record.run(...toMutable(task), id, fence, deletedAt, Number(keep)).changes === 1
+      if (held && opened) ledger.open(opened)
+      if (fact) ledger.settle(fact, held ? attempt : undefined)
+      if (!held) return false
+      // Whoever decided so did not know what became of it: somebody else may have learnt meanwhile that it was accepted.
+      const leaves = state === 'queued' || state === 'failed' || was?.attempt !== attempt
+      if (was?.state === 'held' && leaves) ledger.orphan(String(was.attempt))
+      if (state === 'queued') queue.join(task.card, task.owner)
+      const occupies = state === 'held' || state === 'running' || (state === 'queued' && keep)
+      if (!occupies || releases) queue.free(id)
+      ledger.note(id, events)
+      return true
     },
     remove({ id, fence }: Lease): boolean {
-      return remove.run(id, fence).changes === 1
+      const was = remove.get(id, fence)
+      if (!was) return false
+      if (was.state === 'held') ledger.orphan(String(was.attempt))
+      queue.free(id)
+      ledger.forget(id)
+      return true
     },
     delete(owner: string, id: string, now: number): boolean {
       return hide.run({ owner, id, now }).changes === 1
@@ -64,46 +97,57 @@ export function prepareVerbs(database: DatabaseSync) {
       deleteToken.run(name)
     },
     insertToken(token: Token, createdAt: number): void {
-      insertToken.run(token.name, token.digest, JSON.stringify(token.models), createdAt)
+      insertToken.run(token.name, token.kind, token.digest, JSON.stringify(token.models), createdAt)
     },
   }
+}
+
+/** SQLite takes a partial index only where its own condition stands in the query, word for word. */
+const partial = {
+  tasks_due: "state IN ('fetching', 'completed', 'failed')",
+  tasks_work: "state IN ('held', 'running', 'storing')",
+}
+
+/** Where each lane's tasks are. */
+export const lanes: Record<Lane['state'], { index: string; where: string; due: string }> = {
+  fetching: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'fetching'`, due: 'due_at' },
+  completed: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'completed'`, due: 'due_at' },
+  failed: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'failed'`, due: 'due_at' },
+  held: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'held' AND account = ?`, due: 'due_at' },
+  running: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'running' AND account = ?`, due: 'due_at' },
+  storing: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'storing' AND account = ?`, due: 'due_at' },
+  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
 }
 
 /** No unfinished task is ever put off for longer than this. */
 const longestDelayMs = 120_000
 
-const [taskId, fence, deletedAt] = [1, 2, 3].map((place) => `?${mutableColumns.length + place}`)
+const [taskId, fence, deletedAt, keep] = [1, 2, 3, 4].map((place) => `?${mutableColumns.length + place}`)
 
-/** A task that was deleted meanwhile is due at once, whatever was decided. */
+/** A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. */
 const recordStatement = `
-  UPDATE tasks SET leased = 0, ${mutableColumns
-    .map(
-      (name, at) => `${name} = ${name === 'due_at' ? `iif(deleted_at IS ${deletedAt}, ?${at + 1}, 0)` : `?${at + 1}`}`,
-    )
+  UPDATE tasks SET leased = ${keep}, ${mutableColumns
+    .map((name, at) => {
+      const value = `?${at + 1}`
+      if (name === 'start_by') return `start_by = iif(deleted_at IS NULL, ${value}, 0)`
+      if (name !== 'due_at') return `${name} = ${value}`
+      return `due_at = CASE WHEN ${keep} THEN due_at WHEN deleted_at IS ${deletedAt} THEN ${value} ELSE 0 END`
+    })
     .join(', ')}
   WHERE id = ${taskId} AND fence = ${fence} AND leased = 1`
 
 const recoverStatement = `
-  UPDATE tasks INDEXED BY tasks_due SET due_at = :now
-  WHERE state IN ('queued', 'running', 'storing') AND due_at > :late AND leased = 0`
+  UPDATE tasks SET due_at = :now WHERE leased = 0 AND due_at > :late AND id IN (
+    SELECT id FROM tasks INDEXED BY tasks_queue WHERE state = 'queued'
+    UNION ALL SELECT id FROM tasks INDEXED BY tasks_due WHERE ${lanes.fetching.where}
+    UNION ALL SELECT id FROM tasks INDEXED BY tasks_work WHERE ${partial.tasks_work})`
 
-function claimStatement(index: string, condition: string): string {
+function claimStatement({ index, where, due }: { index: string; where: string; due: string }): string {
   return `
-    UPDATE tasks SET fence = fence + 1, leased = 1, due_at = :leaseUntil
+    UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?
     WHERE id IN (
-      SELECT id FROM tasks INDEXED BY ${index}
-      WHERE ${condition} AND due_at <= :now ORDER BY due_at, id LIMIT :limit
+      SELECT id FROM tasks INDEXED BY ${index} WHERE ${where} AND ${due} <= ? ORDER BY ${due} LIMIT ?
     )
     RETURNING ${columns.join(', ')}`
-}
-
-/** A row that can't be read keeps its lease and comes again: it must not hold up the others. */
-function readable(rows: Record<string, SQLOutputValue>[]): Task[] {
-  return rows.flatMap((row) => {
-    try {
-      return [fromRow(row)]
-    } catch {
-      return []
-    }
-  })
 }

@@ -4,20 +4,27 @@ CREATE TABLE tasks (
   id             TEXT PRIMARY KEY,
   owner          TEXT NOT NULL,
   model          TEXT NOT NULL,
-  provider       TEXT NOT NULL,
-  upstream_model TEXT NOT NULL,
+  card           TEXT NOT NULL,
   prompt         TEXT NOT NULL,
   seconds        INTEGER NOT NULL,
   width          INTEGER NOT NULL,
   height         INTEGER NOT NULL,
   parameters     TEXT NOT NULL,
   created_at     INTEGER NOT NULL,
+  digest         INTEGER NOT NULL,
+  finish_by      INTEGER NOT NULL,
   image          TEXT,
   state          TEXT NOT NULL,
   progress       INTEGER NOT NULL,
+  start_by       INTEGER NOT NULL,
   started_at     INTEGER,
+  missing_at     INTEGER,
   completed_at   INTEGER,
   expires_at     INTEGER,
+  account        TEXT,
+  attempt        TEXT,
+  attempts       INTEGER NOT NULL,
+  tried          TEXT,
   operation      TEXT,
   output         TEXT,
   video          TEXT,
@@ -29,13 +36,61 @@ CREATE TABLE tasks (
   deleted_at     INTEGER
 ) STRICT;
 
-CREATE INDEX tasks_due ON tasks (state, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX tasks_provider_due ON tasks (provider, state, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX tasks_owner ON tasks (owner, id) WHERE deleted_at IS NULL;
+-- A new task is in three of these: each one more would slow every submit down.
+CREATE INDEX tasks_owner ON tasks (owner, id, digest) WHERE deleted_at IS NULL;
+CREATE INDEX tasks_queue ON tasks (card, owner, due_at) WHERE state = 'queued';
+CREATE INDEX tasks_start ON tasks (start_by) WHERE state = 'queued';
+CREATE INDEX tasks_due ON tasks (state, due_at) WHERE state IN ('fetching', 'completed', 'failed');
+CREATE INDEX tasks_work ON tasks (account, state, due_at) WHERE state IN ('held', 'running', 'storing');
 CREATE INDEX tasks_leased ON tasks (id) WHERE leased = 1;
+
+-- Whose turn it is: one row for each (card, owner) that has queued tasks. The one served longest ago is next.
+CREATE TABLE queues (
+  card   TEXT NOT NULL,
+  owner  TEXT NOT NULL,
+  served INTEGER NOT NULL,
+  PRIMARY KEY (card, owner)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX queues_served ON queues (card, served);
+
+-- A place that a held or running task takes up, of its account and, where these are limited, of its card and its owner.
+CREATE TABLE slots (
+  scope TEXT NOT NULL,
+  task  TEXT NOT NULL,
+  PRIMARY KEY (scope, task)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX slots_task ON slots (task);
+
+CREATE TABLE attempts (
+  id             TEXT PRIMARY KEY,
+  task           TEXT NOT NULL,
+  number         INTEGER NOT NULL,
+  account        TEXT NOT NULL,
+  key_version    TEXT NOT NULL,
+  upstream_model TEXT NOT NULL,
+  opened_at      INTEGER NOT NULL,
+  state          TEXT NOT NULL,
+  operation      TEXT,
+  settled_at     INTEGER,
+  problem        TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attempts_task ON attempts (task, number);
+CREATE INDEX attempts_state ON attempts (state, opened_at) WHERE state IN ('open', 'abandoned', 'orphan');
+-- The same work of a provider can never belong to two attempts.
+CREATE UNIQUE INDEX attempts_operation ON attempts (account, operation) WHERE operation IS NOT NULL;
+
+CREATE TABLE events (
+  number INTEGER PRIMARY KEY,
+  task   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  name   TEXT NOT NULL,
+  detail TEXT
+) STRICT;
+CREATE INDEX events_task ON events (task);
 
 CREATE TABLE tokens (
   name       TEXT PRIMARY KEY,
+  kind       TEXT NOT NULL,
   digest     TEXT NOT NULL UNIQUE,
   models     TEXT NOT NULL,
   created_at INTEGER NOT NULL

@@ -1,0 +1,76 @@
+import type { Random } from './clock.ts'
+import type { Json, TaskError } from './task.ts'
+
+/*
+ * An attempt is one submit of one task to one provider account. Its row is committed before a byte leaves, so that there
+ * is a trace of whatever may have been paid for. Answers of the provider are facts: they are recorded on the attempt
+ * whoever holds the task's lease by then. What becomes of the task is a decision, and needs the lease.
+ */
+export type AttemptState =
+  | 'open' //      no answer is recorded: it may have been taken or not
+  | 'accepted' //  the provider has it, as `operation`
+  | 'refused' //   it surely was not taken
+  | 'abandoned' // nobody looks for its outcome any more; it may have cost money
+  | 'orphan' //    the provider took it, but its task had ended or gone on without it: paid for and used by nobody
+
+export interface Attempt {
+  /** Also the idempotency key, client reference or whatever else the provider takes from us. */
+  readonly id: string
+  readonly task: string
+  /** The how-manieth of its task, from 1. */
+  readonly number: number
+  readonly account: string
+  /** Which credential of the account it was made with. */
+  readonly keyVersion: string
+  readonly upstreamModel: string
+  readonly openedAt: number
+  state: AttemptState
+  operation: Json
+  settledAt: number | null
+  /** Why it was refused, or what is known of an open one's fate. */
+  problem: TaskError | null
+}
+
+/** What was learnt about an attempt. */
+export type AttemptFact = Pick<Attempt, 'id' | 'state' | 'operation' | 'settledAt' | 'problem'>
+
+/**
+ * What a provider offers after a submit whose outcome is unknown:
+ *   key     the same key again gives the same work, so the submit is simply repeated
+ *   lookup  the work can be asked for by our reference
+ *   list    its recent work can be listed, and compared with what we sent
+ *   none    nothing
+ */
+export type Recovery = 'key' | 'lookup' | 'list' | 'none'
+
+/** What to do where recovery can't tell: leave it to the operator until a deadline, fail the task, or submit it anew. */
+export type OnUnknown = 'hold' | 'fail' | 'resubmit'
+
+/** How long an unknown outcome is looked into before the task fails with `submission_unknown`. */
+export const holdMs = 30 * 60_000
+/** A provider may take this long to show what it accepted. */
+export const settleMs = 2 * 60_000
+
+export function newAttemptId(random: Random): string {
+  return `att_${Buffer.from(random(18)).toString('hex')}`
+}
+
+/** How long to wait before the next look at an unknown outcome of that age. */
+export function nextLook(ageMs: number): number {
+  return ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : 60_000
+}
+
+/** The operation that an unknown attempt must be, if exactly one of the candidates is nobody's yet. */
+export function singleUnbound(candidates: readonly Json[], bound: ReadonlySet<string>): { found: Json } | undefined {
+  const free = candidates.filter((candidate) => !bound.has(operationKey(candidate)))
+  return free.length === 1 ? { found: free[0] as Json } : undefined
+}
+
+/** Two operations are the same work if this is equal: the order of an object's keys means nothing. */
+export function operationKey(operation: Json): string {
+  return JSON.stringify(operation, (_key, value) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  )
+}

@@ -1,0 +1,16 @@
+import { hash } from 'node:crypto'
+import type { Size, Task } from './task.ts'
+
+/** What makes two requests the same one; the image by its bytes, or by its URL. */
+export interface Asked extends Pick<Task, 'card' | 'prompt' | 'seconds' | 'parameters'> {
+  size: Size
+  image: Uint8Array | string | null
+}
+
+/** 48 bits, which an index keeps cheaply; with the owner and the hour beside it that is enough to tell requests apart. */
+export function digestRequest({ card, prompt, seconds, size, parameters, image }: Asked): number {
+  const picture = image instanceof Uint8Array ? hash('sha256', image, 'hex') : image
+  const named = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = JSON.stringify([card, prompt, seconds, size.width, size.height, named, picture])
+  return Number.parseInt(hash('sha256', text, 'hex').slice(0, 12), 16)
+}

@@ -1,0 +1,39 @@
+import type { Random } from './clock.ts'
+
+/** One way to get a model's videos made. */
+export interface Route {
+  readonly account: string
+  /** What that account's provider calls the model. */
+  readonly upstreamModel: string
+  /** Lower is tried first; among equals chance decides by weight. */
+  readonly priority: number
+  readonly weight: number
+}
+
+/** The routes in the order in which they should be tried now. */
+export function orderRoutes(routes: readonly Route[], random: Random): Route[] {
+  const ordered: Route[] = []
+  const priorities = [...new Set(routes.map(({ priority }) => priority))].sort((a, b) => a - b)
+  for (const wanted of priorities) {
+    const equal = routes.filter(({ priority }) => priority === wanted)
+    while (equal.length > 0) ordered.push(...equal.splice(draw(equal, random), 1))
+  }
+  return ordered
+}
+
+function draw(routes: readonly Route[], random: Random): number {
+  if (routes.length === 1) return 0
+  const total = routes.reduce((sum, { weight }) => sum + weight, 0)
+  let rest = chance(random) * total
+  const at = routes.findIndex(({ weight }) => {
+    rest -= weight
+    return rest < 0
+  })
+  return Math.max(0, at)
+}
+
+/** In [0, 1). */
+export function chance(random: Random): number {
+  const [a = 0, b = 0, c = 0] = random(3)
+  return ((a << 16) | (b << 8) | c) / 0x1000000
+}

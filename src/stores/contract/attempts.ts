@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { operationKey } from '../../core/attempt.ts'
+import { decide, factOf, fresh, newAttempt, newTask, type StoreWorld, sent, taken } from './world.ts'
+
+/** What was sent where, and what is known of it. */
+export function testAttempts(world: StoreWorld): void {
+  testOpened(world)
+  testFacts(world)
+  testOperations(world)
+  testEvents(world)
+}
+
+function testOpened(world: StoreWorld): void {
+  it('opens an attempt together with the decision that holds its task', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    const opened = newAttempt('a', task)
+    const entry = decide(task, { state: 'held', attempt: 'a', attempts: 1 }, { opened, keep: true })
+    assert.equal(await store.record(entry), true)
+    assert.deepEqual(await store.attempt('a'), opened)
+    const after = await store.find(task.id)
+    assert.deepEqual([after?.state, after?.attempt, after?.attempts], ['held', 'a', 1])
+    assert.equal(await store.attempt('b'), undefined)
+  })
+
+  it('opens no attempt for whoever lost the lease', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    await store.record(decide(task, { state: 'failed' }))
+    assert.equal(await store.record(decide(task, { state: 'held' }, { opened: newAttempt('a', task) })), false)
+    assert.equal(await store.attempt('a'), undefined)
+    assert.equal((await store.find(task.id))?.state, 'failed')
+  })
+
+  it('changes nothing of the task where its attempt can not be opened, and leaves the lease', async () => {
+    await using store = await fresh(world)
+    await sent(store, '1', 'a')
+    const task = await taken(store, '2')
+    await assert.rejects(store.record(decide(task, { state: 'held' }, { opened: newAttempt('a', task) })))
+    assert.equal((await store.find(task.id))?.state, 'queued')
+    assert.equal((await store.attempt('a'))?.task, newTask('1').id)
+    assert.equal(await store.record(decide(task, { state: 'failed' })), true)
+  })
+
+  it('takes an attempt and what became of it at once', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    const rest = { opened: newAttempt('a', task), fact: factOf('a', 'accepted', 'op') }
+    assert.ok(await store.record(decide(task, { state: 'running', attempt: 'a', attempts: 1 }, rest)))
+    assert.deepEqual(await store.attempt('a'), { ...rest.opened, ...rest.fact })
+  })
+
+  it('gives the attempts of a task in their order, and those of a state the newest first', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    for (const [id, number, openedAt] of [
+      ['b', 2, 20],
+      ['a', 1, 10],
+      ['c', 3, 30],
+    ] as const)
+      await store.record({ task, opened: newAttempt(id, task, { number, openedAt }), keep: true })
+    const idsIn = async (state: Parameters<typeof store.attemptsIn>[0], limit = 9) =>
+      (await store.attemptsIn(state, limit)).map(({ id }) => id)
+    assert.deepEqual(
+      (await store.attempts(task.id)).map(({ id }) => id),
+      ['a', 'b', 'c'],
+    )
+    assert.deepEqual(await store.attempts('none'), [])
+    assert.deepEqual(await idsIn('open', 2), ['c', 'b'])
+    await store.record({ task, fact: factOf('a', 'abandoned'), keep: true })
+    await store.record({ task, fact: factOf('c', 'refused'), keep: true })
+    const states = ['open', 'abandoned', 'refused', 'accepted', 'orphan'] as const
+    assert.deepEqual(await Promise.all(states.map((state) => idsIn(state))), [['b'], ['a'], ['c'], [], []])
+  })
+}
+
+function testFacts(world: StoreWorld): void {
+  it('records what was learnt with the decision', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    const fact = {
+      ...factOf('a', 'accepted', { id: 1, deep: ['x'] }),
+      problem: { code: 'internal', message: 'm' },
+    } as const
+    assert.ok(await store.record(decide(task, { state: 'running' }, { fact })))
+    assert.deepEqual(await store.attempt('a'), { ...newAttempt('a', newTask('1')), ...fact })
+  })
+
+  it('records what was learnt by somebody who lost the lease, and none of his decision', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    const [next] = await store.claim({ state: 'held', account: 'p', limit: 1, now: 100, leaseUntil: 200 })
+    const late = decide(task, { state: 'queued', progress: 9 }, { fact: factOf('a', 'refused') })
+    assert.equal(await store.record(late), false)
+    assert.equal((await store.attempt('a'))?.state, 'refused')
+    assert.deepEqual(await store.find(task.id), next)
+  })
+
+  it('keeps to the first answer', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    const learn = (fact: ReturnType<typeof factOf>) => store.record({ task, fact, keep: true })
+    const unknown = { ...factOf('a', 'open'), problem: { code: 'internal', message: 'silence' } } as const
+    await learn(unknown)
+    assert.deepEqual(await store.attempt('a'), { ...newAttempt('a', newTask('1')), ...unknown })
+    await learn(factOf('a', 'accepted', 'op'))
+    const settled = await store.attempt('a')
+    assert.deepEqual([settled?.state, settled?.operation, settled?.problem], ['accepted', 'op', null])
+    for (const state of ['refused', 'open', 'abandoned'] as const) await learn(factOf('a', state))
+    await learn(factOf('a', 'accepted', 'other'))
+    assert.deepEqual(await store.attempt('a'), settled)
+  })
+
+  it('takes an answer about an attempt that was given up, but no silence', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    const stateAfter = async (fact: ReturnType<typeof factOf>) => {
+      await store.record({ task, fact, keep: true })
+      return (await store.attempt('a'))?.state
+    }
+    assert.equal(await stateAfter(factOf('a', 'abandoned')), 'abandoned')
+    assert.equal(await stateAfter(factOf('a', 'open')), 'abandoned')
+    assert.equal(await stateAfter(factOf('a', 'refused')), 'refused')
+  })
+}
+
+function testOperations(world: StoreWorld): void {
+  const operation = { id: 'x', region: { name: 'eu', zone: 1 } }
+  const shuffled = { region: { zone: 1, name: 'eu' }, id: 'x' }
+
+  it('gives the work of an account to one attempt only, and who wants it again fails alone', async () => {
+    await using store = await fresh(world)
+    const [one, two, three] = [await sent(store, '1', 'a'), await sent(store, '2', 'b'), await sent(store, '3', 'c')]
+    await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', operation) }))
+    const results = await Promise.allSettled([
+      store.insert(newTask('4')),
+      store.record(decide(two, { state: 'running' }, { fact: factOf('b', 'accepted', shuffled) })),
+      store.record(decide(three, { state: 'running' }, { fact: factOf('c', 'accepted', { ...operation, id: 'y' }) })),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual([(await store.attempt('b'))?.state, (await store.find(two.id))?.state], ['open', 'held'])
+    assert.ok(await store.find(newTask('4').id))
+    assert.equal((await store.attempt('c'))?.state, 'accepted')
+    assert.equal(await store.record(decide(two, { dueAt: 50 })), true)
+  })
+
+  it('lets attempts of two accounts have work of the same name', async () => {
+    await using store = await fresh(world)
+    const [one, two] = [await sent(store, '1', 'a'), await taken(store, '2')]
+    await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', operation) }))
+    const rest = { opened: newAttempt('b', two, { account: 'q' }), fact: factOf('b', 'accepted', operation) }
+    assert.ok(await store.record(decide(two, { state: 'running', attempt: 'b' }, rest)))
+    assert.equal((await store.attempt('b'))?.state, 'accepted')
+  })
+
+  it('knows which operations of an account belong to an attempt', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    await store.record(decide(task, { state: 'running' }, { fact: factOf('a', 'accepted', operation) }))
+    const keys = [operationKey('z'), operationKey(shuffled)]
+    assert.deepEqual(await store.bound('p', keys), new Set([operationKey(operation)]))
+    assert.deepEqual(await store.bound('q', keys), new Set())
+    assert.deepEqual(await store.bound('p', []), new Set())
+  })
+}
+
+function testEvents(world: StoreWorld): void {
+  it('keeps events in their order, and none of somebody who lost the lease', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    const events = [
+      { at: 30, name: 'second', detail: { why: ['x'] } },
+      { at: 20, name: 'third', detail: null },
+    ]
+    await store.record({ task, events: [{ at: 40, name: 'first', detail: 'text' }], keep: true })
+    await store.record({ task, events })
+    assert.equal(await store.record({ task, events }), false)
+    assert.deepEqual(await store.events(task.id), [{ at: 40, name: 'first', detail: 'text' }, ...events])
+    assert.deepEqual(await store.events('none'), [])
+  })
+}

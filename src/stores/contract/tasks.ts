@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { newTaskId, type Task } from '../../core/task.ts'
+import type { Token } from '../../core/token.ts'
+import type { Store } from '../store.ts'
+import { decide, fresh, newTask, type StoreWorld, take } from './world.ts'
+
+/** Rows as their owners see them, and what is asked about all of them. */
+export function testTasks(world: StoreWorld): void {
+  testRows(world)
+  testOwners(world)
+  testQuestions(world)
+}
+
+function testRows(world: StoreWorld): void {
+  it('gives a task back as it was inserted, also after it was opened anew', async () => {
+    const task = newTask('1', { prompt: 'ein „Fuchs“ 🦊\n', image: { url: 'https://example.com/a.png' }, tried: ['q'] })
+    {
+      await using store = await fresh(world)
+      await store.insert(task)
+      assert.deepEqual(await store.find(task.id), task)
+    }
+    await using store = await world.open()
+    assert.deepEqual(await store.find(task.id), task)
+    assert.equal((await store.read('alice', task.id))?.prompt, task.prompt)
+  })
+
+  it('refuses a second task of the same id and keeps the first, and the others of its batch', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1', { prompt: 'first' }))
+    const results = await Promise.allSettled([
+      store.insert(newTask('2')),
+      store.insert(newTask('1', { prompt: 'second' })),
+      store.insert(newTask('3')),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.equal((await store.read('alice', newTask('1').id))?.prompt, 'first')
+    assert.ok(await store.read('alice', newTask('3').id))
+  })
+
+  it('takes a thousand writes at once, and each is there when its promise resolves', async () => {
+    await using store = await fresh(world)
+    const numbers = Array.from({ length: 1000 }, (_, at) => String(at))
+    await Promise.all(
+      numbers.map(async (number) => {
+        await store.insert(newTask(number))
+        assert.ok(await store.read('alice', newTask(number).id))
+      }),
+    )
+  })
+}
+
+function testOwners(world: StoreWorld): void {
+  it('shows a task to its owner alone', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1'))
+    assert.equal(await store.read('bob', newTask('1').id), undefined)
+    assert.equal(await store.read('alice', newTask('2').id), undefined)
+  })
+
+  it("lists an owner's tasks by id, from any place, in either order", async () => {
+    await using store = await fresh(world)
+    for (const number of ['3', '1', '5', '2']) await store.insert(newTask(number))
+    await store.insert(newTask('4', { owner: 'bob' }))
+    const list = async (page: Parameters<Store['list']>[1]) =>
+      (await store.list('alice', page)).map(({ id }) => Number(id.slice(6)))
+    assert.deepEqual(await list({ limit: 10, order: 'desc' }), [5, 3, 2, 1])
+    assert.deepEqual(await list({ limit: 2, order: 'asc' }), [1, 2])
+    assert.deepEqual(await list({ limit: 2, order: 'asc', after: newTask('2').id }), [3, 5])
+    assert.deepEqual(await list({ limit: 9, order: 'desc', after: newTask('4').id }), [3, 2, 1])
+    assert.deepEqual(await list({ limit: 9, order: 'asc', after: 'zzz' }), [])
+    assert.deepEqual(await list({ limit: 0, order: 'asc' }), [])
+  })
+
+  it('hides a deleted task from its owner at once, and makes it due whatever is decided meanwhile', async () => {
+    await using store = await fresh(world)
+    for (const number of ['1', '2']) await store.insert(newTask(number, { dueAt: 500 }))
+    const { id } = newTask('1')
+    assert.equal(await store.delete('bob', id, 10), false)
+    const [leased] = await take(store, { limit: 1, now: 500, leaseUntil: 1_000 })
+    assert.equal(leased?.id, id)
+    assert.equal(await store.delete('alice', id, 600), true)
+    assert.equal(await store.delete('alice', id, 600), false)
+    assert.equal(await store.read('alice', id), undefined)
+    assert.equal((await store.find(id))?.deletedAt, 600)
+    assert.equal((await store.list('alice', { limit: 9, order: 'asc' })).length, 1)
+    assert.ok(leased && (await store.record(decide(leased, { dueAt: 1e9 }))))
+    const [deleted] = await store.claim({ state: 'overdue', limit: 1, now: 600, leaseUntil: 1_000 })
+    assert.deepEqual([deleted?.id, deleted?.deletedAt], [id, 600])
+    assert.ok(deleted && (await store.remove(deleted)))
+  })
+
+  it('makes a deleted task due in its lane, also where it was to wait', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1', { state: 'running', account: 'p', dueAt: 1e9 }))
+    const lane = { state: 'running', account: 'p' } as const
+    assert.ok(await store.delete('alice', newTask('1').id, 50))
+    const [deleted] = await store.claim({ ...lane, limit: 1, now: 50, leaseUntil: 100 })
+    assert.ok(await store.delete('alice', newTask('1').id, 60).then((hidden) => !hidden))
+    // Whoever knows that it is deleted decides when it is due again.
+    assert.ok(deleted && (await store.record(decide(deleted, { dueAt: 90 }))))
+    assert.equal(await store.nextDue(lane), 90)
+  })
+}
+
+function testQuestions(world: StoreWorld): void {
+  it('finds the repeats of a request since a time, the newest first, but none that is deleted or of another', async () => {
+    await using store = await fresh(world)
+    const idAt = (now: number) => newTaskId(now, (bytes) => new Uint8Array(bytes))
+    const make = (now: number, fields: Partial<Task> = {}) =>
+      store.insert(newTask('0', { id: idAt(now), createdAt: now, digest: 7, ...fields }))
+    for (const now of [1_000, 2_000, 3_000, 4_000]) await make(now)
+    await make(2_500, { digest: 8 })
+    await make(2_600, { owner: 'bob' })
+    await store.delete('alice', idAt(3_000), 5_000)
+    assert.deepEqual(await store.repeats('alice', 7, 2_000), [idAt(4_000), idAt(2_000)])
+    assert.deepEqual(await store.repeats('bob', 7, 0), [idAt(2_600)])
+    assert.deepEqual(await store.repeats('alice', 9, 0), [])
+  })
+
+  it('names the accounts that unfinished tasks are pinned to', async () => {
+    await using store = await fresh(world)
+    const states = ['held', 'running', 'storing', 'running', 'queued', 'completed', 'failed', 'running'] as const
+    const accounts = ['a', 'b', 'c', 'b', 'd', 'e', 'f', null]
+    for (const [at, state] of states.entries())
+      await store.insert(newTask(String(at), { state, account: accounts[at] ?? null }))
+    assert.deepEqual((await store.accountsInUse()).sort(), ['a', 'b', 'c'])
+  })
+
+  it('says how long the completed tasks of each card took, in the order of their making', async () => {
+    await using store = await fresh(world)
+    const make = (number: string, card: string, startedAt: number | null, completedAt: number | null) =>
+      store.insert(newTask(number, { card, startedAt, completedAt, state: completedAt ? 'completed' : 'running' }))
+    await make('1', 'm', 100, 130)
+    await make('2', 'm', 100, 120)
+    await make('3', 'n', 100, 101)
+    await make('4', 'n', 100, null)
+    await make('5', 'n', null, 100)
+    assert.deepEqual(
+      await store.durations(),
+      new Map([
+        ['m', [30, 20]],
+        ['n', [1]],
+      ]),
+    )
+  })
+
+  it('keeps tokens, each of its kind', async () => {
+    await using store = await fresh(world)
+    const token: Token = { kind: 'client', name: 'a', digest: 'd', models: ['*'] }
+    const operator: Token = { kind: 'operator', name: 'o', digest: 'p', models: [] }
+    await store.insertToken(token, 1)
+    assert.deepEqual(await store.tokens(), [token])
+    await store.insertToken(operator, 2)
+    assert.deepEqual(await store.tokens(), [token, operator])
+    await assert.rejects(store.insertToken({ ...token, digest: 'e', models: [] }, 2))
+    for (const name of ['a', 'a', 'never', 'o']) await store.deleteToken(name)
+    assert.deepEqual(await store.tokens(), [])
+  })
+}

@@ -1,0 +1,64 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import type { Json, TaskEvent } from '../../core/task.ts'
+import { json } from './rows.ts'
+
+/** Attempts and events; runs in the writer thread, inside its transaction. */
+export function prepareLedger(database: DatabaseSync) {
+  const open = database.prepare(
+    `INSERT INTO attempts (id, task, number, account, key_version, upstream_model, opened_at, state)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  // The first answer stays: a later one changes nothing but what nobody knew.
+  const settle = database.prepare(
+    `UPDATE attempts SET operation = ?2, settled_at = ?3, problem = ?4, state = CASE
+       WHEN state = 'abandoned' AND ?5 = 'accepted' THEN 'orphan'
+       WHEN state = 'abandoned' AND ?5 = 'open' THEN 'abandoned'
+       ELSE ?5 END
+     WHERE id = ?1 AND state IN ('open', 'abandoned')`,
+  )
+  const orphan = database.prepare("UPDATE attempts SET state = 'orphan' WHERE id = ? AND state = 'accepted'")
+  const wake = database.prepare(
+    `UPDATE tasks SET due_at = iif(leased, due_at, 0)
+     WHERE id = (SELECT task FROM attempts WHERE id = ?1) AND attempt = ?1 AND state = 'held'`,
+  )
+  const note = database.prepare('INSERT INTO events (task, at, name, detail) VALUES (?, ?, ?, ?)')
+  const forgetEvents = database.prepare('DELETE FROM events WHERE task = ?')
+  const forgetAttempts = database.prepare(
+    "DELETE FROM attempts WHERE task = ? AND state NOT IN ('open', 'abandoned', 'orphan')",
+  )
+  const abandon = database.prepare("UPDATE attempts SET state = 'abandoned' WHERE task = ? AND state = 'open'")
+
+  return {
+    open(attempt: Attempt): void {
+      const { id, task, number, account, keyVersion, upstreamModel, openedAt, state } = attempt
+      open.run(id, task, number, account, keyVersion, upstreamModel, openedAt, state)
+    },
+    /**
+     * `current` is the attempt of the task as its holder has just recorded it. Without one it comes late, from somebody
+     * who holds the task no more: if the task still waits for it, it is due now.
+     */
+    settle({ id, state, operation, settledAt, problem }: AttemptFact, current: string | null | undefined): void {
+      const { changes } = settle.run(id, toOperation(operation), settledAt, json(problem), state)
+      if (changes === 0) return
+      const awaited = current === undefined ? wake.run(id).changes === 1 : current === id
+      if (!awaited) orphan.run(id)
+    },
+    /** Nobody waits for it any more. Only one that was accepted becomes an orphan. */
+    orphan: (id: string) => void orphan.run(id),
+    note(task: string, events: readonly TaskEvent[]): void {
+      for (const { at, name, detail } of events) note.run(task, at, name, json(detail))
+    },
+    /** What may have cost money and is nobody's stays. */
+    forget(task: string): void {
+      forgetEvents.run(task)
+      abandon.run(task)
+      forgetAttempts.run(task)
+    },
+  }
+}
+
+/** As the unique index compares it. */
+export function toOperation(operation: Json): string | null {
+  return operation === null ? null : operationKey(operation)
+}

@@ -1,0 +1,107 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { Token } from '../../core/token.ts'
+import type { Lane, Store } from '../store.ts'
+import { columns, fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from './rows.ts'
+import { lanes } from './verbs.ts'
+
+type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+  Pick<Store, 'bound' | 'events' | 'accountsInUse' | 'durations' | 'tokens'> & {
+    read(owner: string, id: string): ReturnType<typeof toView> | undefined
+  }
+
+/** Everything that is only read; runs on the main thread. */
+export function prepareReads(reader: DatabaseSync): Reads {
+  const view = viewColumns.join(', ')
+  const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
+  const find = reader.prepare(`SELECT ${columns.join(', ')} FROM tasks WHERE id = ?`)
+  const listed = { asc: reader.prepare(listStatement('>', 'ASC')), desc: reader.prepare(listStatement('<', 'DESC')) }
+  for (const statement of [read, listed.asc, listed.desc]) statement.setReturnArrays(true)
+  const repeats = reader.prepare(
+    `SELECT id FROM tasks INDEXED BY tasks_owner
+     WHERE owner = ? AND id >= ? AND digest = ? AND deleted_at IS NULL ORDER BY id DESC LIMIT 100`,
+  )
+  const dues = Object.fromEntries(
+    Object.entries(lanes).map(([state, { index, where, due }]) => [
+      state,
+      reader.prepare(
+        `SELECT ${due} AS due FROM tasks INDEXED BY ${index} WHERE ${where} AND ${due} IS NOT NULL ORDER BY ${due} LIMIT 1`,
+      ),
+    ]),
+  )
+  const attempt = reader.prepare('SELECT * FROM attempts WHERE id = ?')
+  const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number')
+  const attemptsIn = reader.prepare('SELECT * FROM attempts WHERE state = ? ORDER BY opened_at DESC LIMIT ?')
+  // The condition of the partial index, word for word: SQLite takes it for nothing less.
+  const costly = reader.prepare(
+    `SELECT * FROM attempts INDEXED BY attempts_state
+     WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? ORDER BY opened_at DESC LIMIT ?`,
+  )
+  const bound = reader.prepare('SELECT 1 FROM attempts WHERE account = ? AND operation = ?')
+  const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
+  const accounts = reader.prepare(
+    `SELECT DISTINCT account FROM tasks INDEXED BY tasks_work
+     WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL`,
+  )
+  const durations = reader.prepare(
+    `SELECT card, completed_at - started_at AS took FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000)
+     WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
+  )
+  const tokens = reader.prepare('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')
+
+  return {
+    read(owner, id) {
+      const row = read.get(id, owner)
+      return row && toView(row as unknown as SQLOutputValue[])
+    },
+    async find(id) {
+      const row = find.get(id)
+      return row && fromRow(row)
+    },
+    async list(owner, { after, limit, order }) {
+      // Before the first of all ids, or after the last: where a list without a cursor begins.
+      const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
+      return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
+    },
+    async repeats(owner, digest, since) {
+      return repeats.all(owner, `video_${since.toString(16).padStart(12, '0')}`, digest).map(({ id }) => String(id))
+    },
+    async nextDue(lane: Lane) {
+      const row = dues[lane.state]?.get(...('account' in lane ? [lane.account] : []))
+      return (row?.due as number | undefined) ?? undefined
+    },
+    async attempt(id) {
+      const row = attempt.get(id)
+      return row && toAttempt(row)
+    },
+    attempts: async (task) => attempts.all(task).map(toAttempt),
+    async attemptsIn(state, limit) {
+      const settled = state === 'accepted' || state === 'refused'
+      return (settled ? attemptsIn : costly).all(state, limit).map(toAttempt)
+    },
+    bound: async (account, operations) => new Set(operations.filter((operation) => bound.get(account, operation))),
+    events: async (task) => events.all(task).map(toEvent),
+    accountsInUse: async () => accounts.all().map(({ account }) => String(account)),
+    async durations() {
+      const found = new Map<string, number[]>()
+      for (const { card, took } of durations.all()) {
+        found.set(String(card), [...(found.get(String(card)) ?? []), Number(took)])
+      }
+      return found
+    },
+    tokens: async () => tokens.all().map(toToken),
+  }
+}
+
+function toToken(row: Row): Token {
+  return {
+    name: row.name as string,
+    kind: row.kind as Token['kind'],
+    digest: row.digest as string,
+    models: JSON.parse(row.models as string) as string[],
+  }
+}
+
+function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
+  return `SELECT ${viewColumns.join(', ')} FROM tasks INDEXED BY tasks_owner
+    WHERE owner = ? AND id ${beyond} ? AND deleted_at IS NULL ORDER BY id ${order} LIMIT ?`
+}
