@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { type ManualClock, manualClock } from './core/clock.fixture.ts'
+import { healthy } from './core/health.ts'
 import { Problem } from './core/problem.ts'
 import type { Task } from './core/task.ts'
 import { leaseMs, renewMs } from './core/timing.ts'
@@ -19,20 +20,24 @@ let count = 0
 
 type Run = Worker['run']
 const quiet = { info() {}, warn() {}, error() {} }
-const task = newTask('1')
+const task = newTask('1', { state: 'fetching' })
 
-/** An engine on a real store, with one worker for queued tasks and a clock that the test moves. */
+/** An engine on a real store, with one worker for tasks of one state and a clock that the test moves. */
 async function world(run: Run, change: (store: Store) => Store = (store) => store) {
   const stack = new AsyncDisposableStack()
   const data = mkdtempSync(join(folder, String(count++)))
   const real = stack.use(await openSqlite({ folder: data, now: 0, onFatal: assert.ifError }))
   const store = change(real)
   const clock = manualClock(1_000)
-  const worker: Worker = { name: 'test', states: ['queued'], limit: 10, run }
-  const tools = { clock, providers: new Map([['p', { concurrency: 10 }]]) } as unknown as Tools
-  stack.use(
-    startEngine({ store, workers: [worker], discard, tools, clock, random: (n) => new Uint8Array(n), log: quiet }),
-  )
+  const worker: Worker = { name: 'test', states: ['fetching'], limit: 10, run }
+  const random = (count: number) => new Uint8Array(count)
+  const accounts = new Map([['p', { name: 'p', concurrency: 10, health: healthy }]])
+  const card = { id: 'm', concurrency: null, routes: [{ account: 'p', upstreamModel: 'u', priority: 0, weight: 1 }] }
+  const catalog = { entries: new Map([['m', { name: 'm', card }]]) }
+  const tools = { clock, accounts, catalog } as unknown as Tools
+  const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
+  const options = { store, workers: [worker], discard, tools, ownerCaps: {}, clock, random, log: quiet, redact }
+  stack.use(await startEngine(options))
   const until = async (condition: (task: Task) => boolean) => {
     for (;;) {
       const changed = Promise.withResolvers<void>()
@@ -47,14 +52,14 @@ async function world(run: Run, change: (store: Store) => Store = (store) => stor
 }
 
 const discard: Worker = { name: 'discard', states: [], limit: 1, run: async () => ({ remove: true }) }
-const toRunning = (operation: string): Decision => ({
-  change: { state: 'running', startedAt: 1, operation, dueAt: null },
+const toQueued = (operation: string): Decision => ({
+  change: { state: 'queued', operation, dueAt: null },
 })
 
 it('a new task is taken up at once and its decision recorded', async () => {
-  await using engine = await world(async () => toRunning('done'))
+  await using engine = await world(async () => toQueued('done'))
   await engine.store.insert(task)
-  assert.equal((await engine.until(({ state }) => state === 'running')).operation, 'done')
+  assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'done')
 })
 
 it('a retryable problem is tried again after a while, and gives the reason when it never ends', async () => {
@@ -97,11 +102,11 @@ it('a decision that the store cannot take is held on to until it can', async () 
   let runs = 0
   await using engine = await world(async () => {
     runs += 1
-    return toRunning('paid for')
+    return toQueued('paid for')
   }, fullDisk)
   await engine.store.insert(task)
   await wakeUntil(engine.clock, () => refusals < 0)
-  assert.equal((await engine.until(({ state }) => state === 'running')).operation, 'paid for')
+  assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'paid for')
   assert.equal(runs, 1)
 })
 
@@ -117,30 +122,33 @@ it('a lease is renewed while its action runs', async () => {
   })
   await using engine = await world(async () => {
     await release.promise
-    return toRunning('slow')
+    return toQueued('slow')
   }, watch)
   await engine.store.insert(task)
   await wakeUntil(engine.clock, () => renewed.length >= 5)
-  assert.deepEqual(await engine.store.claim({ state: 'queued', limit: 1, now: engine.clock.now(), leaseUntil: 0 }), [])
+  assert.deepEqual(
+    await engine.store.claim({ state: 'fetching', limit: 1, now: engine.clock.now(), leaseUntil: 0 }),
+    [],
+  )
   release.resolve()
-  assert.equal((await engine.until(({ state }) => state === 'running')).operation, 'slow')
+  assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'slow')
 })
 
 it('an action that lost its lease is told to stop and writes nothing', async () => {
   const started = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
-  await using engine = await world(async (_task, _tools, signal) => {
+  await using engine = await world(async (_task, _tools, { signal }) => {
     started.resolve()
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
     stopped.resolve()
-    return toRunning('late')
+    return toQueued('late')
   })
   await engine.store.insert(task)
   await started.promise
-  const [other] = await engine.store.claim({ state: 'queued', limit: 1, now: 1_000 + leaseMs, leaseUntil: 1e9 })
+  const [other] = await engine.store.claim({ state: 'fetching', limit: 1, now: 1_000 + leaseMs, leaseUntil: 1e9 })
   assert.ok(other)
   await wakeUntil(engine.clock, () => stopped.promise)
-  assert.equal(await engine.store.record({ ...other, operation: 'other', dueAt: null }), true)
+  assert.equal(await engine.store.record({ task: { ...other, operation: 'other', dueAt: null } }), true)
   assert.equal((await engine.store.find(task.id))?.operation, 'other')
 })
 
@@ -174,12 +182,12 @@ it('draining waits for the action under way and begins no other', async () => {
     begun.push(id)
     started.resolve()
     await release.promise
-    return toRunning('finished')
+    return toQueued('finished')
   })
   await engine.store.insert(task)
   await started.promise
   const drained = engine[Symbol.asyncDispose]()
-  await engine.store.insert(newTask('2'))
+  await engine.store.insert(newTask('2', { state: 'fetching' }))
   release.resolve()
   await drained
   assert.deepEqual(begun, [task.id])

@@ -11,14 +11,20 @@ export interface LogOptions {
   secrets: readonly string[]
 }
 
-export function openLog({ write, now, secrets }: LogOptions): Log {
+/** Cuts every secret out of a piece of JSON. */
+export function openRedactor(secrets: readonly string[]): (json: string) => string {
   // A secret of a few letters would be found in every second word, and hides nothing.
   const hidden = secrets.filter(({ length }) => length >= 8).map((secret) => JSON.stringify(secret).slice(1, -1))
+  return (json) => hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json)
+}
+
+export function openLog({ write, now, secrets }: LogOptions): Log {
+  const redact = openRedactor(secrets)
   const line =
     (level: string) =>
     (event: string, fields: Record<string, unknown> = {}) => {
       const text = JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields }, readable)
-      write(`${hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), text)}\n`)
+      write(`${redact(text)}\n`)
     }
   return { info: line('info'), warn: line('warn'), error: line('error') }
 }

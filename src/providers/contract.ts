@@ -17,13 +17,13 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
     it('makes a video: submit, poll until it succeeded, download', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
-      const { operation } = await provider.submit(world.request, call('1'))
+      const operation = await submit(provider, world.request)
       assertMp4(await download(provider, await finish(provider, operation, world)))
     })
 
     it('finishes an operation that was begun before a restart', async () => {
       await using world = await makeWorld()
-      const { operation } = await (await world.open()).submit(world.request, call('1'))
+      const operation = await submit(await world.open(), world.request)
       const provider = await world.open()
       const stored = JSON.parse(JSON.stringify(operation)) as Json
       assertMp4(await download(provider, await finish(provider, stored, world)))
@@ -32,7 +32,7 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
     it('reports progress as a number from 0 to 100, or none', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
-      const { operation } = await provider.submit(world.request, call('1'))
+      const operation = await submit(provider, world.request)
       const seen: number[] = []
       await finish(provider, operation, world, (progress) => seen.push(progress))
       for (const progress of seen) assert.ok(progress >= 0 && progress <= 100, String(progress))
@@ -41,7 +41,7 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
     it('forgets an operation, finished or not, as often as it is asked', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
-      const { operation } = await provider.submit(world.request, call('1'))
+      const operation = await submit(provider, world.request)
       await provider.forget?.(operation, call('1'))
       await provider.forget?.(operation, call('1'))
     })
@@ -49,7 +49,15 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
 }
 
 export function call(attemptId: string): Call {
-  return { signal: new AbortController().signal, attemptId }
+  const none = () => Promise.reject(new Error('this provider has no network'))
+  return { signal: new AbortController().signal, attemptId, credential: null, send: none, fetch: none, download: none }
+}
+
+/** The operation of a submit that is accepted. */
+export async function submit(provider: Provider, request: ProviderRequest, attemptId = '1'): Promise<Json> {
+  const answer = await provider.submit(request, call(attemptId))
+  assert.ok('operation' in answer)
+  return answer.operation
 }
 
 export async function finish(
@@ -62,6 +70,7 @@ export async function finish(
     const answer = await provider.poll(operation, call('1'))
     if (answer.status === 'succeeded') return answer.output
     if (answer.status === 'failed') throw answer.problem
+    assert.equal(answer.status, 'running', 'it does not know its own operation')
     if (answer.progress !== null) onProgress(answer.progress)
     await world.pause()
   }

@@ -10,10 +10,12 @@ export interface Setting {
 
 export interface Member {
   readonly cards: Cards
+  /** Neither key nor address: it is there without being configured. */
+  readonly needsNothing: boolean
   create(setting: Setting): Promise<Provider>
 }
 
 /** Every provider by its name, as filmgate.yaml knows it. */
 export const providers: Readonly<Record<string, Member>> = {
-  studio: { cards: studioCards, create: createStudio },
+  studio: { cards: studioCards, needsNothing: true, create: createStudio },
 }

@@ -1,20 +1,34 @@
-import type { ModelCard } from '../core/catalog.ts'
+import type { Recovery } from '../core/attempt.ts'
+import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
 import type { ImageType, Json, Parameters, Size } from '../core/task.ts'
+import type { Upstream } from '../outbound.ts'
 
 /**
  * Who makes videos. A member never sleeps, retries, reads the clock or the environment: the engine does. Failure of the
- * work is data (`failed`), failure of the way there is thrown. An operation survives a restart of ours.
+ * work, and a refusal to take it, are data; failure of the way there is thrown. An operation survives a restart of ours.
  */
 export interface Provider {
   readonly name: string
-  /** How long to wait between two polls of one task. */
+  /** How long to wait between two polls of a young task. */
   readonly cadenceMs: number
-  submit(request: ProviderRequest, call: Call): Promise<{ operation: Json }>
+  /** What it offers after a submit whose outcome is unknown. */
+  readonly recovery: Recovery
+  /** With `lookup`: a reference can't be used twice, so what was not found may safely be sent again. */
+  readonly refusesDuplicates?: true
+  /**
+   * The one billable request. `provider_unreachable` means that it surely did not arrive; whatever else is thrown leaves
+   * its outcome unknown.
+   */
+  submit(request: ProviderRequest, call: Call): Promise<Submitted>
   /** An unknown upstream status means running. */
   poll(operation: Json, call: Call): Promise<Progress>
   /** The bytes of a succeeded poll's output. Throws `output_unavailable` where only a new poll can help. */
   download(output: Json, call: Call): Promise<Response>
+  /** With `lookup` and `list`: every operation that may be this attempt's, whoever else's it may be. */
+  find?(request: ProviderRequest, openedAt: number, call: Call): Promise<Json[]>
+  /** Stops the work, if it can still be stopped. */
+  cancel?(operation: Json, call: Call): Promise<'cancelled' | 'too_late'>
   /** Nothing more is wanted of this operation: let go of what is kept for it. May be called twice, or never. */
   forget?(operation: Json, call: Call): Promise<void>
 }
@@ -28,22 +42,32 @@ export interface ProviderRequest {
   image: { type: ImageType; bytes: Uint8Array } | null
 }
 
-export interface Call {
+export interface Call extends Upstream {
   signal: AbortSignal
-  /** One id for one submit to one provider, used wherever the provider takes a reference of ours. */
+  /** One id for one submit to one account, used wherever the provider takes a reference of ours. */
   attemptId: string
+  /** Of the account that took the task, as it was then if it is still known. */
+  credential: string | null
+}
+
+export type Submitted = { operation: Json } | { refused: Refusal }
+
+export interface Refusal {
+  problem: Problem
+  /**
+   * request  this task will never be taken: it fails
+   * account  our key or our credit is at fault: the account pauses, the task goes elsewhere or waits
+   * busy     not now: the account pauses as long as it asks for, the task goes elsewhere or waits
+   */
+  blame: 'request' | 'account' | 'busy'
+  retryAfterMs?: number
 }
 
 export type Progress =
   | { status: 'running'; progress: number | null }
   | { status: 'succeeded'; output: Json }
   | { status: 'failed'; problem: Problem }
+  /** It does not know the operation. That may pass. */
+  | { status: 'missing' }
 
-/** A provider as the service is set up with it. */
-export interface ProviderAccount {
-  readonly provider: Provider
-  /** How many of its tasks may run at once. */
-  readonly concurrency: number
-}
-
-export type Cards = readonly ModelCard[]
+export type Cards = readonly CardTemplate[]

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { Problem } from '../core/problem.ts'
 import { openMedia } from '../media/pool.ts'
-import { call, download, finish, type ProviderWorld, testProvider } from './contract.ts'
+import { call, download, finish, type ProviderWorld, submit, testProvider } from './contract.ts'
 import { createStudio } from './studio.ts'
 
 const request = {
@@ -51,7 +51,7 @@ it('the same request makes the same film, before and after a restart', async () 
   const films: Buffer[] = []
   for (let round = 0; round < 2; round += 1) {
     const provider = await world.open()
-    const { operation } = await provider.submit(request, call(String(round)))
+    const operation = await submit(provider, request, String(round))
     films.push(await download(provider, await finish(provider, operation, world)))
   }
   assert.ok(films[0] && films[1]?.equals(films[0]))
@@ -60,7 +60,7 @@ it('the same request makes the same film, before and after a restart', async () 
 it('a film that is gone when it is fetched can be drawn again', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
-  const { operation } = await provider.submit(request, call('1'))
+  const operation = await submit(provider, request)
   const output = await finish(provider, operation, world)
   rmSync(join(world.folder, '1.mp4'))
   await assert.rejects(provider.download(output, call('1')), { code: 'output_unavailable', retryable: true })
@@ -70,7 +70,7 @@ it('a film that is gone when it is fetched can be drawn again', async () => {
 // A task that was being stored at each of three kills had failed: its film was thrown away at every start.
 it('a finished film outlives the process, and is not drawn again', async () => {
   await using world = await makeWorld()
-  const { operation } = await (await world.open()).submit(request, call('1'))
+  const operation = await submit(await world.open(), request)
   const first = await world.open()
   const bytes = await download(first, await finish(first, operation, world))
   const second = await world.open()
@@ -85,7 +85,7 @@ it('a failed drawing is told once, and the next poll begins anew', async () => {
   world.media.render = async () => {
     throw new Problem('generation_failed', 'the child died', { retryable: true })
   }
-  const { operation } = await provider.submit(request, call('1'))
+  const operation = await submit(provider, request)
   await assert.rejects(finish(provider, operation, world), { code: 'generation_failed', retryable: true })
   world.media.render = real
   assert.ok(await finish(provider, operation, world))
@@ -94,7 +94,7 @@ it('a failed drawing is told once, and the next poll begins anew', async () => {
 it('what a finished film leaves is removed when it is forgotten, and half a film of a dead process at the start', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
-  const { operation } = await provider.submit(request, call('1'))
+  const operation = await submit(provider, request)
   await finish(provider, operation, world)
   await provider.forget?.(operation, call('1'))
   assert.deepEqual(readdirSync(world.folder), [])

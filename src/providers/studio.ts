@@ -37,6 +37,7 @@ export const studioCards: Cards = [
       },
     },
     pollAfterMs: 1_000,
+    failuresBilled: false,
   },
 ]
 
@@ -90,9 +91,19 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     drawings.set(operation.film, drawing)
   }
 
+  async function forget({ film }: Operation): Promise<void> {
+    const drawing = drawings.get(film)
+    drawing?.abort.abort()
+    await drawing?.ended
+    drawings.delete(film)
+    for (const path of [filmPath(film), imagePath(film)]) await rm(path, { force: true })
+  }
+
   return {
     name,
     cadenceMs: 300,
+    // The attempt is the film's name: the same one again is the same film.
+    recovery: 'key',
     async submit({ prompt, seconds, size, image, parameters }, { attemptId }) {
       const { seed, caption } = parameters as { seed?: number; caption?: boolean }
       const options = { image: image !== null, seed: seed ?? null, caption: caption ?? true }
@@ -120,14 +131,11 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
       }
       return new Response(Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>)
     },
-    async forget(operation) {
-      const { film } = operation as unknown as Operation
-      const drawing = drawings.get(film)
-      drawing?.abort.abort()
-      await drawing?.ended
-      drawings.delete(film)
-      for (const path of [filmPath(film), imagePath(film)]) await rm(path, { force: true })
+    async cancel(operation) {
+      await forget(operation as unknown as Operation)
+      return 'cancelled'
     },
+    forget: (operation) => forget(operation as unknown as Operation),
   }
 }
 

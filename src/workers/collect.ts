@@ -5,42 +5,58 @@ import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../buckets/bucket.ts'
 import { Problem } from '../core/problem.ts'
-import type { Asset } from '../core/task.ts'
-import { expiryOf } from '../core/timing.ts'
-import type { Worker } from './worker.ts'
-
-const maxVideoBytes = 4 * 2 ** 30
+import type { Asset, Task } from '../core/task.ts'
+import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
+import { accountOf, callOf, type Decision, type Worker } from './worker.ts'
 
 /** Copies a finished video into our bucket, once it has been shown to play from first to last frame. */
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
   limit: 4,
-  async run(task, { clock, bucket, media, providers, scratch, retentionMs }, signal) {
-    const provider = providers.get(task.provider)?.provider
-    if (!provider)
-      throw new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
-    const call = { signal, attemptId: task.id }
+  async run(task, tools, { signal }) {
+    const { clock, bucket, media, scratch, retentionMs, maxVideoBytes } = tools
+    const account = accountOf(task, tools)
+    const { provider } = account
+    const call = callOf(account, task.attempt ?? task.id, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     try {
       await mkdir(scratch, { recursive: true })
-      await spool(await provider.download(task.output, call), file, signal)
+      await spool(await provider.download(task.output, call), { file, maxBytes: maxVideoBytes }, signal)
       await media.verify(file, signal)
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
       const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
       return {
-        change: { state: 'completed', video, completedAt, expiresAt, dueAt: expiresAt, output: null },
+        change: { state: 'completed', video, completedAt, expiresAt, dueAt: expiresAt, output: null, missingAt: null },
         afterwards: async () => provider.forget?.(task.operation, call),
       }
     } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'output_unavailable' || task.tries >= 3) throw error
-      return { change: { state: 'running', dueAt: clock.now(), output: null, tries: task.tries + 1 } }
+      if (error instanceof Problem && isUseless(error)) return askAgain(task, error, clock.now())
+      throw error
     } finally {
       await rm(file, { force: true })
     }
   },
+}
+
+/** The way there was open, but what came is no video of ours. */
+function isUseless({ code }: Problem): boolean {
+  return code === 'output_unavailable' || code === 'unsupported_output'
+}
+
+/**
+ * Links expire, and caches serve halves: the provider is asked for a fresh link, for a while. It is time that counts, not
+ * tries, since tries also count a connection that broke, and the video may have been paid for.
+ */
+function askAgain({ missingAt, tries }: Task, { code, message, cause }: Problem, now: number): Decision {
+  const since = missingAt ?? now
+  if (now >= since + lostAfterMs) throw new Problem(code, message, { cause })
+  return {
+    change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, output: null, tries: tries + 1 },
+    note: ['result not usable: on to a fresh link', { code, message }],
+  }
 }
 
 /** Closes the file also where the bucket gave up before it read a byte; `await using` would hide the bucket's error. */
@@ -53,13 +69,17 @@ async function store(bucket: Bucket, key: string, file: string, signal: AbortSig
   }
 }
 
-async function spool(response: Response, file: string, signal: AbortSignal): Promise<void> {
+async function spool(
+  response: Response,
+  { file, maxBytes }: { file: string; maxBytes: number },
+  signal: AbortSignal,
+): Promise<void> {
   const promised = response.headers.get('content-length')
   let bytes = 0
   const count = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length
-      if (bytes > maxVideoBytes) done(new Problem('unsupported_output', 'The generated video is too large to store.'))
+      if (bytes > maxBytes) done(new Problem('unsupported_output', 'The generated video is too large to store.'))
       else done(null, chunk)
     },
   })

@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, it } from 'node:test'
 import { openDisk } from '../buckets/disk.ts'
+import type { Attempt } from '../core/attempt.ts'
+import { buildCatalog, defaultDeadlines, type ModelCard } from '../core/catalog.ts'
 import { manualClock } from '../core/clock.fixture.ts'
+import { healthy } from '../core/health.ts'
 import { apply } from '../core/states.ts'
 import type { State, Task } from '../core/task.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { Decision, Tools, Worker } from './worker.ts'
+import type { Account, Action, Decision, Tools, Worker } from './worker.ts'
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -20,7 +23,7 @@ const png = Buffer.from(
 export interface WorkerWorld {
   tools: Tools
   answers: Partial<Provider>
-  run(task: Task): Promise<{ decision: Decision; after: Task | undefined }>
+  run(task: Task, attempt?: Partial<Attempt>): Promise<{ decision: Decision; after: Task | undefined }>
   read(key: string): Promise<string | undefined>
 }
 
@@ -41,7 +44,7 @@ export function testWorker(worker: Worker, examples: Partial<Record<State, Task>
 
       it(`decides on a ${state} task, or says why not, when its provider is not there any more`, async () => {
         const { tools } = await makeWorld(worker)
-        const run = worker.run(task, { ...tools, providers: new Map() }, new AbortController().signal)
+        const run = worker.run(task, { ...tools, accounts: new Map() }, action(task))
         await run.then(
           (decision) => assert.ok('remove' in decision || apply(task, decision.change)),
           (error) => assert.equal(error.code, 'provider_unavailable'),
@@ -49,6 +52,35 @@ export function testWorker(worker: Worker, examples: Partial<Record<State, Task>
       })
     }
   })
+}
+
+/** Two routes, of which the first is to be preferred. */
+const exampleCard: ModelCard = {
+  ...{ id: 'm', ownedBy: 'p', description: 'x', created: 1, image: 'optional', parameters: {}, pollAfterMs: 1 },
+  ...{ seconds: { min: 1, max: 9, default: 4 }, size: { values: ['2x2'], default: '2x2' } },
+  ...{ concurrency: null, deadlines: defaultDeadlines, failuresBilled: false },
+  routes: ['p', 'q'].map((account, priority) => ({ account, upstreamModel: 'u', priority, weight: 1 })),
+}
+
+/** As the engine gives it; `held` follows what is committed. */
+function action(task: Task, held = { task }, attempt = openAttempt(task)): Action {
+  return {
+    signal: new AbortController().signal,
+    attempt: task.state === 'held' ? attempt : null,
+    bound: async () => new Set(),
+    async commit(change) {
+      held.task = apply(held.task, change)
+      return held.task
+    },
+  }
+}
+
+export function openAttempt(task: Task, fields: Partial<Attempt> = {}): Attempt {
+  return {
+    ...{ id: task.attempt ?? 'att_1', task: task.id, number: 1, account: 'p', keyVersion: '1', upstreamModel: 'u' },
+    ...{ openedAt: 1_000_000, state: 'open', operation: null, settledAt: null, problem: null },
+    ...fields,
+  }
 }
 
 export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
@@ -60,17 +92,28 @@ export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
   const provider: Provider = {
     name: 'p',
     cadenceMs: 100,
+    recovery: 'none',
     submit: async (request, call) => (await answers.submit?.(request, call)) ?? { operation: 'op' },
     poll: async (operation, call) => (await answers.poll?.(operation, call)) ?? { status: 'running', progress: 10 },
     download: async (output, call) => (await answers.download?.(output, call)) ?? new Response('bytes'),
+    find: async (request, openedAt, call) => (await answers.find?.(request, openedAt, call)) ?? [],
+    cancel: async (operation, call) => (await answers.cancel?.(operation, call)) ?? 'cancelled',
     forget: async (operation, call) => answers.forget?.(operation, call),
   }
+  const account = (name: string): Account => ({
+    ...{ name, provider, credential: null, keyVersion: '1', upstream: null },
+    ...{ concurrency: 1, onUnknown: 'hold', health: healthy },
+  })
   const tools: Tools = {
     clock,
+    random: (count) => new Uint8Array(count),
     bucket,
-    providers: new Map([['p', { provider, concurrency: 1 }]]),
+    catalog: buildCatalog([exampleCard], {}, null),
+    accounts: new Map(['p', 'q'].map((name) => [name, account(name)])),
+    durations: new Map(),
     scratch: folder,
     retentionMs: 5_000,
+    maxVideoBytes: 1_000,
     media: {
       render: async () => {},
       verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, codec: 'h264' }),
@@ -80,15 +123,17 @@ export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
     outbound: {
       check: async () => {},
       download: async () => ({ bytes: png, contentType: null }),
+      upstream: () => assert.fail('nothing here has an address'),
       [Symbol.asyncDispose]: async () => {},
     },
   }
   return {
     tools,
     answers,
-    async run(task) {
-      const decision = await worker.run(task, tools, new AbortController().signal)
-      return { decision, after: 'change' in decision ? apply(task, decision.change) : undefined }
+    async run(task, attempt) {
+      const held = { task }
+      const decision = await worker.run(task, tools, action(task, held, openAttempt(task, attempt)))
+      return { decision, after: 'change' in decision ? apply(held.task, decision.change) : undefined }
     },
     async read(key) {
       const object = await bucket.open(key)

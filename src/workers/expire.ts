@@ -1,13 +1,13 @@
 import { isFinished } from '../core/task.ts'
 import { recordRetentionMs } from '../core/timing.ts'
-import type { Worker } from './worker.ts'
+import { callOf, type Worker } from './worker.ts'
 
 /** Lets go of a finished task: first its bytes, and the row itself when nobody will ask for it any more. */
 export const expire: Worker = {
   name: 'expire',
   states: ['completed', 'failed'],
   limit: 16,
-  async run(task, { clock, bucket, providers }, signal) {
+  async run(task, { clock, bucket, accounts }, { signal }) {
     if (!isFinished(task)) throw new Error(`a ${task.state} task can't expire`)
     const removeAt = (task.expiresAt ?? task.createdAt) + recordRetentionMs
     const now = clock.now()
@@ -18,9 +18,9 @@ export const expire: Worker = {
     if (now < (task.expiresAt ?? 0)) return { change: { dueAt: task.expiresAt } }
     // Bytes first: if we die in between, this is simply done again.
     await bucket.removeFolder(task.id)
-    if (task.operation !== null) {
-      await providers.get(task.provider)?.provider.forget?.(task.operation, { signal, attemptId: task.id })
-    }
+    const account = accounts.get(task.account ?? '')
+    if (task.operation !== null && account)
+      await account.provider.forget?.(task.operation, callOf(account, task.attempt ?? task.id, signal))
     return { change: { video: null, image: null, operation: null, dueAt: removeAt } }
   },
 }

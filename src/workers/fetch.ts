@@ -9,7 +9,7 @@ export const fetch: Worker = {
   name: 'fetch',
   states: ['fetching'],
   limit: 16,
-  async run(task, { bucket, clock, media, outbound }, signal) {
+  async run(task, { bucket, clock, media, outbound }, { signal }) {
     if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
     const { bytes } = await outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)
     const facts = examineImage(bytes, 'image')

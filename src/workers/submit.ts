@@ -1,37 +1,48 @@
-import { buffer } from 'node:stream/consumers'
+import { type Attempt, newAttemptId } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
-import type { TaskImage } from '../core/task.ts'
-import type { ProviderRequest } from '../providers/provider.ts'
-import type { Tools, Worker } from './worker.ts'
+import type { Task } from '../core/task.ts'
+import { resolve } from './submit/resolve.ts'
+import { send } from './submit/send.ts'
+import { type Account, accountOf, type Tools, type Worker } from './worker.ts'
 
-/** Hands a queued task to its provider. */
+/**
+ * Opens an attempt and sends it. The attempt is committed, and the task held, before a byte leaves: if we die, whoever
+ * takes the held task next knows that something may have been sent.
+ */
 export const submit: Worker = {
   name: 'submit',
-  states: ['queued'],
+  states: ['queued', 'held'],
   limit: 64,
-  async run(task, tools, signal) {
-    const account = tools.providers.get(task.provider)
-    if (!account) throw new Problem('provider_unavailable', 'The model is not available any more.')
-    const request: ProviderRequest = {
-      model: task.upstreamModel,
-      prompt: task.prompt,
-      seconds: task.seconds,
-      size: task.size,
-      parameters: task.parameters,
-      image: await loadImage(task.image, tools),
-    }
-    // The attempt's own record, committed before a byte leaves, goes here; until then a task has one attempt.
-    const { operation } = await account.provider.submit(request, { signal, attemptId: task.id })
+  persists: true,
+  async run(task, tools, action) {
+    const { signal } = action
     const now = tools.clock.now()
-    return {
-      change: { state: 'running', startedAt: now, dueAt: now + account.provider.cadenceMs, operation, tries: 0 },
+    if (task.state === 'held') {
+      const { attempt } = action
+      if (!attempt)
+        throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
+      return resolve({ task, attempt, account: accountOf(task, tools), tools, signal }, action)
     }
+    if (now >= task.startBy) {
+      const message = 'No provider could take this video before its deadline. Try again later.'
+      return { change: { state: 'failed', error: { code: 'deadline_exceeded', message }, dueAt: now } }
+    }
+    const { account, upstreamModel } = routeOf(task, tools)
+    const attempt: Attempt = {
+      ...{ id: newAttemptId(tools.random), task: task.id, number: task.attempts + 1, account: account.name },
+      ...{ keyVersion: account.keyVersion, upstreamModel, openedAt: now },
+      ...{ state: 'open', operation: null, settledAt: null, problem: null },
+    }
+    const opening = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
+    const held = await action.commit(opening, attempt)
+    return send({ task: held, attempt, account, tools, signal })
   },
 }
 
-async function loadImage(image: TaskImage | null, tools: Tools): Promise<ProviderRequest['image']> {
-  if (!image || !('asset' in image)) return null
-  const object = await tools.bucket.open(image.asset.key)
-  if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
-  return { type: image.type, bytes: await buffer(object.stream()) }
+/** The route that was chosen when the task was claimed. */
+function routeOf(task: Task, tools: Tools): { account: Account; upstreamModel: string } {
+  const account = accountOf(task, tools)
+  const route = tools.catalog.entries.get(task.card)?.card.routes.find((one) => one.account === task.account)
+  if (route) return { account, upstreamModel: route.upstreamModel }
+  throw new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
 }

@@ -1,10 +1,15 @@
+import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Attempt, AttemptFact, OnUnknown } from '../core/attempt.ts'
+import type { Catalog } from '../core/catalog.ts'
+import type { Clock, Random } from '../core/clock.ts'
+import type { Health } from '../core/health.ts'
+import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
-import type { State, Task } from '../core/task.ts'
+import type { Json, State, Task } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
-import type { Outbound } from '../outbound.ts'
-import type { ProviderAccount } from '../providers/provider.ts'
+import type { Outbound, Upstream } from '../outbound.ts'
+import type { Call, Provider, ProviderRequest } from '../providers/provider.ts'
 
 /**
  * Who moves a task on. A worker takes a leased task of its states, acts, and says what should become of it; the engine
@@ -13,26 +18,94 @@ import type { ProviderAccount } from '../providers/provider.ts'
 export interface Worker {
   readonly name: string
   readonly states: readonly State[]
-  /** How many of its tasks this process moves at once. */
+  /** How many of its tasks this process moves at once, of each account where the state has accounts. */
   readonly limit: number
-  run(task: Task, tools: Tools, signal: AbortSignal): Promise<Decision>
+  /** It ends what it began even if its lease is lost: what it learns is worth recording. */
+  readonly persists?: true
+  run(task: Task, tools: Tools, action: Action): Promise<Decision>
+}
+
+/** What a worker may use beside its task while it holds the lease. */
+export interface Action {
+  readonly signal: AbortSignal
+  /** The task's last attempt, where it matters: of a held task. */
+  readonly attempt: Attempt | null
+  /** Writes a change with its new attempt now and keeps the lease; the task as it is then. Throws if that was lost. */
+  commit(change: Change, opened: Attempt): Promise<Task>
+  /** Those of an account's operations that belong to an attempt already. */
+  bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
+}
+
+export interface Notes {
+  /** What was learnt about the attempt: recorded even if the lease is lost. */
+  fact?: AttemptFact
+  /** It may be held for long: others may have its slots. */
+  releases?: true
+  /** For the timeline, beside the change of state that is there anyway. */
+  note?: [name: string, detail?: Json]
 }
 
 export type Decision =
-  | {
+  | ({
       change: Change
       /** Done after the change is recorded, at most once; its failure changes nothing. */
       afterwards?: () => Promise<void>
-    }
+    } & Notes)
   | { remove: true }
+
+/** A provider as the operator set it up, and how it is doing. */
+export interface Account {
+  readonly name: string
+  readonly provider: Provider
+  readonly credential: string | null
+  readonly keyVersion: string
+  readonly upstream: Upstream | null
+  /** How many tasks it may have at once. */
+  readonly concurrency: number
+  readonly onUnknown: OnUnknown
+  health: Health
+}
 
 export interface Tools {
   clock: Clock
+  random: Random
   bucket: Bucket
   media: Media
   outbound: Outbound
-  providers: ReadonlyMap<string, ProviderAccount>
+  catalog: Catalog
+  accounts: ReadonlyMap<string, Account>
+  /** How long the last tasks of each card took, oldest first. */
+  durations: Map<string, number[]>
   /** A folder for files that need not survive the process. */
   scratch: string
   retentionMs: number
+  /** What is larger is no video for us: a body may be endless. */
+  maxVideoBytes: number
+}
+
+export function callOf(account: Account, attemptId: string, signal: AbortSignal): Call {
+  const { credential, upstream } = account
+  const none = () => Promise.reject(new Error(`account '${account.name}' has no address to talk to`))
+  return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential }
+}
+
+export async function requestOf(
+  task: Task,
+  model: string,
+  { bucket }: Pick<Tools, 'bucket'>,
+): Promise<ProviderRequest> {
+  const { prompt, seconds, size, parameters, image } = task
+  const request = { model, prompt, seconds, size, parameters, image: null }
+  if (!image || !('asset' in image)) return request
+  const object = await bucket.open(image.asset.key)
+  if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
+  return { ...request, image: { type: image.type, bytes: await buffer(object.stream()) } }
+}
+
+/** The account that has the task. One that the operator took away may come back: until the deadline it is waited for. */
+export function accountOf(task: Task, { accounts }: Pick<Tools, 'accounts'>): Account {
+  const account = accounts.get(task.account ?? '')
+  if (account) return account
+  const cause = `no account '${task.account}' is configured`
+  throw new Problem('provider_unavailable', 'The model is not available right now.', { cause, retryable: true })
 }

@@ -17,11 +17,28 @@ const png = Buffer.from(
   'base64',
 )
 const asset = { key: 'a/b', bytes: 1, sha256: 'c' }
-const queued = newTask('1')
-const running = newTask('1', { state: 'running', startedAt: 1, progress: 30, operation: 'op' })
-const storing = newTask('1', { state: 'storing', startedAt: 1, progress: 99, operation: 'op', output: 'out', fence: 3 })
+const queued = newTask('1', { account: 'p' })
+const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
+const running = newTask('1', {
+  account: 'p',
+  attempt: 'att_1',
+  state: 'running',
+  startedAt: 1,
+  progress: 30,
+  operation: 'op',
+})
+const storing = newTask('1', {
+  account: 'p',
+  state: 'storing',
+  startedAt: 1,
+  progress: 99,
+  operation: 'op',
+  output: 'out',
+  fence: 3,
+})
 const completed = newTask('1', {
   ...{
+    account: 'p',
     state: 'completed',
     startedAt: 1,
     completedAt: 500,
@@ -33,12 +50,13 @@ const completed = newTask('1', {
 })
 const failed = newTask('1', { state: 'failed', error: { code: 'internal', message: 'x' } })
 
-testWorker(submit, { queued })
+testWorker(submit, { queued, held })
 testWorker(poll, { running })
 testWorker(collect, { storing })
 testWorker(expire, { completed, failed })
-testWorker(discard, { queued, running, storing, completed, failed }, [
+testWorker(discard, { queued, held, running, storing, completed, failed }, [
   'queued',
+  'held',
   'running',
   'storing',
   'completed',
@@ -50,6 +68,7 @@ it('every state has exactly one worker that moves its tasks', () => {
     'completed',
     'failed',
     'fetching',
+    'held',
     'queued',
     'running',
     'storing',
@@ -73,7 +92,7 @@ it('fetch: an image given as a URL becomes bytes of ours, whatever the server ca
     seen = image
     return { operation: 'op' }
   }
-  await submitting.run(after)
+  await submitting.run({ ...after, account: 'p' })
   assert.deepEqual(seen, { type: 'image/png', bytes: png })
 })
 
@@ -94,7 +113,42 @@ it('poll: what the provider says becomes progress, the next state, or the failur
   const { after } = await world.run(running)
   assert.deepEqual([after?.state, after?.output], ['storing', { file: 1 }])
   world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
-  assert.deepEqual((await world.run(running)).after?.error, { code: 'generation_failed', message: 'too dark' })
+  const last = { ...running, tried: ['q'] }
+  assert.deepEqual((await world.run(last)).after?.error, { code: 'generation_failed', message: 'too dark' })
+})
+
+it('poll: an unbilled failure goes on to the next route, a refusal of the prompt does not', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
+  const { after } = await world.run(running)
+  assert.deepEqual([after?.state, after?.tried, after?.operation], ['queued', ['p'], null])
+  assert.equal(after?.startBy, running.finishBy)
+  world.answers.poll = async () => ({ status: 'failed', problem: new Problem('content_policy', 'no swords') })
+  assert.equal((await world.run(running)).after?.error?.code, 'content_policy')
+})
+
+it('poll: without a word of progress it is estimated, and a job nobody knows is lost after two minutes', async () => {
+  const world = await makeWorld(poll)
+  world.tools.durations.set('m', [2_000_000])
+  world.answers.poll = async () => ({ status: 'running', progress: null })
+  assert.equal((await world.run({ ...running, startedAt: 1, progress: 0 })).after?.progress, 44)
+  world.answers.poll = async () => ({ status: 'missing' })
+  const { after } = await world.run(running)
+  assert.deepEqual([after?.state, after?.missingAt], ['running', 1_000_000])
+  assert.equal((await world.run({ ...running, missingAt: 880_000 })).after?.error?.code, 'lost_upstream')
+})
+
+it('poll: past its deadline a task fails, and its work is stopped', async () => {
+  const world = await makeWorld(poll)
+  const stopped: unknown[] = []
+  world.answers.cancel = async (operation) => {
+    stopped.push(operation)
+    return 'cancelled'
+  }
+  const { after, decision } = await world.run({ ...running, finishBy: 1_000_000 })
+  assert.equal(after?.error?.code, 'deadline_exceeded')
+  if ('afterwards' in decision) await decision.afterwards?.()
+  assert.deepEqual(stopped, ['op'])
 })
 
 it('collect: the bytes are in the bucket before the task is completed, and the provider may forget them after', async () => {
@@ -114,24 +168,26 @@ it('collect: the bytes are in the bucket before the task is completed, and the p
   assert.equal(forgotten, true)
 })
 
-it('collect: a video that does not play is never stored', async () => {
+it('collect: a video that does not play is never stored, and fails after two minutes', async () => {
   const world = await makeWorld(collect)
   world.tools.media.verify = async () => {
     throw new Problem('unsupported_output', 'not playable')
   }
   world.tools.bucket.put = async () => assert.fail('it was stored')
-  await assert.rejects(world.run(storing), { code: 'unsupported_output' })
+  assert.equal((await world.run(storing)).after?.state, 'running')
+  await assert.rejects(world.run({ ...storing, missingAt: 880_000 }), { code: 'unsupported_output', retryable: false })
 })
 
-it('collect: a body shorter than it says, or one that is gone, sends the task back for a fresh link, three times', async () => {
+it('collect: a body shorter than it says, or one that is gone, sends the task back for a fresh link, for two minutes', async () => {
   const world = await makeWorld(collect)
   world.answers.download = async () => new Response('short', { headers: { 'content-length': '500' } })
   assert.deepEqual([(await world.run(storing)).after?.state, (await world.run(storing)).after?.tries], ['running', 1])
   world.answers.download = async () => {
     throw new Problem('output_unavailable', 'gone', { retryable: true })
   }
-  assert.equal((await world.run({ ...storing, tries: 2 })).after?.state, 'running')
-  await assert.rejects(world.run({ ...storing, tries: 3 }), { code: 'output_unavailable' })
+  const { after } = await world.run({ ...storing, tries: 9, missingAt: 990_000 })
+  assert.deepEqual([after?.state, after?.missingAt, after?.dueAt], ['running', 990_000, 1_010_000])
+  await assert.rejects(world.run({ ...storing, missingAt: 880_000 }), { code: 'output_unavailable', retryable: false })
 })
 
 it('expire: the bytes go at the expiry, the row a month later', async () => {
@@ -161,4 +217,13 @@ it('discard: the work is forgotten, the bytes and the row go', async () => {
   assert.deepEqual((await world.run(running)).decision, { remove: true })
   assert.deepEqual(forgotten, ['op'])
   assert.equal(await world.read(`${running.id}/image`), undefined)
+})
+
+it('discard: work that cannot be stopped is waited for, never fetched', async () => {
+  const world = await makeWorld(discard)
+  world.answers.cancel = async () => 'too_late'
+  assert.equal((await world.run(running)).after?.state, 'running')
+  world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
+  world.answers.download = async () => assert.fail('it was fetched')
+  assert.deepEqual((await world.run(running)).decision, { remove: true })
 })
