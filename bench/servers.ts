@@ -39,11 +39,14 @@ async function serve(wanted: ServerKind): Promise<number> {
   const stores: Record<typeof wanted.store, Store> = { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }
   const app = buildApp({
     catalog,
-    tokens: new Map([[digestSecret(token), { name: 'bench', digest: digestSecret(token), models: ['*'] }]]),
+    tokens: new Map([
+      [digestSecret(token), { kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
+    ]),
     store: stores[wanted.store],
     bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
     media: {} as Media,
     outbound: openOutbound({ allow: [] }),
+    accounts: new Map(),
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
     log: {

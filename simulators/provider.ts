@@ -44,6 +44,8 @@ function providerOf(name: string, recovery: Recovery): Provider {
     async download(output, call) {
       const response = await call.download(String(output), {}, call.signal)
       if (response.ok) return response
+      // Of the server, not of the link: the same one may do later.
+      if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
       throw new Problem('output_unavailable', 'The video could not be fetched.', { retryable: true })
     },
     async find(request, openedAt, call) {

@@ -47,10 +47,10 @@ it('reads the whole of filmgate.yaml', () => {
     `
 models:
   studio: { seconds: { max: 10, default: 8 }, description: ours }
-  short: { provider: studio, seconds: { values: [2, 3] }, size: { values: [640x360, 360x640] }, image: none }
+  short: { account: studio, seconds: { values: [2, 3] }, size: { values: [640x360, 360x640] }, image: none }
 aliases: { sora-2: studio }
 default_model: sora-2
-providers: { studio: { concurrency: 3 } }
+accounts: { studio: { concurrency: 3 }, second: { provider: studio, concurrency: 1 } }
 tokens:
   - { name: a, secret: "\${SECRET}", models: [sora-*] }
   - { name: b, secret: two words }
@@ -66,17 +66,27 @@ outbound: { allow: [10.0.0.0/8] }
   })
   assert.deepEqual(config.catalog.entries.get('short')?.card.seconds, { values: [2, 3], default: 2 })
   assert.equal(config.catalog.defaultModel, 'sora-2')
-  assert.deepEqual(config.providers, { studio: { concurrency: 3 } })
+  assert.deepEqual(
+    config.accounts.map(({ name, provider, concurrency, onUnknown }) => [name, provider, concurrency, onUnknown]),
+    [
+      ['studio', 'studio', 3, 'hold'],
+      ['second', 'studio', 1, 'hold'],
+    ],
+  )
+  assert.deepEqual(
+    config.catalog.entries.get('sora-2')?.card.routes.map(({ account }) => account),
+    ['studio', 'second'],
+  )
   assert.deepEqual(config.tokens, [
-    { name: 'default', digest: digestSecret('My API Key'), models: ['*'] },
-    { name: 'a', digest: digestSecret('from outside'), models: ['sora-*'] },
-    { name: 'b', digest: digestSecret('two words'), models: ['*'] },
+    { kind: 'client', name: 'default', digest: digestSecret('My API Key'), models: ['*'] },
+    { kind: 'client', name: 'a', digest: digestSecret('from outside'), models: ['sora-*'] },
+    { kind: 'client', name: 'b', digest: digestSecret('two words'), models: ['*'] },
   ])
   assert.deepEqual(config.outboundAllow, ['10.0.0.0/8'])
 })
 
 it('a provider that is switched off takes its models along', () => {
-  assert.deepEqual([...load('providers: { studio: { enabled: false } }').catalog.entries.keys()], [])
+  assert.deepEqual([...load('accounts: { studio: { enabled: false } }').catalog.entries.keys()], [])
 })
 
 it('reports every mistake at once, each with its place and its fix', () => {
@@ -85,7 +95,7 @@ it('reports every mistake at once, each with its place and its fix', () => {
 modells: {}
 aliases: { sora-2: nothing, studio: studio, "bad name": studio }
 default_model: nowhere
-providers: { studio: { concurrency: 0, speed: 9 }, acme: {} }
+accounts: { studio: { concurrency: 0, speed: 9, key: x, on_unknown: guess }, acme: {} }
 models:
   studio: { seconds: { min: 5, max: 2 }, image: maybe, size: { default: big } }
   other: { description: no provider }
@@ -101,13 +111,15 @@ outbound: { allow: ["not a place"] }
     "FILMGATE_RETENTION: 'soon' can't be used",
     'FILMGATE_TOKN: there is no such setting',
     "'modells' is not a setting",
-    "'acme' is not a setting",
+    "accounts.acme.provider: there is no provider 'acme'",
     "'speed' is not a setting",
-    'providers.studio.concurrency',
+    'accounts.studio.concurrency',
+    'accounts.studio.on_unknown',
+    'accounts.studio.key: this provider has none',
     'models.studio.seconds',
     'models.studio.image',
     'models.studio.size.default',
-    'models.other.provider',
+    'models.other.account',
     "aliases.sora-2: there is no model 'nothing'",
     'aliases.studio: a model has this name already',
     'aliases.bad name',
@@ -135,4 +147,40 @@ it('a file that is absent, broken or of another shape is a mistake, as is a vari
   // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file writes it
   assert.match(mistakesOf('default_model: ${NOT_SET}')[0] ?? '', /NOT_SET is not set/)
   assert.match(mistakesOf('tokens: 3')[0] ?? '', /not a list/)
+})
+
+it('reads routes, deadlines and limits, and reports what is wrong with them', () => {
+  const { catalog, tokens } = load(`
+accounts: { one: { provider: studio }, two: { provider: studio, on_unknown: resubmit } }
+models:
+  mixed:
+    concurrency: 5
+    deadlines: { start: 30m, total: 2h }
+    routes: [{ account: two, priority: 1, weight: 3 }, { account: one, model: other }]
+tokens: [{ name: a, secret: b, concurrency: 2 }]
+`)
+  const card = catalog.entries.get('mixed')?.card
+  assert.deepEqual(card?.routes, [
+    { account: 'two', upstreamModel: 'studio', priority: 1, weight: 3 },
+    { account: 'one', upstreamModel: 'other', priority: 0, weight: 1 },
+  ])
+  assert.deepEqual([card?.concurrency, card?.deadlines], [5, { startMs: 1_800_000, totalMs: 7_200_000 }])
+  assert.equal(tokens[0]?.concurrency, 2)
+  const list = mistakesOf(`
+models:
+  a: { routes: [{ account: studio, weight: 0, priority: high }, { account: studio }] }
+  b: { routes: [] , account: studio }
+  c: { account: nobody }
+  studio: { deadlines: { start: soon }, concurrency: none }
+tokens: [{ name: a, secret: b, concurrency: 0 }]
+`)
+  for (const part of [
+    ...['models.a.routes[0].weight', 'models.a.routes[0].priority', 'models.a.routes: two routes'],
+    ...['models.b.routes: it is not a list', "models.c.account: there is no account 'nobody'"],
+    ...['models.studio.deadlines.start', 'models.studio.concurrency', 'tokens[0].concurrency'],
+  ])
+    assert.ok(
+      list.some((line) => line.startsWith(part)),
+      `no mistake says: ${part}\n${list.join('\n')}`,
+    )
 })

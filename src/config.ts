@@ -1,13 +1,14 @@
 import { availableParallelism } from 'node:os'
+import { type AccountConfig, readAccounts } from './config/accounts.ts'
 import { readAllow } from './config/allow.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
-import { readProviders } from './config/providers.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Token } from './core/token.ts'
+import { type Member, providers } from './providers/index.ts'
 
 /** Everything the service needs to know, checked. Nothing else reads the environment or filmgate.yaml. */
 export interface Config {
@@ -16,7 +17,7 @@ export interface Config {
   data: string
   retentionMs: number
   catalog: Catalog
-  providers: Readonly<Record<string, { concurrency: number }>>
+  accounts: readonly AccountConfig[]
   tokens: readonly Token[]
   /** Where an outbound request may go although the address is not a public one. */
   outboundAllow: readonly string[]
@@ -27,13 +28,15 @@ export interface Config {
 export interface ConfigSources {
   flags: Partial<Record<SettingName, string>>
   env: Readonly<Record<string, string | undefined>>
+  /** The providers that there are. */
+  members?: Readonly<Record<string, Member>>
 }
 
 /** Of the command line's other commands; they may stand in the same environment. */
 const clientVariables = ['FILMGATE_BASE_URL']
 
 /** Throws `Mistakes` with every one of them. A flag wins over its variable. */
-export function loadConfig({ flags, env }: ConfigSources): Config {
+export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
   const mistakes = new Mistakes()
   const raw = (name: SettingName) => {
     const setting = settings[name]
@@ -51,10 +54,15 @@ export function loadConfig({ flags, env }: ConfigSources): Config {
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   refuseUnknownVariables(env, mistakes)
   const { path, yaml } = readYaml(raw('config'), env, mistakes)
-  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'providers', 'tokens', 'outbound'])
-  const providers = readProviders(yaml.providers, availableParallelism(), mistakes)
-  const { cards, aliases, defaultModel } = readModels(yaml, Object.keys(providers), mistakes)
-  const { tokens, secrets } = readTokens(yaml.tokens, raw('token'), mistakes)
+  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'])
+  const accounts = readAccounts(yaml.accounts, members, availableParallelism(), mistakes)
+  const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
+  const { tokens, secrets } = readTokens(
+    yaml.tokens,
+    { client: raw('token'), operator: raw('operator-token') },
+    mistakes,
+  )
+  const keys = accounts.flatMap(({ credential }) => credential ?? [])
   const outboundAllow = readAllow(yaml.outbound, mistakes)
   mistakes.throwIfAny()
   return {
@@ -63,9 +71,9 @@ export function loadConfig({ flags, env }: ConfigSources): Config {
     data,
     retentionMs,
     catalog: buildCatalog(cards, aliases, defaultModel),
-    providers,
+    accounts,
     tokens,
-    secrets,
+    secrets: [...secrets, ...keys],
     outboundAllow,
   }
 }

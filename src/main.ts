@@ -2,28 +2,31 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
 import { openDisk } from './buckets/index.ts'
-import { defaultTokenName } from './config/tokens.ts'
+import type { AccountConfig } from './config/accounts.ts'
+import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
 import type { Clock, Random } from './core/clock.ts'
+import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
 import { openDataFolder } from './data-folder.ts'
 import { startEngine } from './engine.ts'
-import { openLog } from './log.ts'
+import { openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
-import { openOutbound } from './outbound.ts'
-import { providers as members } from './providers/index.ts'
-import type { ProviderAccount } from './providers/provider.ts'
+import { type OutboundOptions, openOutbound } from './outbound.ts'
+import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
 import { openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { discard, workers } from './workers/index.ts'
+import type { Account } from './workers/worker.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new is begun, and all is released. */
 export interface Service extends AsyncDisposable {
   /** Where it listens, without a path. */
   readonly url: string
-  /** The secret of the token that this start made, as a start without any token does. */
+  /** The secrets of the tokens that this start made, as a start without any does. */
   readonly firstSecret: string | null
+  readonly operatorSecret: string | null
   /** Resolves only if the service can't go on. */
   readonly failed: Promise<Error>
 }
@@ -33,46 +36,82 @@ export interface World {
   clock: Clock
   random: Random
   writeLog: (line: string) => void
+  members: Readonly<Record<string, Member>>
+  /** How patient it is with others, and how much it takes from them. */
+  outbound: Omit<Partial<OutboundOptions>, 'allow'>
+  maxVideoBytes: number
 }
 
 const world: World = {
   clock: { now: () => Date.now(), sleep },
   random: openRandom(),
   writeLog: (line) => process.stderr.write(line),
+  members: providers,
+  outbound: {},
+  maxVideoBytes: 4 * 2 ** 30,
 }
 
 export async function start(config: Config, given: Partial<World> = {}): Promise<Service> {
-  const { clock, random, writeLog } = { ...world, ...given }
+  const { clock, random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...given }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
+
+  const openAccount = async ({ name, provider, baseUrl, credential, ...rest }: AccountConfig): Promise<Account> => {
+    const member = members[provider]
+    if (!member) throw new Error(`there is no provider '${provider}'`)
+    return {
+      ...{ ...rest, name, credential, health: healthy },
+      provider: await member.create({ folder: join(folder.path, name), media }),
+      // Enough to tell two keys apart, and no help in guessing either.
+      keyVersion: digestSecret(credential ?? '').slice(0, 8),
+      upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
+    }
+  }
 
   const folder = stack.use(openDataFolder(config.data))
   const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
   const store = stack.use(await openSqlite({ folder: folder.path, now: clock.now(), onFatal: failure.resolve }))
   const bucket = await openDisk({ folder: folder.bucket })
-  const media = stack.use(openMedia({ clock, renderers: config.providers.studio?.concurrency ?? 1 }))
-  const outbound = stack.use(openOutbound({ allow: [...config.outboundAllow] }))
-  const providers = new Map<string, ProviderAccount>()
-  for (const [name, { concurrency }] of Object.entries(config.providers)) {
-    const provider = await members[name]?.create({ folder: join(folder.path, name), media })
-    if (provider) providers.set(name, { provider, concurrency })
-  }
+  const renderers = config.accounts.find(({ provider }) => provider === 'studio')?.concurrency ?? 1
+  const media = stack.use(openMedia({ clock, renderers }))
+  const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
+  const accounts = new Map<string, Account>()
+  for (const account of config.accounts) accounts.set(account.name, await openAccount(account))
   const tokens = await gatherTokens(config, store)
 
-  const tools = { clock, bucket, media, outbound, providers, scratch: folder.scratch, retentionMs: config.retentionMs }
-  const engine = startEngine({ store, workers, discard, tools, clock, random, log })
-  const app = buildApp({ catalog: config.catalog, tokens, store, bucket, media, outbound, clock, random, log })
+  const places = { bucket, media, outbound, accounts, scratch: folder.scratch, retentionMs: config.retentionMs }
+  const knowledge = { catalog: config.catalog, durations: await store.durations() }
+  const tools = { ...places, ...knowledge, clock, random, maxVideoBytes }
+  const ownerCaps = Object.fromEntries(
+    [...tokens.values()].flatMap(({ name, concurrency }) => (concurrency === undefined ? [] : [[name, concurrency]])),
+  )
+  const redact = openRedactor(config.secrets)
+  const engine = await startEngine({ store, workers, discard, tools, ownerCaps, clock, random, log, redact })
+  const app = buildApp({
+    catalog: config.catalog,
+    tokens,
+    store,
+    bucket,
+    media,
+    outbound,
+    accounts,
+    clock,
+    random,
+    log,
+  })
   stack.defer(async () => {
     // Both at once: what is being served and what is being made get the same time to end.
     await Promise.all([engine[Symbol.asyncDispose](), closeServer(app, clock)])
   })
   await app.listen({ host: config.host, port: config.port })
-  const firstSecret = tokens.size === 0 ? await makeFirstToken(tokens, store, clock.now(), random) : null
+  const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
+  const [firstSecret, operatorSecret] = [await make('client'), await make('operator')]
 
   const resources = stack.move()
   return {
     url: addressOf(app.server.address(), config.host),
     firstSecret,
+    operatorSecret,
     failed: failure.promise,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
@@ -83,15 +122,26 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
  * made is dropped for good: an operator who sets his own must not leave another key in the door.
  */
 async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<string, Token>> {
-  if (tokens.length > 0) await store.deleteToken(defaultTokenName)
+  for (const kind of ['client', 'operator'] as const)
+    if (tokens.some((token) => token.kind === kind)) await store.deleteToken(madeNames[kind])
   const all = [...(await store.tokens()), ...tokens]
   return new Map(all.map((token) => [token.digest, token]))
 }
 
-/** Made only once the service listens: a start that fails has nowhere to show it. */
-async function makeFirstToken(tokens: Map<string, Token>, store: Store, now: number, random: Random): Promise<string> {
+const madeNames = { client: defaultTokenName, operator: operatorTokenName }
+
+/** Where there is none of that kind. Only once the service listens: a start that fails has nowhere to show it. */
+async function makeToken(
+  kind: Token['kind'],
+  tokens: Map<string, Token>,
+  store: Store,
+  now: number,
+  random: Random,
+): Promise<string | null> {
+  if ([...tokens.values()].some((token) => token.kind === kind)) return null
   const secret = newSecret(random)
-  const token: Token = { name: defaultTokenName, digest: digestSecret(secret), models: ['*'] }
+  const models = kind === 'client' ? ['*'] : []
+  const token: Token = { kind, name: madeNames[kind], digest: digestSecret(secret), models }
   await store.insertToken(token, now)
   tokens.set(token.digest, token)
   return secret

@@ -44,7 +44,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],
   [/^src\/buckets\//, ['src/core/', 'src/buckets/', 'node:']],
-  [/^src\/providers\//, ['src/core/', 'src/providers/', 'type:src/media/media.ts', 'node:']],
+  [/^src\/providers\//, ['src/core/', 'src/providers/', 'type:src/media/media.ts', 'type:src/outbound.ts', 'node:']],
   [
     /^src\/workers\//,
     [
@@ -52,7 +52,10 @@ const rules: [room: RegExp, may: string[]][] = [
       ...['type:src/buckets/bucket.ts', 'type:src/providers/provider.ts'],
     ],
   ],
-  [/^src\/engine\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts', 'type:src/workers/worker.ts']],
+  [
+    /^src\/engine/,
+    ['src/core/', 'src/engine/', 'type:src/log.ts', 'type:src/stores/store.ts', 'type:src/workers/worker.ts'],
+  ],
   [
     /^src\/api\//,
     [
@@ -125,7 +128,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
     [/\bMath\.random\(/, /^$/],
     [/\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
-    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client)/],
+    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client|cli\/task\/operator)/],
     // The media child has nobody left to return to when its parent is gone.
     [/\bprocess\.exit\(/, /^src\/media\/child\.ts$/],
     [/\bconsole\./, /^$/],

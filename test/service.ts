@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { loadConfig } from '../src/config.ts'
+import type { Clock } from '../src/core/clock.ts'
 import { type Service, start, type World } from '../src/main.ts'
+import { providers } from '../src/providers/index.ts'
 
 /** A whole service of its own, on a free port and an empty data folder, that a test can talk to. */
 export interface TestService extends AsyncDisposable {
@@ -15,25 +18,37 @@ export interface TestService extends AsyncDisposable {
   submit(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Polls until the task is completed or failed. */
   finish(id: string): Promise<Record<string, unknown>>
-  restart(): Promise<void>
+  /** A request with the operator token that `startService` set, below /operator/v1; throws unless it is answered with 200. */
+  operator<Answer = Record<string, unknown>>(path: string, method?: 'GET' | 'POST'): Promise<Answer>
+  /** With another configuration, if one is given. */
+  restart(yaml?: string): Promise<void>
 }
 
 export const token = 'My API Key'
+export const operatorToken = 'operator key'
 
 export interface TestOptions {
   yaml?: string
   env?: Record<string, string>
   world?: Partial<World>
+  /** The providers that there are, for the configuration and for the service. */
+  members?: World['members']
 }
 
-export async function startService({ yaml = '', env = {}, world = {} }: TestOptions = {}): Promise<TestService> {
+export async function startService(options: TestOptions = {}): Promise<TestService> {
+  const { yaml = '', env = {}, world = {}, members = providers } = options
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
   const config = join(folder, 'filmgate.yaml')
   writeFileSync(config, yaml)
   const data = join(folder, 'data')
   const log: string[] = []
-  const settings = { FILMGATE_PORT: '0', FILMGATE_DATA: data, FILMGATE_CONFIG: config, FILMGATE_TOKEN: token, ...env }
-  const open = () => start(loadConfig({ flags: {}, env: settings }), { writeLog: (line) => log.push(line), ...world })
+  const files = { FILMGATE_DATA: data, FILMGATE_CONFIG: config }
+  const tokens = { FILMGATE_TOKEN: token, ...(options.members && { FILMGATE_OPERATOR_TOKEN: operatorToken }) }
+  const settings = { FILMGATE_PORT: '0', ...files, ...tokens, ...env }
+  const open = () => {
+    const loaded = loadConfig({ flags: {}, env: settings, members })
+    return start(loaded, { writeLog: (line) => log.push(line), members, ...world })
+  }
   let service: Service = await open()
 
   const request = (path: string, init: RequestInit = {}) =>
@@ -56,16 +71,48 @@ export async function startService({ yaml = '', env = {}, world = {} }: TestOpti
       for (;;) {
         const task = (await (await request(`/v1/videos/${id}`)).json()) as Record<string, unknown>
         if (task.status === 'completed' || task.status === 'failed') return task
-        await new Promise((resolve) => setTimeout(resolve, 50))
+        await setTimeout(50)
       }
     },
-    async restart() {
+    async operator<Answer>(path: string, method: 'GET' | 'POST' = 'GET') {
+      const headers = { authorization: `Bearer ${operatorToken}`, connection: 'close' }
+      const response = await request(`/operator/v1${path}`, { method, headers })
+      if (response.status !== 200) throw new Error(`${path} was answered with ${response.status}`)
+      return (await response.json()) as Answer
+    },
+    async restart(other) {
+      if (other !== undefined) writeFileSync(config, other)
       await service[Symbol.asyncDispose]()
       service = await open()
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]()
       rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+type Falsy = false | null | undefined | 0 | ''
+
+/** Waits until it is so, and says what was waited for if it never is. */
+export async function until<T>(what: string, look: () => T | Promise<T>, everyMs = 50) {
+  const end = Date.now() + 20_000
+  for (;;) {
+    const seen = await look()
+    if (seen) return seen as Exclude<T, Falsy>
+    if (Date.now() > end) throw new Error(`it never came about: ${what}`)
+    await setTimeout(everyMs)
+  }
+}
+
+/** The real time, which a test can move on by hours. Who sleeps sleeps really, and so notices within a second. */
+export function jumpingClock(): Clock & { jump(ms: number): void } {
+  let ahead = 0
+  return {
+    now: () => Date.now() + ahead,
+    sleep: (ms, signal) => setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {}),
+    jump(ms) {
+      ahead += ms
     },
   }
 }

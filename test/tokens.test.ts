@@ -6,7 +6,7 @@ import { startService } from './service.ts'
 
 const yaml = `
 models:
-  short: { provider: studio, seconds: { values: [1, 2] } }
+  short: { account: studio, seconds: { values: [1, 2] } }
 aliases: { sora-2: studio }
 tokens:
   - { name: anna, secret: anna secret, models: [studio] }

@@ -1,14 +1,32 @@
-import { type ImageRule, type ModelCard, parseSize, type SecondsRule, type SizeRule } from '../core/catalog.ts'
-import { providers as members } from '../providers/index.ts'
+import {
+  type CardTemplate,
+  defaultDeadlines,
+  type ImageRule,
+  type ModelCard,
+  parseSize,
+  type SecondsRule,
+  type SizeRule,
+} from '../core/catalog.ts'
+import type { Member } from '../providers/index.ts'
+import type { AccountConfig } from './accounts.ts'
 import type { Mistakes } from './mistakes.ts'
+import { readDeadlines, readRoutes } from './routes.ts'
 
-/** The cards of the enabled providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
-export function readModels(yaml: Record<string, unknown>, enabled: readonly string[], mistakes: Mistakes) {
+/** The cards of the accounts' providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
+export function readModels(
+  yaml: Record<string, unknown>,
+  accounts: readonly AccountConfig[],
+  members: Readonly<Record<string, Member>>,
+  mistakes: Mistakes,
+) {
   const cards = new Map<string, ModelCard>()
-  for (const name of enabled) for (const card of members[name]?.cards ?? []) cards.set(card.id, card)
+  for (const [provider, { cards: listed }] of Object.entries(members)) {
+    const names = accounts.filter((account) => account.provider === provider).map(({ name }) => name)
+    for (const card of names.length > 0 ? listed : []) cards.set(card.id, toCard(card, names))
+  }
 
   for (const [id, value] of Object.entries(mistakes.mapAt('models', yaml.models))) {
-    const card = readCard(id, mistakes.mapAt(`models.${id}`, value), cards, enabled, mistakes)
+    const card = readCard(id, mistakes.mapAt(`models.${id}`, value), cards, accounts, mistakes)
     if (card) cards.set(id, card)
   }
 
@@ -31,25 +49,32 @@ export function readModels(yaml: Record<string, unknown>, enabled: readonly stri
   return { cards: cards.values(), aliases, defaultModel: String(wanted) }
 }
 
-/** A card of the catalogue with changes, or a new one on a provider's first card. */
+/** All accounts of its provider share a model's tasks, unless routes say otherwise. */
+function toCard({ provider, upstreamModel, ...card }: CardTemplate, accounts: readonly string[]): ModelCard {
+  const routes = accounts.map((account) => ({ account, upstreamModel, priority: 0, weight: 1 }))
+  return { ...card, ownedBy: provider, routes, concurrency: null, deadlines: defaultDeadlines }
+}
+
+/** A card of the catalogue with changes, or a new one like the first that the account's provider has. */
 function readCard(
   id: string,
   given: Record<string, unknown>,
   cards: ReadonlyMap<string, ModelCard>,
-  enabled: readonly string[],
+  accounts: readonly AccountConfig[],
   mistakes: Mistakes,
-) {
+): ModelCard | undefined {
   const where = `models.${id}`
-  mistakes.keysOf(where, given, ['provider', 'model', 'description', 'seconds', 'size', 'image'])
+  const names = accounts.map(({ name }) => name)
+  mistakes.keysOf(where, given, [
+    ...['account', 'model', 'routes', 'description', 'seconds', 'size', 'image', 'concurrency', 'deadlines'],
+  ])
   checkName(where, id, mistakes)
-  const { provider = cards.get(id)?.provider } = given
-  const base = cards.get(id) ?? [...cards.values()].find((card) => card.provider === provider)
-  if (!base || typeof provider !== 'string' || !enabled.includes(provider)) {
-    mistakes.add(
-      `${where}.provider`,
-      provider === undefined ? 'it is missing' : `there is no provider '${provider}'`,
-      oneOf(enabled),
-    )
+  const first = (Array.isArray(given.routes) ? given.routes[0]?.account : undefined) ?? given.account
+  const wanted = accounts.find(({ name }) => name === first)
+  const base = cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === wanted?.provider)
+  if (!base || (first !== undefined && !wanted)) {
+    const what = first === undefined ? 'it is missing' : `there is no account '${first}'`
+    mistakes.add(`${where}.account`, what, oneOf(names))
     return undefined
   }
   const text = (key: string, fallback: string) => {
@@ -60,16 +85,29 @@ function readCard(
   const image = text('image', base.image)
   if (!['none', 'optional', 'required'].includes(image))
     mistakes.add(`${where}.image`, `'${image}' means nothing`, 'use none, optional or required')
+  const upstreamModel = text('model', base.routes[0]?.upstreamModel ?? id)
+  const own = base.routes.filter(({ account }) => first === undefined || account === first)
+  const routes = (own.length > 0 ? own : base.routes.slice(0, 1)).map((route) => ({
+    ...route,
+    account: wanted?.name ?? route.account,
+    upstreamModel,
+  }))
+  const { concurrency = base.concurrency } = given
+  if (concurrency !== null && (!Number.isInteger(concurrency) || Number(concurrency) < 1))
+    mistakes.add(`${where}.concurrency`, 'it is not a whole number above 0', 'leave it out for no limit')
+  const deadlines = mistakes.mapAt(`${where}.deadlines`, given.deadlines)
   return {
     ...base,
     id,
-    provider,
-    upstreamModel: text('model', base.upstreamModel),
+    ownedBy: wanted?.provider ?? base.ownedBy,
+    routes: readRoutes(`${where}.routes`, given.routes, routes, names, mistakes),
+    concurrency: concurrency as number | null,
+    deadlines: readDeadlines(`${where}.deadlines`, deadlines, base.deadlines, mistakes),
     description: text('description', base.description),
     seconds: readSeconds(`${where}.seconds`, mistakes.mapAt(`${where}.seconds`, given.seconds), base.seconds, mistakes),
     size: readSize(`${where}.size`, mistakes.mapAt(`${where}.size`, given.size), base.size, mistakes),
     image: image as ImageRule,
-  } satisfies ModelCard
+  }
 }
 
 function readSeconds(

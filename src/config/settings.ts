@@ -1,3 +1,5 @@
+import { parseDuration } from './duration.ts'
+
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
 interface Parsed<T> {
   value: T
@@ -36,16 +38,19 @@ export const settings = {
     help: "the client token named 'default', instead of a made one",
     parse: (text: string): Parsed<string> => ({ value: text }),
   },
+  'operator-token': {
+    variable: 'FILMGATE_OPERATOR_TOKEN',
+    fallback: '',
+    help: "the operator's token, instead of a made one",
+    parse: (text: string): Parsed<string> => ({ value: text }),
+  },
   retention: {
     variable: 'FILMGATE_RETENTION',
     fallback: '24h',
     help: 'how long finished videos are kept: 90s, 30m, 24h, 7d',
     parse(text: string): Parsed<number> {
-      const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
-      const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 's' | 'm' | 'h' | 'd']
-      return unitMs
-        ? { value: Number(count) * unitMs }
-        : { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' }
+      const value = parseDuration(text)
+      return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
     },
   },
   config: {

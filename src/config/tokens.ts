@@ -1,22 +1,32 @@
 import { digestSecret, isPossibleSecret, type Token } from '../core/token.ts'
 import type { Mistakes } from './mistakes.ts'
 
-/** The name of the token that FILMGATE_TOKEN sets, or that a start without any token makes. */
+/** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
 export const defaultTokenName = 'default'
+export const operatorTokenName = 'operator'
 
 interface Given {
   where: string
   name: string
   secret: string
+  kind: Token['kind']
   models: readonly string[]
+  concurrency?: number
 }
 
-/** `tokens: [{name, secret, models: [globs]}]`, and FILMGATE_TOKEN as one more. */
-export function readTokens(listed: unknown, setting: { where: string; text: string | undefined }, mistakes: Mistakes) {
+interface Setting {
+  where: string
+  text: string | undefined
+}
+
+/** `tokens: [{name, secret, models: [globs], concurrency}]`, and those of the two settings. */
+export function readTokens(listed: unknown, settings: { client: Setting; operator: Setting }, mistakes: Mistakes) {
   const given: Given[] = []
-  if (setting.text !== undefined) {
-    given.push({ where: setting.where, name: defaultTokenName, secret: setting.text, models: ['*'] })
-  }
+  const { client, operator } = settings
+  if (client.text !== undefined)
+    given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
+  if (operator.text !== undefined)
+    given.push({ where: operator.where, kind: 'operator', name: operatorTokenName, secret: operator.text, models: [] })
   if (listed !== undefined && listed !== null && !Array.isArray(listed)) {
     mistakes.add('tokens', 'it is not a list', 'write "- name: …" lines below it')
   }
@@ -27,21 +37,25 @@ export function readTokens(listed: unknown, setting: { where: string; text: stri
   given.forEach((token, at) => {
     refuseRepeated(token, given.slice(0, at), mistakes)
   })
-  const tokens: Token[] = given.map(({ name, secret, models }) => ({ name, digest: digestSecret(secret), models }))
+  const tokens: Token[] = given.map(({ where: _, secret, ...token }) => ({ ...token, digest: digestSecret(secret) }))
   return { tokens, secrets: given.map(({ secret }) => secret) }
 }
 
 function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
   const entry = mistakes.mapAt(where, value)
-  mistakes.keysOf(where, entry, ['name', 'secret', 'models'])
-  const { name, secret, models = ['*'] } = entry
+  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency'])
+  const { name, secret, models = ['*'], concurrency } = entry
   const named = typeof name === 'string' && /^[\w .@-]{1,100}$/.test(name)
   const secretive = typeof secret === 'string' && secret !== ''
   const globs = Array.isArray(models) && models.every((glob): glob is string => typeof glob === 'string')
   if (!named) mistakes.add(`${where}.name`, 'it is no name', 'use up to 100 letters, digits, spaces or . _ @ -')
   if (!secretive) mistakes.add(`${where}.secret`, 'it is no text', 'write in quotes what the client will send')
   if (!globs) mistakes.add(`${where}.models`, 'it is not a list of names', 'write for example ["studio", "kling-*"]')
-  return named && secretive && globs ? { where, name, secret, models } : undefined
+  const limited = concurrency === undefined || (Number.isInteger(concurrency) && Number(concurrency) >= 1)
+  if (!limited) mistakes.add(`${where}.concurrency`, 'it is not a whole number above 0', 'leave it out for no limit')
+  if (!named || !secretive || !globs) return undefined
+  const limit = concurrency === undefined ? {} : { concurrency: Number(concurrency) }
+  return { where, kind: 'client', name, secret, models, ...limit }
 }
 
 function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[], mistakes: Mistakes): void {
