@@ -1,6 +1,5 @@
 import multipart from '@fastify/multipart'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Log } from '../log.ts'
 import { authenticate, type Tokens } from './auth.ts'
 import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
@@ -9,12 +8,20 @@ import { clientErrorHandler, errorHandler, notFoundHandler } from './errors.ts'
 import { jsonParser } from './json.ts'
 import { deleteVideo, listQuery, listVideos } from './list.ts'
 import { listModels, retrieveModel } from './models.ts'
+import { adoptBody, adoptTask, giveUpTask, resubmitTask } from './operator/decide.ts'
+import {
+  attemptsQuery,
+  listAccounts,
+  listAttempts,
+  type OperatorDependencies,
+  resumeAccount,
+  showTask,
+} from './operator.ts'
 import { toProblem } from './validation.ts'
 import { retrieveVideo, submitBody, submitVideo, type VideoDependencies } from './videos.ts'
 
-export interface AppDependencies extends VideoDependencies {
+export interface AppDependencies extends VideoDependencies, OperatorDependencies {
   tokens: Tokens
-  log: Log
 }
 
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
@@ -52,7 +59,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   app.register(
     async (v1) => {
       v1.decorateRequest('token')
-      v1.addHook('onRequest', authenticate(tokens))
+      v1.addHook('onRequest', authenticate(tokens, 'client'))
       v1.register(async (uploads) => {
         // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
         uploads.register(multipart, multipartOptions)
@@ -76,6 +83,20 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
       v1.get('/models/*', retrieveModel(catalog))
     },
     { prefix: '/v1' },
+  )
+  app.register(
+    async (operator) => {
+      operator.decorateRequest('token')
+      operator.addHook('onRequest', authenticate(tokens, 'operator'))
+      operator.get('/tasks/:id', showTask(dependencies))
+      operator.post('/tasks/:id/adopt', { schema: { body: adoptBody } }, adoptTask(dependencies))
+      operator.post('/tasks/:id/resubmit', resubmitTask(dependencies))
+      operator.post('/tasks/:id/give_up', giveUpTask(dependencies))
+      operator.get('/attempts', { schema: { querystring: attemptsQuery } }, listAttempts(dependencies))
+      operator.get('/accounts', listAccounts(dependencies))
+      operator.post('/accounts/:name/resume', resumeAccount(dependencies))
+    },
+    { prefix: '/operator/v1' },
   )
   return app
 }

@@ -11,14 +11,15 @@ declare module 'fastify' {
 /** Every access token by the digest of its secret: comparing digests tells an attacker's clock nothing of the secret. */
 export type Tokens = ReadonlyMap<string, Token>
 
-export function authenticate(tokens: Tokens) {
+/** Lets through who has a token of that kind; one of the other kind is as wrong as any. */
+export function authenticate(tokens: Tokens, kind: Token['kind']) {
   // By the whole header, and only those that were right: as many as there are tokens.
   const known = new Map<string, Token>()
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     const header = request.headers.authorization ?? ''
     let token = known.get(header)
     if (!token) {
-      token = identify(header, tokens)
+      token = identify(header, tokens, kind)
       known.set(header, token)
     }
     request.token = token
@@ -26,7 +27,7 @@ export function authenticate(tokens: Tokens) {
   }
 }
 
-function identify(header: string, tokens: Tokens): Token {
+function identify(header: string, tokens: Tokens, kind: Token['kind']): Token {
   if (header === '') {
     throw new Problem('invalid_api_key', "You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
   }
@@ -35,7 +36,10 @@ function identify(header: string, tokens: Tokens): Token {
     throw new Problem('invalid_api_key', "The Authorization header must have the form 'Bearer YOUR_KEY'.")
   }
   const token = tokens.get(digestSecret(secret))
-  if (token) return token
+  if (token?.kind === kind) return token
+  if (token?.kind === 'operator')
+    throw new Problem('invalid_api_key', "This is the operator's token: it makes no videos. Use a client token.")
+  if (token) throw new Problem('invalid_api_key', 'This is a client token. Operator routes need the operator token.')
   throw new Problem(
     'invalid_api_key',
     'Incorrect API key provided. Check that it is the token this service was set up with.',

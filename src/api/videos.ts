@@ -3,13 +3,17 @@ import type { XStatic } from 'typebox/schema'
 import type { Bucket } from '../buckets/bucket.ts'
 import { type Catalog, type CatalogEntry, findModel, fitSeconds, fitSize } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import { fitDeadlines } from '../core/deadlines.ts'
+import { digestRequest } from '../core/digest.ts'
 import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
-import { isFinished, isTaskId, newTaskId, queueTask, type TaskImage, type TaskView } from '../core/task.ts'
+import type { Task, TaskImage, TaskView } from '../core/task.ts'
+import { isFinished, isTaskId, newTaskId, queueTask, type Submission } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
 import { type Reference, readReference } from './reference.ts'
+import { openRepeats } from './repeats.ts'
 import { toWireVideo, type WireVideo } from './wire.ts'
 
 export interface VideoDependencies {
@@ -33,12 +37,15 @@ export const submitBody = {
     size: { type: 'string' },
     image: {},
     input_reference: {},
+    start_within: { type: ['string', 'integer'] },
+    finish_within: { type: ['string', 'integer'] },
   },
 } as const
 type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies) {
-  const { catalog, store, bucket, clock, random } = dependencies
+  const { catalog, store, clock, random } = dependencies
+  const once = openRepeats(store, clock)
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const name = body.model ?? catalog.defaultModel
@@ -57,19 +64,33 @@ export function submitVideo(dependencies: VideoDependencies) {
     const reference = await readReference(body, dependencies)
     refuseImageMismatch(reference, entry)
 
-    const now = clock.now()
-    const id = newTaskId(now, random)
-    const { provider, upstreamModel } = entry.card
-    try {
-      const image = await keep(id, reference, bucket)
-      const asked = { owner: request.token.name, model: name, prompt: body.prompt, seconds, size, parameters, image }
-      const task = queueTask({ id, provider, upstreamModel, ...asked }, now)
-      await store.insert(task)
-      return toWireVideo(task, { nulls: wantsNulls(request) })
-    } catch (error) {
-      await bucket.removeFolder(id)
-      throw error
-    }
+    const { id: card } = entry.card
+    const asked = { card, prompt: body.prompt, seconds, size, parameters }
+    const image = reference && ('url' in reference ? reference.url : reference.bytes)
+    const digest = digestRequest({ ...asked, image })
+    const task = await once(request, digest, () => {
+      const now = clock.now()
+      const times = fitDeadlines(entry.card, body, now)
+      const fields = { id: newTaskId(now, random), owner: request.token.name, model: name, digest, ...asked, ...times }
+      return insert(fields, reference, dependencies)
+    })
+    // As it was when it was made, however far it is by now: that is what its client waits for.
+    return toWireVideo(queueTask(task, task.createdAt), { nulls: wantsNulls(request) })
+  }
+}
+
+async function insert(
+  fields: Omit<Submission, 'image'>,
+  reference: Reference | null,
+  { store, bucket, clock }: VideoDependencies,
+): Promise<Task> {
+  try {
+    const task = queueTask({ ...fields, image: await keep(fields.id, reference, bucket) }, clock.now())
+    await store.insert(task)
+    return task
+  } catch (error) {
+    await bucket.removeFolder(fields.id)
+    throw error
   }
 }
 

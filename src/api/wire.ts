@@ -51,7 +51,7 @@ export function toWireModel({ name, card }: CatalogEntry) {
     id: name,
     object: 'model',
     created: card.created,
-    owned_by: card.provider,
+    owned_by: card.ownedBy,
     ...(name === card.id ? {} : { alias_of: card.id }),
     description: card.description,
     seconds: {

@@ -1,0 +1,90 @@
+import type { FastifyRequest } from 'fastify'
+import type { XStatic } from 'typebox/schema'
+import type { AccountView } from '../core/account.ts'
+import type { Clock } from '../core/clock.ts'
+import { healthy } from '../core/health.ts'
+import { Problem } from '../core/problem.ts'
+import { isTaskId, type Task } from '../core/task.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../stores/store.ts'
+import { toOperatorAccount, toOperatorAttempt, toOperatorTask } from './operator/wire.ts'
+import { toWireList } from './wire.ts'
+
+/** What an operator can see of all tasks, attempts and accounts; `operator/decide.ts` has what he can do to a task. */
+export interface OperatorDependencies {
+  store: Store
+  accounts: ReadonlyMap<string, AccountView>
+  clock: Clock
+  log: Log
+}
+
+export const attemptsQuery = {
+  type: 'object',
+  properties: {
+    state: { enum: ['open', 'abandoned', 'orphan'] },
+    limit: { type: 'string', pattern: '^[1-9][0-9]{0,2}$' },
+  },
+  additionalProperties: false,
+} as const
+
+/** The whole of a task, deleted or not. */
+export function showTask({ store }: OperatorDependencies) {
+  return async (request: FastifyRequest) => {
+    const { id } = request.params as { id: string }
+    const task = isTaskId(id) ? await store.find(id) : undefined
+    if (!task) throw taskNotFound(id)
+    return tell(task, store)
+  }
+}
+
+export async function tell(task: Task, store: Store) {
+  return toOperatorTask(task, await store.attempts(task.id), await store.events(task.id))
+}
+
+/**
+ * What may have cost money and is nobody's, the newest first. An open attempt may also be on its way at this moment:
+ * the state of its task and its age tell.
+ */
+export function listAttempts({ store, clock }: OperatorDependencies) {
+  return async (request: FastifyRequest) => {
+    const { state = 'open', limit: text = '100' } = request.query as XStatic<typeof attemptsQuery>
+    const limit = Number(text)
+    const attempts = await store.attemptsIn(state, limit + 1)
+    const now = clock.now()
+    const data = attempts.slice(0, limit).map(async (attempt) => ({
+      ...toOperatorAttempt(attempt),
+      age_seconds: Math.max(0, Math.floor((now - attempt.openedAt) / 1000)),
+      // Null where the row of the task is gone: its owner deleted it, or it is past the record retention.
+      task_state: (await store.find(attempt.task))?.state ?? null,
+    }))
+    return { ...toWireList(await Promise.all(data)), has_more: attempts.length > limit }
+  }
+}
+
+/** `missing` are those that unfinished tasks wait for and nobody configured. */
+export function listAccounts({ store, accounts, clock }: OperatorDependencies) {
+  return async () => {
+    const now = clock.now()
+    const missing = (await store.accountsInUse()).filter((name) => !accounts.has(name))
+    return { ...toWireList([...accounts.values()].map((account) => toOperatorAccount(account, now))), missing }
+  }
+}
+
+/** For who mended what was wrong: the account is as good as new, until it shows otherwise. */
+export function resumeAccount({ accounts, clock, log }: OperatorDependencies) {
+  return async (request: FastifyRequest) => {
+    const { name } = request.params as { name: string }
+    const account = accounts.get(name)
+    if (!account) {
+      const message = `There is no account '${name.slice(0, 100)}'. GET /operator/v1/accounts lists them.`
+      throw new Problem('unknown_url', message)
+    }
+    account.health = healthy
+    log.info('account resumed', { account: name, operator: request.token.name })
+    return toOperatorAccount(account, clock.now())
+  }
+}
+
+export function taskNotFound(id: string): Problem {
+  return new Problem('video_not_found', `Task '${id.slice(0, 100)}' not found.`)
+}

@@ -1,0 +1,162 @@
+import type { FastifyRequest } from 'fastify'
+import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import { Problem } from '../../core/problem.ts'
+import { apply, type Change } from '../../core/states.ts'
+import { isTaskId, type Json, type Task, type TaskError, type TaskEvent } from '../../core/task.ts'
+import { leaseMs } from '../../core/timing.ts'
+import type { Store } from '../../stores/store.ts'
+import { type OperatorDependencies, taskNotFound, tell } from '../operator.ts'
+
+/*
+ * What an operator decides about a held task: a submit of which nobody knows whether the provider took it. He takes the
+ * same lease as a worker would, so that the two never decide at once.
+ */
+
+/** A held task under our lease. */
+interface Held {
+  task: Task
+  attempt: Attempt
+  now: number
+}
+
+interface Decision {
+  change: Change
+  fact: AttemptFact
+  /** What the timeline calls it. */
+  name: string
+}
+
+/** A refusal: our text, the code is always the same. A state conflict is no 409, which SDKs would repeat. */
+const refusal = (message: string, param?: string) =>
+  new Problem('invalid_request', message, param === undefined ? {} : { param })
+
+export const adoptBody = {
+  type: 'object',
+  required: ['operation'],
+  properties: { operation: { type: ['object', 'string'], minLength: 1 } },
+  additionalProperties: false,
+} as const
+
+/** The operator found at the provider what became of the attempt: the task runs on with that. */
+export function adoptTask(dependencies: OperatorDependencies) {
+  const { accounts, store } = dependencies
+  return (request: FastifyRequest) => {
+    const operation = readOperation((request.body as { operation: Json }).operation)
+    return decide(request, dependencies, async ({ attempt, now }) => {
+      const { id, account } = attempt
+      if (!accounts.has(account)) {
+        const advice = 'Configure it again and restart, or resubmit the task.'
+        throw refusal(`Account '${account}' is not configured, so nobody could ask after the operation. ${advice}`)
+      }
+      const key = operationKey(operation)
+      if ((await store.bound(account, [key])).has(key)) {
+        const shown = key.slice(0, 200)
+        throw refusal(`Operation ${shown} of account '${account}' belongs to another attempt already.`, 'operation')
+      }
+      return {
+        change: {
+          ...{ state: 'running', startedAt: now, dueAt: now, operation },
+          ...{ tries: 0, tried: [], missingAt: null },
+        },
+        fact: { id, state: 'accepted', operation, settledAt: now, problem: null },
+        name: 'operator: adopted',
+      }
+    })
+  }
+}
+
+/** The operator takes the risk that it is made, and paid for, twice. */
+export function resubmitTask(dependencies: OperatorDependencies) {
+  return (request: FastifyRequest) =>
+    decide(request, dependencies, async ({ task, attempt, now }) => {
+      const { finishBy } = task
+      if (now >= finishBy) {
+        const when = new Date(finishBy).toISOString()
+        throw refusal(`Task '${task.id}' had to be finished by ${when}: it can't be submitted any more. Give it up.`)
+      }
+      return {
+        // It may have been held for longer than it had time to start.
+        change: { state: 'queued', dueAt: now, startBy: finishBy, tries: 0, tried: [] },
+        fact: abandoned(attempt, now),
+        name: 'operator: resubmitted',
+      }
+    })
+}
+
+export function giveUpTask(dependencies: OperatorDependencies) {
+  return (request: FastifyRequest) =>
+    decide(request, dependencies, async ({ attempt, now }) => ({
+      change: { state: 'failed', error: unknownOutcome, dueAt: now },
+      fact: abandoned(attempt, now),
+      name: 'operator: given up',
+    }))
+}
+
+const unknownOutcome: TaskError = {
+  code: 'submission_unknown',
+  message: 'It could not be found out whether the provider took this video. Submit it again.',
+}
+
+function abandoned({ id, problem }: Attempt, now: number): AttemptFact {
+  return { id, state: 'abandoned', operation: null, settledAt: now, problem: problem ?? unknownOutcome }
+}
+
+async function decide(
+  request: FastifyRequest,
+  { store, clock, log }: OperatorDependencies,
+  make: (held: Held) => Promise<Decision>,
+) {
+  const { id } = request.params as { id: string }
+  const now = clock.now()
+  const seen = isTaskId(id) ? await store.find(id) : undefined
+  const task = seen && (await store.claimOne(id, 'held', now + leaseMs))
+  if (!task) throw await whyNot(id, store)
+  try {
+    const attempt = await store.attempt(task.attempt ?? '')
+    if (!attempt) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
+    refuseAnswered(attempt)
+    const { change, fact, name } = await make({ task, attempt, now })
+    const after = apply(task, change)
+    const detail = { operator: request.token.name, attempt: attempt.id, account: attempt.account }
+    const events: TaskEvent[] = [
+      { at: now, name, detail },
+      { at: now, name: after.state, detail: after.error && { ...after.error } },
+    ]
+    if (!(await store.record({ task: after, fact, events })))
+      throw refusal(`Task '${id}' was moved on by somebody else meanwhile. Look at it again.`)
+    log.info(name, { task: id, ...detail })
+    return await tell(after, store)
+  } catch (error) {
+    // Nothing was decided: it is as it was. Where the lease is gone already, this does nothing.
+    await store.record({ task: { ...task, dueAt: seen.dueAt } })
+    throw error
+  }
+}
+
+/** An answer that came while the task was held decides it: the next worker sees to that. */
+function refuseAnswered({ id, state, operation }: Attempt): void {
+  if (state !== 'accepted') return
+  const shown = operationKey(operation).slice(0, 200)
+  throw refusal(`The answer has come meanwhile: attempt '${id}' was accepted as ${shown}. The task runs on by itself.`)
+}
+
+async function whyNot(id: string, store: Store): Promise<Problem> {
+  const task = isTaskId(id) ? await store.find(id) : undefined
+  if (!task) return taskNotFound(id)
+  if (task.deletedAt !== null) return refusal(`Task '${id}' was deleted by its owner: there is nothing to decide.`)
+  if (task.state !== 'held') return refusal(`Task '${id}' is ${task.state}, not held: there is nothing to decide.`)
+  return refusal(`Task '${id}' is being worked on at this moment. Look at it again in a few seconds.`)
+}
+
+/** As small and as flat as any provider's own: it is read with every poll. */
+function readOperation(operation: Json): Json {
+  if (isFlat(operation, 8) && operationKey(operation).length <= 16_384) return operation
+  throw new Problem('invalid_value', "Invalid 'operation': it is too large, or nested too deeply.", {
+    param: 'operation',
+  })
+}
+
+function isFlat(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return true
+  return levels > 0 && Object.values(value).every((inner) => isFlat(inner, levels - 1))
+}
