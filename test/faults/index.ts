@@ -1,0 +1,86 @@
+import { parseArgs } from 'node:util'
+import { submitFaults } from '../../simulators/upstream.ts'
+import { runCrowd } from './crowd.ts'
+import { runKills } from './kills.ts'
+import { runMatrix } from './matrix.ts'
+import { pairsOf, runSimulations } from './simulations.ts'
+
+/*
+ * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, simulated
+ * crashes by the hundred thousand, real kills by the hundred.
+ */
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+    submits: { type: 'string' },
+    runs: { type: 'string' },
+    only: { type: 'string' },
+  },
+})
+const seed = Number(values.seed)
+const submits = Number(values.submits ?? (values.quick ? 5_000 : 100_000))
+const runs = Number(values.runs ?? (values.quick ? 25 : 500))
+const wanted = (part: string) => values.only === undefined || values.only === part
+let failed = false
+
+process.stdout.write(`Seed ${seed} (--seed ${seed} repeats it)\n`)
+if (wanted('matrix')) failed = !(await runMatrix()) || failed
+if (wanted('simulation')) failed = !(await showSimulations()) || failed
+if (wanted('crowd')) await showCrowd()
+if (wanted('kills')) failed = !(await showKills()) || failed
+process.exitCode = failed ? 1 : 0
+
+async function showSimulations(): Promise<boolean> {
+  const begun = performance.now()
+  let said = 0
+  const onWorld = (done: number) => {
+    if (done - said < submits / 10) return
+    said = done
+    process.stdout.write(`  ${done} simulated submits …\n`)
+  }
+  const summaries = await runSimulations({ submits, seed, onWorld })
+  const rows = summaries.map((sum) => [
+    ...[sum.name, sum.tasks, sum.accepts, sum.crashes, sum.resubmits, sum.unknown, sum.orphans, sum.violations.length],
+    `${sum.covered.size} of ${pairsOf(submitFaults.length)}`,
+  ])
+  const head = [
+    'provider',
+    'submits',
+    'accepts',
+    'crashes',
+    'new attempts',
+    'unknown',
+    'orphans',
+    'WRONG',
+    'crash × fault',
+  ]
+  process.stdout.write(
+    `\nSimulated in ${Math.round((performance.now() - begun) / 1000)} s\n${table([head, ...rows])}\n`,
+  )
+  const violations = summaries.flatMap((sum) => sum.violations)
+  for (const violation of violations.slice(0, 20)) process.stdout.write(`  ${violation}\n`)
+  return violations.length === 0
+}
+
+/** No verdict: how fast this machine is today is for whoever reads it to judge. */
+async function showCrowd(): Promise<void> {
+  const { crowd, aloneMs, besideMs, claimP50Ms, claimP99Ms, rssMb } = await runCrowd(values.quick ? 1_000 : 10_000)
+  process.stdout.write(`
+${crowd} tasks in flight at an account that hangs
+  50 tasks of a healthy account take ${Math.round(besideMs)} ms, without the crowd ${Math.round(aloneMs)} ms
+  a claim takes ${claimP50Ms.toFixed(1)} ms, p99 ${claimP99Ms.toFixed(1)} ms; resident memory ${rssMb} MB
+`)
+}
+
+async function showKills(): Promise<boolean> {
+  const { violations, ...counts } = await runKills({ runs, seed })
+  process.stdout.write(`\nReal kills\n${table([Object.keys(counts), Object.values(counts).map(String)])}\n`)
+  for (const violation of violations) process.stdout.write(`  ${violation}\n`)
+  return violations.length === 0
+}
+
+function table(rows: (string | number)[][]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => String(row[at]).length)))
+  return rows.map((row) => `  ${row.map((cell, at) => String(cell).padEnd(widths[at] ?? 0)).join('  ')}`).join('\n')
+}

@@ -1,0 +1,77 @@
+import { isFinished } from '../../src/core/task.ts'
+import type { Entry, Store } from '../../src/stores/store.ts'
+
+/** Where a process can die on the way of a submit, in their order. */
+export const crashPoints = [
+  'before-intent', //  claimed, the attempt not committed
+  'after-intent', //   the attempt committed, nothing sent
+  'before-arrival', // sent, and lost on the way
+  'after-arrival', //  it arrived, the answer lost on the way
+  'before-outcome', // the answer is here, not committed
+  'after-outcome', //  committed
+] as const
+export type CrashPoint = (typeof crashPoints)[number]
+
+/** One life of the gateway's process. When it dies, whatever it was waiting for never comes. */
+export class Life {
+  dead = false
+  /** Everything that it waits for right now. */
+  pending = 0
+  crashed: { point: CrashPoint; prompt: string } | undefined
+  readonly #deadly: (point: CrashPoint, prompt: string) => boolean
+
+  constructor(deadly: (point: CrashPoint, prompt: string) => boolean) {
+    this.#deadly = deadly
+  }
+
+  /** Goes on, or dies here. */
+  async pass(point: CrashPoint, prompt: string): Promise<void> {
+    if (!this.dead && this.#deadly(point, prompt)) {
+      this.dead = true
+      this.crashed = { point, prompt }
+    }
+    if (this.dead) await new Promise(() => {})
+  }
+
+  async lived<T>(action: () => T | Promise<T>): Promise<T> {
+    if (this.dead) return new Promise(() => {})
+    this.pending += 1
+    try {
+      const result = await action()
+      return this.dead ? await new Promise(() => {}) : result
+    } finally {
+      this.pending -= 1
+    }
+  }
+}
+
+/** The store as that life sees it. What it asked for before it died still happens: the commit was on its way. */
+export function storeOf(
+  store: Store,
+  life: Life,
+  { prompts, finished }: { prompts: ReadonlyMap<string, string>; finished: Set<string> },
+): Store {
+  const mortal = new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name)
+      if (typeof value !== 'function' || name === 'onDue') return value
+      return (...args: unknown[]) => life.lived(() => value.apply(target, args))
+    },
+  })
+  return {
+    ...mortal,
+    async record(entry: Entry) {
+      const prompt = prompts.get(entry.task.id) ?? ''
+      if (entry.opened) await life.pass('before-intent', prompt)
+      if (entry.fact) await life.pass('before-outcome', prompt)
+      const held = await life.lived(async () => {
+        const written = await store.record(entry)
+        if (written && isFinished(entry.task)) finished.add(entry.task.id)
+        return written
+      })
+      if (entry.opened) await life.pass('after-intent', prompt)
+      if (entry.fact) await life.pass('after-outcome', prompt)
+      return held
+    },
+  }
+}

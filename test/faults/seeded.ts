@@ -1,0 +1,10 @@
+/** Chance that a seed repeats, in [0, 1). */
+export function seeded(seed: number): () => number {
+  let state = (seed * 2_654_435_761 + 1) >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { newAttemptId } from '../../src/core/attempt.ts'
+import { callOf, requestOf, type Worker } from '../../src/workers/worker.ts'
+import { judge } from './oracle.ts'
+import { simulate, simulatedWorkers } from './simulation.ts'
+
+const seed = Number(process.env.SEED ?? Math.floor(Date.now() / 1_000))
+
+describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
+  for (const recovery of ['key', 'lookup', 'list', 'none'] as const) {
+    it(`${recovery}: nothing is lost, nothing is paid for twice, what is unknown has its reason`, async () => {
+      const history = await simulate({ recovery, tasks: 300, seed })
+      const { violations, accepts, unknown } = judge(history)
+      assert.deepEqual(violations, [])
+      assert.ok(history.lives > 5, `only ${history.lives} lives`)
+      assert.ok(accepts > 30, `only ${accepts} accepts`)
+      if (recovery === 'key' || recovery === 'lookup') assert.equal(unknown, 0)
+    })
+  }
+
+  it('an account that resubmits does so once for each unknown outcome, and says so', async () => {
+    const history = await simulate({ recovery: 'none', onUnknown: 'resubmit', tasks: 200, seed })
+    assert.deepEqual(judge(history).violations, [])
+    assert.ok(history.tasks.every(({ error }) => error?.code !== 'submission_unknown'))
+  })
+
+  it('a worker that commits its attempt after the send is caught', async () => {
+    const workers = simulatedWorkers.map((worker) => (worker.name === 'submit' ? carelessOf(worker) : worker))
+    const { violations } = judge(await simulate({ recovery: 'none', tasks: 300, seed, workers }))
+    assert.ok(
+      violations.some((text) => /accepts|nobody's/.test(text)),
+      'the harness saw nothing wrong',
+    )
+  })
+})
+
+/** The rule broken on purpose: the provider is asked first, and what we know of it is written down afterwards. */
+function carelessOf(submit: Worker): Worker {
+  return {
+    ...submit,
+    async run(task, tools, action) {
+      const account = tools.accounts.get(task.account ?? '')
+      if (task.state !== 'queued' || !account) return submit.run(task, tools, action)
+      const id = newAttemptId(tools.random)
+      const request = await requestOf(task, 'film', tools)
+      const answer = await account.provider.submit(request, callOf(account, id, action.signal)).catch(() => null)
+      if (!answer || 'refused' in answer) return { change: { state: 'queued', dueAt: tools.clock.now() + 1_000 } }
+      const now = tools.clock.now()
+      await action.commit(
+        { state: 'held', attempt: id, attempts: task.attempts + 1, dueAt: null },
+        {
+          ...{ id, task: task.id, number: task.attempts + 1, account: account.name, keyVersion: '1' },
+          ...{ upstreamModel: 'film', openedAt: now, state: 'open', operation: null, settledAt: null, problem: null },
+        },
+      )
+      const { operation } = answer
+      const fact = { id, state: 'accepted', operation, settledAt: now, problem: null } as const
+      return { change: { state: 'running', startedAt: now, operation, dueAt: now }, fact }
+    },
+  }
+}

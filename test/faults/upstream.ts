@@ -1,0 +1,126 @@
+import type { Answer } from '../../simulators/upstream/answer.ts'
+import type { submitFaults } from '../../simulators/upstream.ts'
+import type { Recovery } from '../../src/core/attempt.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { Problem } from '../../src/core/problem.ts'
+import type { Upstream } from '../../src/outbound.ts'
+import type { Life } from './life.ts'
+
+type SubmitFault = (typeof submitFaults)[number]
+
+export interface Job {
+  id: string
+  prompt: string
+  reference: string
+  seconds: number
+  acceptedAt: number
+}
+
+/** How long a job runs, and how late a late one is accepted. */
+const [runMs, lateMs] = [2_000, 4_000]
+
+/**
+ * The fault upstream without its sockets, on the simulation's own time: the same faults, the same ledger, a thousand
+ * times as fast. It outlives every crash of the gateway.
+ */
+export class SimulatedUpstream {
+  readonly accepts: Job[] = []
+  /** The faults that were given, by prompt. */
+  readonly faults = new Map<string, SubmitFault[]>()
+  /** Prompts of which a request arrived, or may have. */
+  readonly arrived = new Set<string>()
+  #late: { at: number; body: Omit<Job, 'id' | 'acceptedAt'> }[] = []
+  readonly #recovery: Recovery
+  readonly #clock: Clock
+  readonly #planned: Map<string, SubmitFault[]>
+
+  constructor(recovery: Recovery, clock: Clock, planned: Map<string, SubmitFault[]>) {
+    this.#recovery = recovery
+    this.#clock = clock
+    this.#planned = planned
+  }
+
+  /** As one life of the gateway reaches it: a request of a dead one gets no answer, but it may have arrived. */
+  reachedFrom(life: Life): Upstream {
+    return {
+      send: async (_path, init) => {
+        const body = JSON.parse(String(init.body))
+        await life.pass('before-arrival', body.prompt)
+        this.arrived.add(body.prompt)
+        const result = this.#submit(body)
+        await life.pass('after-arrival', body.prompt)
+        return respond(result)
+      },
+      fetch: async (path, init) => life.lived(() => respond(this.#ask(path, init.method))),
+      download: async () => life.lived(() => new Response('film')),
+    }
+  }
+
+  #submit(body: Omit<Job, 'id' | 'acceptedAt'>): Answer | Error {
+    this.#acceptLate()
+    const fault = this.#planned.get(body.prompt)?.shift()
+    if (!fault) return this.#plain(body)
+    this.faults.set(body.prompt, [...(this.faults.get(body.prompt) ?? []), fault])
+    if (fault.accepted === 'maybe') this.#late.push({ at: this.#clock.now() + lateMs, body })
+    if (fault.refuses) return new Problem('provider_unreachable', 'refused', { retryable: true })
+    const id = fault.accepted === true ? this.#accept(body).id : 'job_none'
+    const answer = fault.answer(id)
+    return typeof answer === 'string' ? new Error(`the upstream: ${answer}`) : answer
+  }
+
+  #plain(body: Omit<Job, 'id' | 'acceptedAt'>): Answer {
+    const known = this.accepts.find(({ reference }) => reference === body.reference)
+    if (known && this.#recovery === 'key') return { status: 200, body: JSON.stringify({ id: known.id }) }
+    if (known && this.#recovery === 'lookup') return { status: 409, body: JSON.stringify({ id: known.id }) }
+    return { status: 200, body: JSON.stringify({ id: this.#accept(body).id }) }
+  }
+
+  #accept({ prompt, reference, seconds }: Omit<Job, 'id' | 'acceptedAt'>): Job {
+    const unique = this.#recovery === 'key' || this.#recovery === 'lookup'
+    const known = unique ? this.accepts.find((job) => job.reference === reference) : undefined
+    if (known) return known
+    const id = `job_${this.accepts.length + 1}`
+    const job = { id, prompt, reference, seconds, acceptedAt: this.#clock.now() }
+    this.accepts.push(job)
+    return job
+  }
+
+  #acceptLate(): void {
+    const now = this.#clock.now()
+    const due = this.#late.filter(({ at }) => at <= now)
+    this.#late = this.#late.filter(({ at }) => at > now)
+    for (const { body } of due) this.#accept(body)
+  }
+
+  #ask(path: string, method: string): Answer {
+    this.#acceptLate()
+    const query = new URLSearchParams(path.split('?')[1])
+    const [reference, since] = [query.get('reference'), query.get('since')]
+    if (reference !== null || since !== null) {
+      const jobs = this.accepts
+        .filter((job) => (reference === null ? job.acceptedAt >= Number(since) : job.reference === reference))
+        .map((job) => ({ ...job, model: 'film', size: '1280x720' }))
+      return { status: 200, body: JSON.stringify({ jobs }) }
+    }
+    const job = this.accepts.find(({ id }) => path === `/jobs/${id}`)
+    if (!job) return { status: 404 }
+    if (method === 'DELETE') return { status: 200, body: '{"cancelled":false}' }
+    const done = this.#clock.now() >= job.acceptedAt + runMs
+    const status = done ? { status: 'done', url: `http://127.0.0.1/${job.id}` } : { status: 'running', progress: 50 }
+    return { status: 200, body: JSON.stringify({ id: job.id, ...status }) }
+  }
+
+  /** Everything that is still to come has come. */
+  finish(): void {
+    for (const { body } of this.#late.splice(0)) this.#accept(body)
+  }
+}
+
+/** What the adapter would see of such an answer. One whose bytes do not end as they should can't be read. */
+function respond(answer: Answer | Error): Response {
+  if (answer instanceof Error) throw answer
+  const { status, headers = {}, body, length, ending } = answer
+  if ((ending !== undefined && ending !== 'drip') || typeof length === 'number') throw new Error('the answer broke off')
+  if (status < 200 || status > 599) throw new Error(`no such status: ${status}`)
+  return new Response(status === 204 ? null : ((body as string | undefined) ?? ''), { status, headers })
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { simulated } from '../simulators/provider.ts'
+import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
+import { type Mode, startUpstream, type Upstream } from '../simulators/upstream.ts'
+import type { World } from '../src/main.ts'
+import { jumpingClock, startService, type TestService, until } from './service.ts'
+
+/*
+ * A whole service in front of the fault upstream: real sockets on both sides, a real database, and films that are really
+ * decoded.
+ */
+
+export interface GatewayOptions {
+  /** What the upstream offers after an unknown submit, and so which adapter speaks to it. */
+  mode?: Mode
+  /** Of filmgate.yaml; provider, address and key are filled in where they are missing. */
+  accounts: Record<string, object>
+  models?: Record<string, object>
+  tokens?: readonly object[]
+  members?: World['members']
+  outbound?: World['outbound']
+  random?: World['random']
+}
+
+export interface Video {
+  id: string
+  status: string
+  progress: number
+  error?: { code: string; message: string } | null
+}
+
+/** As the operator sees it. */
+export interface Shown {
+  state: string
+  account: string | null
+  attempts: { number: number; account: string; state: string; key_version: string; settled_at: string | null }[]
+  timeline: { at: string; name: string; detail: unknown }[]
+}
+
+export interface Health {
+  state: string
+  reason: string | null
+  paused_until: string | null
+  failures: number
+}
+
+/** As patient as in earnest in kind, but a hundred times less so. The pace is what 1 byte per 100 ms can't keep. */
+export const impatient = {
+  ...{ connectMs: 1_000, headersMs: 1_000, bodyIdleMs: 1_000, totalMs: 2_000 },
+  ...{
+    downloadHeadersMs: 1_000,
+    downloadIdleMs: 1_000,
+    downloadPaceMs: 1_000,
+    downloadPaceBytes: 100,
+    downloadCloseMs: 50,
+  },
+}
+
+/** Connections that were opened for many requests at once and then not needed would hold up the end of the service. */
+const alone = { connection: 'close' }
+
+export class Gateway implements AsyncDisposable {
+  readonly upstream: Upstream
+  readonly service: TestService
+  readonly clock: ReturnType<typeof jumpingClock>
+  readonly #yaml: (options: Pick<GatewayOptions, 'accounts' | 'models'>) => string
+
+  private constructor(
+    upstream: Upstream,
+    service: TestService,
+    clock: Gateway['clock'],
+    yaml: (options: Pick<GatewayOptions, 'accounts' | 'models'>) => string,
+  ) {
+    this.upstream = upstream
+    this.service = service
+    this.clock = clock
+    this.#yaml = yaml
+  }
+
+  static async open(options: GatewayOptions): Promise<Gateway> {
+    const { mode = 'none', tokens = [], members = simulated, outbound, random } = options
+    const upstream = await startUpstream({ mode, dripMs: 100 })
+    const common = { provider: `sim-${mode}`, base_url: upstream.url, key: 'the upstream key' }
+    const yaml = ({ accounts, models = {} }: Pick<GatewayOptions, 'accounts' | 'models'>) => {
+      const filled = Object.entries(accounts).map(([name, account]) => [name, { ...common, ...account }])
+      return JSON.stringify({ accounts: Object.fromEntries(filled), models, tokens })
+    }
+    const clock = jumpingClock()
+    const patience = { upstreamDeadlines: impatient, ...outbound }
+    const world = { clock, outbound: patience, maxVideoBytes: 2 ** 20, ...(random && { random }) }
+    const service = await startService({ yaml: yaml(options), members, world })
+    return new Gateway(upstream, service, clock, yaml)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.service[Symbol.asyncDispose]()
+    await this.upstream[Symbol.asyncDispose]()
+    // Whatever an upstream does is an event for us, never a surprise.
+    const surprises = /"event":"(action failed|claim failed|a decision could not be recorded)/
+    assert.deepEqual(
+      this.service.log.filter((line) => surprises.test(line)),
+      [],
+    )
+  }
+
+  #get(path: string): Promise<Response> {
+    return this.service.fetch(path, { headers: alone })
+  }
+
+  restart(options: Pick<GatewayOptions, 'accounts' | 'models'>): Promise<void> {
+    return this.service.restart(this.#yaml(options))
+  }
+
+  /** Taken by us, whatever the upstream will do. Faults find a task by its prompt. */
+  async submit(model: string, prompt = model, secret?: string): Promise<string> {
+    const headers = { ...alone, ...(secret !== undefined && { authorization: `Bearer ${secret}` }) }
+    const response = await this.service.submit({ model, prompt, seconds: '4' }, headers)
+    assert.equal(response.status, 200, await response.clone().text())
+    return ((await response.json()) as Video).id
+  }
+
+  async video(id: string): Promise<Video> {
+    const response = await this.#get(`/v1/videos/${id}`)
+    assert.equal(response.status, 200, 'a client that asks is always answered')
+    return (await response.json()) as Video
+  }
+
+  show(id: string): Promise<Shown> {
+    return this.service.operator<Shown>(`/tasks/${id}`)
+  }
+
+  async attempts(id: string): Promise<[account: string, state: string][]> {
+    return (await this.show(id)).attempts.map(({ account, state }) => [account, state])
+  }
+
+  async isNoted(id: string, event: string): Promise<boolean> {
+    return (await this.show(id)).timeline.some(({ name }) => name.startsWith(event))
+  }
+
+  /** Follows the task to its end, and sees that nothing on the way there is odd. */
+  async follow(id: string): Promise<Video> {
+    let [progress, rank] = [0, 0]
+    const look = async () => {
+      const video = await this.video(id)
+      const now = ['queued', 'in_progress', 'completed', 'failed'].indexOf(video.status)
+      assert.ok(now >= rank, `'${video.status}' is no status to come to from the ${rank}th`)
+      const most = video.status === 'completed' ? 100 : 99
+      assert.ok(Number.isInteger(video.progress) && video.progress >= progress && video.progress <= most)
+      assert.equal(Boolean(video.error), video.status === 'failed')
+      ;[progress, rank] = [video.progress, now]
+      return rank >= 2 && video
+    }
+    // Many are followed at once: their polls must not be what keeps the machine busy.
+    return until(`${id} ends`, look, 200)
+  }
+
+  /** Completed, with the very bytes that the upstream made, and paid for once. */
+  async makes(id: string, prompt: string): Promise<void> {
+    const { status, error } = await this.follow(id)
+    assert.equal(status, 'completed', `${prompt}: ${JSON.stringify(error)}`)
+    const content = await this.#get(`/v1/videos/${id}/content`)
+    assert.ok(Buffer.from(await content.arrayBuffer()).equals(tinyFilm), `${prompt}: other bytes were served`)
+    assert.equal(this.accepts(prompt), 1, `${prompt}: it was accepted that often`)
+  }
+
+  async fails(id: string, code: string, what = code): Promise<void> {
+    const { error } = await this.follow(id)
+    assert.equal(error?.code, code, what)
+    assert.ok((error?.message.length ?? 0) > 10, what)
+    assert.equal((await this.#get(`/v1/videos/${id}/content`)).status, 404, `${what}: it was served`)
+  }
+
+  accepts(prompt: string): number {
+    return this.upstream.ledger().accepts.filter((accept) => accept.prompt === prompt).length
+  }
+
+  async health(name: string): Promise<Health> {
+    const { data } = await this.service.operator<{ data: { name: string; health: Health }[] }>('/accounts')
+    const found = data.find((account) => account.name === name)
+    assert.ok(found, `there is no account ${name}`)
+    return found.health
+  }
+}
