@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { overlayOf, wrapText } from './caption.ts'
+import { legible, overlayOf, wrapText } from './caption.ts'
 
 /** Every character is one wide. */
 const wrapAt = (width: number, text: string) => wrapText(text, width, (part) => [...part].length)
@@ -45,6 +45,28 @@ test('every script can be drawn, whatever fonts there are', () => {
     const overlay = overlayOf(prompt, { width: 320, height: 256 })
     assert.equal(overlay.data().length, 320 * 256 * 4)
   }
+})
+
+test('a word that can not be drawn goes with its marks, and leaves no comma behind', () => {
+  const latin = (text: string) => legible(text, (character) => character <= '\u024f')
+  const cases = [
+    ['a red fox in snow', 'a red fox in snow'],
+    ['a red fox in snow, 雪', 'a red fox in snow'],
+    ['a red fox (狐), in snow', 'a red fox in snow'],
+    ['雪, a red fox in snow,', 'a red fox in snow'],
+    ['a red fox🦊, in snow ❄, at dusk', 'a red fox, in snow at dusk'],
+    ['a fox, 雪の中の赤い狐が走る', ''],
+    ['猫, 犬', ''],
+    ['?!', '?!'],
+  ]
+  for (const [prompt = '', caption] of cases) assert.equal(latin(prompt), caption)
+})
+
+test('where nothing of a prompt can be seen there is no bar for it either', () => {
+  const size = { width: 320, height: 256 }
+  // Fillers and selectors have no picture in any font.
+  for (const prompt of ['', '\u3164\u3164', '\ufe0f \ufe0f'])
+    assert.ok(overlayOf(prompt, size).data().equals(overlayOf(null, size).data()), JSON.stringify(prompt))
 })
 
 test('a prompt leaves white letters at the bottom', () => {

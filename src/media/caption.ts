@@ -57,12 +57,8 @@ function drawCaption(pen: Pen, prompt: string, size: Size): void {
   if (!GlobalFonts.has(family)) GlobalFonts.registerFromPath(fileURLToPath(font), family)
   const fontSize = Math.round(Math.max(12, Math.min(size.width, size.height * 1.2) * 0.034))
   pen.font = fontOf(fontSize)
-  const text = legible(
-    prompt
-      .replace(/[\s\p{C}]+/gu, ' ')
-      .trim()
-      .slice(0, 600),
-  )
+  const plain = prompt.replace(/[\s\p{C}]+/gu, ' ').trim()
+  const text = legible(plain.slice(0, 600), eyes())
   const measure = (part: string) => pen.measureText(part).width
   const lines = balanced(text, Math.min(size.width * 0.88, fontSize * 34), measure)
   if (lines.length > 0) writeLines(pen, lines, size, fontSize)
@@ -147,10 +143,30 @@ function ellipsis(lines: string[], width: number, measure: (text: string) => num
 }
 
 /**
- * Without the characters that no font here can draw: they would show as empty boxes. Whatever our font lacks may still
- * come from the machine's fonts, so what counts is the picture of a character, compared with that of no character.
+ * Without what no font here can draw. A word that loses a letter goes with the marks beside it, and no comma is left at
+ * the end; a prompt with most of it missing would say something else, so it is left out.
  */
-function legible(text: string): string {
+export function legible(text: string, canDraw: (character: string) => boolean): string {
+  const words = text.split(' ').flatMap((word) => {
+    const lost = [...word].filter((character) => !canDraw(character))
+    if (lost.length === 0) return [word]
+    const kept = [...word].filter(canDraw).join('')
+    return lost.some(isLetter) || ![...kept].some(isLetter) ? [] : [kept]
+  })
+  const kept = words.join(' ')
+  if (kept.length === text.length) return text
+  return kept.length * 2 < text.length ? '' : kept.replace(/[\s,;:–—-]+$/, '')
+}
+
+function isLetter(character: string): boolean {
+  return /[\p{L}\p{N}]/u.test(character)
+}
+
+/**
+ * Whether a character leaves a picture that is not the empty box. Whatever our font lacks may still come from the
+ * machine's fonts, so that what counts is how it looks.
+ */
+function eyes(): (character: string) => boolean {
   const pen = createCanvas(24, 24).getContext('2d')
   pen.font = fontOf(16)
   const picture = (character: string): string => {
@@ -158,15 +174,12 @@ function legible(text: string): string {
     pen.fillText(character, 4, 18)
     return Buffer.from(pen.getImageData(0, 0, 24, 24).data.buffer).toString('base64')
   }
-  const box = picture('\u{10fffe}')
+  const nothing = [picture('\u{10fffe}'), picture(' ')]
   const known = new Map<string, boolean>()
-  const canDraw = (character: string): boolean => {
+  return (character) => {
     if (character <= '\u024f') return true
-    const seen = known.get(character) ?? picture(character) !== box
+    const seen = known.get(character) ?? !nothing.includes(picture(character))
     known.set(character, seen)
     return seen
   }
-  const kept = [...text].filter(canDraw).join('').replace(/ +/g, ' ').trim()
-  // A prompt with most of it missing would say something else.
-  return kept.length * 2 < text.length ? '' : kept
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { crc32 } from 'node:zlib'
+import { crc32, deflateSync } from 'node:zlib'
 import type { ImageType } from '../core/task.ts'
 import { manualClock, never, picture } from './fixtures.ts'
 import { type MediaPool, openMedia } from './pool.ts'
@@ -71,6 +71,23 @@ test('an animation is refused, and the message says why', async () => {
     ...refused,
     message: /animated/,
   })
+})
+
+test('a kind that the renderer does not read is refused although its bytes are whole', async () => {
+  const chunk = (name: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
+    const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    checksum.writeUInt32BE(crc32(body))
+    return Buffer.concat([length, body, checksum])
+  }
+  const start = picture(size, 'image/png').subarray(0, 8)
+  // 8 by 8, a byte for each pixel that stands for a colour of a palette; and no palette.
+  const header = chunk('IHDR', Buffer.from('00000008000000080803000000', 'hex'))
+  const pixels = chunk('IDAT', deflateSync(Buffer.alloc(8 * 9)))
+  const bytes = Buffer.concat([start, header, pixels, chunk('IEND', Buffer.alloc(0))])
+  const image = { bytes, type: 'image/png' as const, size: { width: 8, height: 8 } }
+  await assert.rejects(media.inspect(image, never), refused)
 })
 
 test('bytes that view a larger buffer are inspected alone', async () => {

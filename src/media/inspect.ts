@@ -1,3 +1,4 @@
+import { loadImage } from '@napi-rs/canvas'
 import type { FFDecoderCodec } from 'node-av/constants'
 import { FF_DECODER_MJPEG, FF_DECODER_PNG, FF_DECODER_WEBP } from 'node-av/constants'
 import { Codec, CodecContext, Dictionary, FFmpegError, Frame, Packet } from 'node-av/lib'
@@ -12,7 +13,7 @@ const decoders: Record<ImageType, FFDecoderCodec> = {
 }
 
 /**
- * Decodes the whole image, and strictly. The canvas would not do: it takes a PNG of which 5 % are left and shows the rest
+ * Decodes the whole image, and strictly. The canvas alone would not do: it takes a PNG of which 5 % are left and shows the rest
  * as black. Moving images are refused: which of their pictures was meant, each provider would decide for itself.
  */
 export async function inspect(image: ImageBytes): Promise<void> {
@@ -24,6 +25,10 @@ export async function inspect(image: ImageBytes): Promise<void> {
   if (size.width !== image.size.width || size.height !== image.size.height) {
     throw refusal('Its pixels are not of the size that its header says.')
   }
+  // The renderer's own decoder has the last word: it knows fewer kinds, and what it refuses would fail as a film.
+  await loadImage(bytes).catch((thrown: unknown) => {
+    throw refusal('It is of a kind that is not supported; save it as a plain PNG or JPEG.', thrown)
+  })
 }
 
 function refusal(reason: string, cause?: unknown): Problem {

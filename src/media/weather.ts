@@ -220,7 +220,8 @@ function tumbling(stage: Stage, tumble: Tumble): Drawing {
       y,
       size,
       turn: moment.seconds * 1.4 + leaf.phase + swing,
-      flip: Math.cos(moment.seconds * 2.3 + leaf.phase * 2),
+      // Its amount only: leaves that are drawn either way round would cut holes into each other.
+      flip: Math.abs(Math.cos(moment.seconds * 2.3 + leaf.phase * 2)),
     }
   }
   return (pen, moment) => {

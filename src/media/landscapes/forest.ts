@@ -22,7 +22,7 @@ export const forest: Landscape = (stage) => {
     ...{ ridge: rollingRidge(chance), wavelength: unit * 1.4 },
   })
   const lawn = { blades: layBlades(stage, clearing, { from: 0, size: 1, density: 120 }), depth: 0.86 }
-  const trunks = layTrunks(stage)
+  const { trunks, branches } = layTrunks(stage)
   const bark = css(mix(scene.palette.near, [0, 0, 0], 0.45))
   return {
     back(pen, moment) {
@@ -34,7 +34,9 @@ export const forest: Landscape = (stage) => {
     front(pen, moment) {
       enter(pen, stage, moment, 1.05, () => {
         pen.fillStyle = bark
+        // Apart: in one fill a branch that is drawn the other way round would be a hole in its trunk.
         pen.fill(trunks)
+        pen.fill(branches)
       })
     },
     floor: { depth: 0.86, at: (x) => clearing.top(x) + unit * 0.05 },
@@ -43,28 +45,28 @@ export const forest: Landscape = (stage) => {
 }
 
 /** Dark trunks at both edges frame the view; more of them stand further along the way. */
-function layTrunks(stage: Stage): Path2D {
+function layTrunks(stage: Stage): { trunks: Path2D; branches: Path2D } {
   const { size, unit, chance } = stage
   const margin = marginOf(stage, 1.05)
-  const path = new Path2D()
+  const [trunks, branches] = [new Path2D(), new Path2D()]
   const grow = (x: number, width: number) => {
     const lean = between(chance, -0.2, 0.2) * width
-    path.moveTo(x - width * 1.6, size.height * 1.3)
-    path.quadraticCurveTo(x - width * 0.6, size.height * 0.85, x - width * 0.42 + lean, -size.height * 0.2)
-    path.lineTo(x + width * 0.42 + lean, -size.height * 0.2)
-    path.quadraticCurveTo(x + width * 0.6, size.height * 0.85, x + width * 1.6, size.height * 1.3)
-    path.closePath()
+    trunks.moveTo(x - width * 1.6, size.height * 1.3)
+    trunks.quadraticCurveTo(x - width * 0.6, size.height * 0.85, x - width * 0.42 + lean, -size.height * 0.2)
+    trunks.lineTo(x + width * 0.42 + lean, -size.height * 0.2)
+    trunks.quadraticCurveTo(x + width * 0.6, size.height * 0.85, x + width * 1.6, size.height * 1.3)
+    trunks.closePath()
     const y = size.height * between(chance, 0.1, 0.3)
     const side = chance() < 0.5 ? -1 : 1
-    path.moveTo(x, y + width * 0.5)
-    path.quadraticCurveTo(x + side * width * 1.6, y, x + side * width * 3.4, y - width * 1.4)
-    path.quadraticCurveTo(x + side * width * 1.4, y - width * 0.5, x, y - width * 0.2)
-    path.closePath()
+    branches.moveTo(x, y + width * 0.5)
+    branches.quadraticCurveTo(x + side * width * 1.6, y, x + side * width * 3.4, y - width * 1.4)
+    branches.quadraticCurveTo(x + side * width * 1.4, y - width * 0.5, x, y - width * 0.2)
+    branches.closePath()
   }
   grow(-size.width * 0.01, unit * 0.055)
   grow(size.width * between(chance, 0.97, 1.02), unit * 0.075)
   const gap = Math.max(unit * 1.5, size.width * 0.9)
   for (let x = size.width + gap; x < size.width + margin; x += gap) grow(x, unit * 0.06)
   for (let x = -gap; x > -margin; x -= gap) grow(x, unit * 0.06)
-  return path
+  return { trunks, branches }
 }
