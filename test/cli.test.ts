@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { runCli, startCli } from '../src/cli/cli.fixture.ts'
+import { launcher, spawnServer } from './process.ts'
 import { startService, type TestService, token } from './service.ts'
 
 /* The command line as people run it, against the whole service. */
@@ -252,4 +253,16 @@ it('a server that is down is named, with what to do', async () => {
   const { code, stderr } = await runCli(args, { env, cwd: newFolder() })
   assert.equal(code, 1)
   assert.match(stderr, /can't connect to http:\/\/127\.0\.0\.1:\d+\/v1: nothing listens there\nIs the server running\?/)
+  assert.match(stderr, /^ {2}filmgate serve\n.*--base-url.*FILMGATE_BASE_URL/m)
+})
+
+it('what a start prints for the command line works when it is pasted', async () => {
+  await using server = spawnServer({ args: ['--data', join(newFolder(), 'data')], env: { npm_command: 'start' } })
+  await server.url
+  while (!server.output.stdout.includes('npx filmgate generate')) await new Promise((resolve) => setImmediate(resolve))
+  const lines = [...server.output.stdout.matchAll(/^ {2}(export .+)$/gm)].map(([, line]) => line)
+  const script = `${lines.join('\n')}\n"${process.execPath}" "${launcher}" models`
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /^studio/m)
 })

@@ -1,50 +1,55 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readArguments, type Values } from './arguments.ts'
-import { type Journal, openJournal } from './batch/journal.ts'
-import { type Line, readLines } from './batch/lines.ts'
+import { type Journal, openJournal, ownerOf } from './batch/journal.ts'
+import { decode, type Fault, type Line, readLines } from './batch/lines.ts'
 import { recover, type Verdict } from './batch/recover.ts'
-import { type Batch, labelOf, makeLine, type Outcome } from './batch/run.ts'
-import { exitCodeOf, summary, tally, toJson, totalLine } from './batch/summary.ts'
+import { type Batch, exists, makeLine, type Outcome } from './batch/run.ts'
+import { exitCodeOf, shownStatus, summary, tally, toJson, totalLine } from './batch/summary.ts'
 import { type Client, openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
+import { diskFault } from './disk.ts'
 import { Failure, UsageFailure } from './failure.ts'
-import { filmHelp, filmOptions, isImageUrl, loadImage, type Order, readOrder } from './film.ts'
+import { filmHelp, filmOptions, isImageUrl, loadImage, type Order, readOrder, usingModel } from './film.ts'
 import { type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { sweepParts } from './save.ts'
 import { openProgress } from './screen/progress.ts'
 import type { Progress } from './screen/row.ts'
+import { jsonLine, printable } from './screen/text.ts'
 import { count } from './screen/wording.ts'
+import { faultOfFile } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate batch FILE -o FOLDER [options]
 
-Makes a film of each line of a file, some at a time. Run the same command again to go on where it
-ended, however it ended: nothing is made twice.
+Makes a film of each line of a file, some at a time. Run the same command again
+to go on where it ended, however it ended: nothing is made twice.
 
 A line is a prompt, or a JSON object:
   # lines like this one and blank ones are skipped
   a red fox in snow at dusk
-  {"prompt": "the fox looks up", "seconds": 8, "image": "fox.png", "name": "fox-2"}
-Fields: prompt, model, seconds, size, image, seed, caption, name (of the file). Images lie relative
-to FILE. What a line leaves out, the options below fill in.
+  {"prompt": "it looks up", "seconds": 8, "image": "fox.png", "name": "fox-2"}
+Fields: prompt, model, seconds, size, image, seed, caption, name (of the file).
+Images lie relative to FILE. What a line leaves out, the options below fill in.
 
 Examples:
   filmgate batch prompts.jsonl -o out/
   filmgate batch prompts.txt -o out/ -n 2 --size 1280x720 --seconds 4
 
 Options:
-  -o, --output DIR  where the films go, and the journal that remembers them
-  -n, --parallel N  how many at a time (4)
-  --resubmit-unknown  submit again where nobody can tell whether the server took a film
-  --retry-failed    make those anew that failed
-  --json            one JSON object on stdout instead of the table
+  -o, --output DIR    where the films go, and the journal that remembers them;
+                      a file of the same name is replaced
+  -n, --parallel N    how many at a time (4)
+  --resubmit-unknown  submit again where nobody can tell whether the server
+                      took a film
+  --retry-failed      make those anew that failed
+  --json              one JSON object on stdout instead of the table
 
 ${filmHelp}
 ${connectionHelp}
-Exit codes: 0 all done, 3 some videos failed, 1 anything else, 2 a mistake in the command or the
-file, 130 interrupted.
+Exit codes: 0 all done, 3 some videos failed, 1 anything else, 2 a mistake in
+the command or the file, 130 interrupted.
 `
 
 const options = {
@@ -66,8 +71,9 @@ export const command: Command = {
     const [path = ''] = operands
     const lines = await readFilms(path, values)
     const client = openClient(findConnection(values, terminal.env), terminal)
-    await mkdir(folder, { recursive: true })
+    await makeFolder(folder)
     await using journal = await openJournal(folder, client.baseUrl)
+    await checkNames(lines, { folder, path, journal })
     await sweepParts(folder)
 
     using interrupts = listenForInterrupts(terminal)
@@ -77,8 +83,8 @@ export const command: Command = {
     }
     const outcomes = await (async () => {
       using progress = openProgress(terminal, { quiet: true })
-      const model = await modelFor(lines, client, interrupts)
-      const verdicts = await findOpen(lines, { client, journal, terminal, interrupts, progress })
+      const model = await modelFor(lines, { ...settings, progress })
+      const verdicts = await findOpen(lines, { ...settings, progress })
       return await makeAll(lines, Number(parallel), {
         ...settings,
         ...{ progress, model, verdicts, submitting: Promise.resolve() },
@@ -93,20 +99,54 @@ export const command: Command = {
 async function readFilms(path: string, flags: Values<typeof options>): Promise<Line[]> {
   const { prompt: _, ...defaults }: Order = readOrder('of each line', flags)
   if (defaults.image !== undefined && !isImageUrl(defaults.image)) defaults.image = resolve(defaults.image)
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageFailure(`${path} can't be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.code}`)
   })
+  const { text, fault } = decode(bytes)
+  if (fault !== null) complainOf([fault], path)
   const { lines, faults } = readLines(text, defaults)
   for (const { number, order } of lines) {
-    const fault = order.image === undefined ? null : await faultOfImage(order.image, dirname(path))
-    if (fault !== null) faults.push({ number, what: fault })
+    const what = order.image === undefined ? null : await faultOfImage(order.image, dirname(path))
+    if (what !== null) faults.push({ number, what })
   }
-  if (faults.length > 0) {
-    const list = faults.toSorted((a, b) => a.number - b.number).map(({ number, what }) => `  line ${number}: ${what}`)
-    throw new UsageFailure(`${count(faults.length, 'mistake')} in ${path}; nothing was submitted`, list.join('\n'))
-  }
+  complainOf(faults, path)
   if (lines.length === 0) throw new UsageFailure(`${path} has no prompt in it`)
   return lines
+}
+
+function complainOf(faults: Fault[], path: string): void {
+  if (faults.length === 0) return
+  const list = faults
+    .toSorted((a, b) => a.number - b.number)
+    .map(({ number, what }) => `  line ${number}: ${printable(what)}`)
+  throw new UsageFailure(`${count(faults.length, 'mistake')} in ${path}; nothing was submitted`, list.join('\n'))
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it is no folder' : (diskFault(error) ?? code)
+    throw new UsageFailure(`-o ${folder}: ${reason}`)
+  }
+}
+
+/** A name may be given to one film of a folder only, whichever list it is in: the other would be lost, and called done. */
+async function checkNames(
+  lines: Line[],
+  { folder, path, journal }: { folder: string; path: string; journal: Journal },
+) {
+  const faults: Fault[] = []
+  for (const { number, name, key } of lines) {
+    if (name === null) continue
+    const owner = ownerOf(name, journal.states)
+    const fault = await faultOfFile(join(folder, name))
+    if (fault !== null) faults.push({ number, what: `name: ${name} can't be written: ${fault}` })
+    else if (owner !== null && owner.line !== key && (await exists(join(folder, owner.file))))
+      faults.push({ number, what: `name: ${owner.file} is the film of another line; choose another name, or move it` })
+  }
+  complainOf(faults, path)
 }
 
 async function faultOfImage(image: string, folder: string): Promise<string | null> {
@@ -116,11 +156,21 @@ async function faultOfImage(image: string, folder: string): Promise<string | nul
   )
 }
 
+interface Work {
+  client: Client
+  journal: Journal
+  terminal: Terminal
+  interrupts: Interrupts
+  progress: Progress
+}
+
 /** The model of lines that name none. The question also shows whether the server is there, and what time it has. */
-async function modelFor(lines: Line[], client: Client, { first }: Interrupts): Promise<string> {
-  const needed = lines.some(({ order }) => order.model === undefined)
+async function modelFor(lines: Line[], { client, journal, interrupts, progress }: Work): Promise<string> {
+  const leaving = lines.filter(({ order }) => order.model === undefined)
+  const needed = leaving.length > 0
   try {
-    const [model] = (await client.models(first)).models
+    const [model] = (await client.models(interrupts.first)).models
+    if (model && leaving.some(({ key }) => !journal.states.has(key))) progress.note(usingModel(model.id))
     if (model || !needed) return model?.id ?? ''
   } catch (error) {
     // Not every server lists its models.
@@ -130,16 +180,8 @@ async function modelFor(lines: Line[], client: Client, { first }: Interrupts): P
   throw new Failure('the server lists no model; name one with --model')
 }
 
-interface Finding {
-  client: Client
-  journal: Journal
-  terminal: Terminal
-  interrupts: Interrupts
-  progress: Progress
-}
-
 /** What became of the submits that an earlier run did not see answered. */
-async function findOpen(lines: Line[], { client, journal, terminal, interrupts, progress }: Finding) {
+async function findOpen(lines: Line[], { client, journal, terminal, interrupts, progress }: Work) {
   const open = lines.flatMap((line) => {
     const state = journal.states.get(line.key)
     return state && state.id === null ? [{ line, state }] : []
@@ -161,9 +203,9 @@ async function makeAll(lines: Line[], parallel: number, batch: Batch): Promise<O
     for (const line of waiting) {
       const outcome = await makeLine(line, batch)
       outcomes.push(outcome)
-      const { status, file, error } = outcome
-      const told = status === 'done' ? `done ${file}` : status
-      if (error || !terminal.live) progress.note(`${labelOf(line)}: ${told}${error ? `: ${error}` : ''}`)
+      const { file, error } = outcome
+      const told = `${shownStatus(outcome)}${file === null ? '' : ` ${file}`}`
+      if (error || !terminal.live) progress.note(`${line.label}: ${told}${error ? `: ${error}` : ''}`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
@@ -179,13 +221,13 @@ interface Report {
 
 function report(outcomes: Outcome[], { terminal, folder, json, interrupted }: Report): void {
   const pathOf = (file: string) => join(folder, file)
-  if (json) terminal.out(`${JSON.stringify({ tasks: outcomes.map((outcome) => toJson(outcome, pathOf)) })}\n`)
+  if (json) terminal.out(jsonLine({ tasks: outcomes.map((outcome) => toJson(outcome, pathOf)) }))
   else terminal.out(summary(outcomes, terminal))
   const has = (status: Outcome['status']) => outcomes.some((outcome) => outcome.status === status)
   const advice = [
     interrupted || has('left running') || has('not started') ? 'Run the same command again to go on.' : null,
     has('unknown')
-      ? 'Unknown: the server may or may not have taken these. Run the same command again to look for them; --resubmit-unknown submits those anew that can not be found out.'
+      ? 'Unknown: the server may or may not have taken these. Run the same command again\nto look for them; --resubmit-unknown submits those anew that can not be found out.'
       : null,
     has('failed') ? 'Failed ones stay as they are; --retry-failed makes them anew.' : null,
   ]

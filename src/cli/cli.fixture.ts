@@ -15,13 +15,21 @@ export interface CliRun extends AsyncDisposable {
   exit: Promise<{ code: number | null; stdout: string; stderr: string }>
 }
 
+interface RunOptions {
+  env?: Record<string, string>
+  cwd: string
+  /** What is piped in. */
+  input?: string
+}
+
 /** The real command line in a process of its own. */
-export function startCli(args: string[], { env = {}, cwd }: { env?: Record<string, string>; cwd: string }): CliRun {
+export function startCli(args: string[], { env = {}, cwd, input = '' }: RunOptions): CliRun {
   const child = spawn(process.execPath, [launcher, ...args], {
     cwd,
     env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.on('error', () => {}).end(input)
   const output = { stdout: '', stderr: '' }
   const said = new EventTarget()
   child.stdout?.on('data', (chunk) => {
@@ -51,7 +59,7 @@ export function startCli(args: string[], { env = {}, cwd }: { env?: Record<strin
   }
 }
 
-export async function runCli(args: string[], options: { env?: Record<string, string>; cwd: string }) {
+export async function runCli(args: string[], options: RunOptions) {
   return startCli(args, options).exit
 }
 
@@ -73,18 +81,23 @@ export interface FakeApi extends AsyncDisposable {
   requests: string[]
   /** The Idempotency-Key of each submit. */
   keys: string[]
+  /** The X-Stainless-Retry-Count of each submit. */
+  retries: (string | undefined)[]
   /** Tried first; true if it has answered, or means not to. */
   handle: Handler
 }
 
 export async function startFakeApi(handle: Handler = () => false): Promise<FakeApi> {
-  const api = { url: '', tasks: [] as FakeTask[], requests: [] as string[], keys: [] as string[], handle }
+  const api: Omit<FakeApi, keyof AsyncDisposable> = { url: '', tasks: [], requests: [], keys: [], retries: [], handle }
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     const path = request.url?.split('?')[0] ?? ''
     api.requests.push(`${request.method} ${path}`)
-    if (request.method === 'POST') api.keys.push(String(request.headers['idempotency-key']))
+    if (request.method === 'POST') {
+      api.keys.push(String(request.headers['idempotency-key']))
+      api.retries.push(request.headers['x-stainless-retry-count']?.toString())
+    }
     if (!api.handle(request, response, body)) answer(api, request, response, body)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -114,7 +127,7 @@ export function addTask(api: Pick<FakeApi, 'tasks'>, body: string): FakeTask {
 }
 
 function answer(
-  api: FakeApi | Omit<FakeApi, keyof AsyncDisposable>,
+  api: Omit<FakeApi, keyof AsyncDisposable>,
   request: IncomingMessage,
   response: ServerResponse,
   body: string,

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { readArguments, suggestion } from './arguments.ts'
 import { findConnection } from './connection.ts'
 import { isTransient, NetworkFailure, ServerFailure } from './failure.ts'
-import { quoted } from './finish.ts'
 import { patiently } from './patience.ts'
+import { quoted } from './quoted.ts'
 import { networkFailure, retryAfterOf } from './refusal.ts'
 import { filmName, slug } from './slug.ts'
 import { readTask } from './task.ts'
@@ -72,6 +72,7 @@ it('a wait that a server asks for is honoured up to a minute', () => {
   const dates = { date: 'Sun, 15 Nov 2026 03:00:00 GMT', 'retry-after': 'Sun, 15 Nov 2026 03:00:07 GMT' }
   assert.equal(after(dates), 7_000)
   assert.equal(after({ 'retry-after': 'soon' }), null)
+  assert.equal(after({ 'retry-after': '-5' }), 0)
 })
 
 it('only what certainly was not sent is called so', () => {
@@ -104,6 +105,9 @@ describe('patience', () => {
     const broken = new NetworkFailure('broken', { sent: true })
     assert.deepEqual(await waits([refusal(503), broken, refusal(429, 7_000), refusal(500)]), [500, 1_000, 7_000, 4_000])
   })
+  it('does not hammer a server that asks for no pause, or for one that is over', async () => {
+    assert.deepEqual(await waits([refusal(429, 0), refusal(429, 0), refusal(429, 1)]), [500, 1_000, 2_000])
+  })
   it('ends where waiting does not help, and after ten minutes', async () => {
     await assert.rejects(waits([refusal(404)]))
     await assert.rejects(waits(Array.from({ length: 99 }, () => refusal(503))))
@@ -119,6 +123,8 @@ it('tasks of other servers are read for what they say', () => {
   assert.deepEqual([cancelled?.status, cancelled?.seconds], ['failed', '4'])
   assert.match(cancelled?.error?.message ?? '', /cancelled/)
   assert.equal(readTask({ id: 'x', status: 'failed', error: 'no' })?.error?.message, 'no')
+  assert.equal(readTask({ id: 'x', status: 'queued', created_at: 1e300 })?.createdAt, null)
+  assert.equal(readTask({ id: 'x\n  rm -r ~', status: 'queued' }), undefined)
 })
 
 it('words are quoted for a shell', () => {

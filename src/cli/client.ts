@@ -1,3 +1,4 @@
+import { readText } from './body.ts'
 import type { Connection } from './connection.ts'
 import { Failure, NetworkFailure, UnknownOutcome } from './failure.ts'
 import { networkFailure, readFailure, redirected } from './refusal.ts'
@@ -15,6 +16,14 @@ export interface Film {
   image?: { url: string } | { name: string; type: string; bytes: Uint8Array<ArrayBuffer> }
 }
 
+/** What a server may know a submit by. */
+export interface Attempt {
+  /** The Idempotency-Key. */
+  key: string
+  /** An earlier try of the same may have reached the server. */
+  again: boolean
+}
+
 export interface Polled {
   task: Task
   /** When the server wants to be asked again. */
@@ -26,7 +35,7 @@ export interface Client {
   readonly baseUrl: string
   models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
   /** Throws `UnknownOutcome` where a task may or may not exist now; any other failure means that there is none. */
-  submit(film: Film, idempotencyKey: string, signal?: AbortSignal): Promise<Task>
+  submit(film: Film, attempt: Attempt, signal?: AbortSignal): Promise<Task>
   retrieve(id: string, signal?: AbortSignal): Promise<Polled>
   list(query: { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
   remove(id: string, signal?: AbortSignal): Promise<unknown>
@@ -63,9 +72,10 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
   async function json(path: string, init: RequestInit, timeoutMs = answerMs) {
     const answer = await request(path, init, timeoutMs)
     try {
-      return { answer, body: (await answer.json()) as unknown }
+      return { answer, body: JSON.parse(await readText(answer)) as unknown }
     } catch (error) {
       init.signal?.throwIfAborted()
+      if (error instanceof Failure) throw error
       if (error instanceof SyntaxError) throw notTheApi(baseUrl, path)
       throw networkFailure(error, { baseUrl, timedOut: false })
     }
@@ -79,9 +89,11 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       if (!models) throw notTheApi(baseUrl, '/models')
       return { models, raw: body }
     },
-    async submit(film, idempotencyKey, signal) {
+    async submit(film, { key, again }, signal) {
       const { body, headers } = encode(film)
-      const init = { method: 'POST', body, headers: { ...headers, 'idempotency-key': idempotencyKey } }
+      // Filmgate gives a repeat the task of the first try, by the header of OpenAI's SDKs; others may know the key.
+      const known = { 'idempotency-key': key, ...(again ? { 'x-stainless-retry-count': '1' } : {}) }
+      const init = { method: 'POST', body, headers: { ...headers, ...known } }
       try {
         // A redirected POST would arrive as a GET.
         const answer = await json('/videos', { ...init, ...withSignal(signal), redirect: 'manual' }, submitMs)
@@ -148,7 +160,7 @@ function certainty(error: unknown, signal: AbortSignal | undefined): unknown {
   const reason = signal?.aborted ? 'interrupted' : error instanceof Error ? error.message : String(error)
   return new UnknownOutcome(`it is not known whether the server took the film: ${reason}`, {
     cause: error,
-    hint: 'It was not sent again, so that it is not made twice. Look first: filmgate list',
+    hint: 'It was not sent again, so that it is not made twice. Look first:\n  filmgate list',
   })
 }
 

@@ -16,11 +16,12 @@ export const connectionOptions = {
 } as const
 
 export const connectionHelp = `Connection:
-  --base-url URL    else FILMGATE_BASE_URL, else OPENAI_BASE_URL, else http://127.0.0.1:8484/v1
-  --token TOKEN     else FILMGATE_TOKEN, else OPENAI_API_KEY
+  --base-url URL      else FILMGATE_BASE_URL, else OPENAI_BASE_URL,
+                      else http://127.0.0.1:8484/v1
+  --token TOKEN       else FILMGATE_TOKEN, else OPENAI_API_KEY
 `
 
-const standardUrl = 'http://127.0.0.1:8484/v1'
+export const standardUrl = 'http://127.0.0.1:8484/v1'
 
 /**
  * Flags, then FILMGATE_*, then OPENAI_*. A token of ours never goes to a server that only OPENAI_BASE_URL names: that

@@ -4,18 +4,21 @@ import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { Failure, ServerFailure } from './failure.ts'
 import { findId } from './find-task.ts'
+import { jsonLine } from './screen/text.ts'
 
 const help = `Usage: filmgate delete ID [options]
 
-Deletes a video and its film from the server; one that is still being made is cancelled. The end
-of its id is enough, if only one video has it.
+Deletes a video and its film from the server; one that is still being made is
+cancelled. The end of its id is enough, if only one video has it: 4 characters
+or more, as \`filmgate list\` shows it.
 
 Examples:
   filmgate delete 3f9a1c
-  filmgate list --status failed --json | jq -r '.data[].id' | xargs -n 1 filmgate delete
+  filmgate list --status failed --json | jq -r '.data[].id' |
+    xargs -n 1 filmgate delete
 
 Options:
-  --json            the server's own answer
+  --json              the server's own answer
 
 ${connectionHelp}`
 
@@ -31,7 +34,7 @@ export const command: Command = {
     const id = await findId(client, operands[0] ?? '')
     try {
       const answer = await client.remove(id)
-      terminal.out(values.json ? `${JSON.stringify(answer)}\n` : `deleted ${id}\n`)
+      terminal.out(values.json ? jsonLine(answer) : `deleted ${id}\n`)
       return 0
     } catch (error) {
       if (error instanceof ServerFailure && error.status === 405)

@@ -6,21 +6,24 @@ import { Interrupted } from './failure.ts'
 import { findId } from './find-task.ts'
 import { type Finished, finish, laterCommand } from './finish.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { findTarget } from './save.ts'
 import { openProgress } from './screen/progress.ts'
+import { jsonLine } from './screen/text.ts'
+import { findTarget } from './target.ts'
 
 const help = `Usage: filmgate download ID [-o FILE] [options]
 
-Fetches the film of a video, and waits for it if it is not finished. The end of the id is enough.
-The file appears when it is whole, and not before.
+Fetches the film of a video, and waits for it if it is not finished. The end of
+its id is enough: 4 characters or more, as \`filmgate list\` shows it.
+The file appears when it is whole, and not before; one of that name is replaced.
 
 Examples:
   filmgate download 3f9a1c
   filmgate download 3f9a1c -o fox.mp4
 
 Options:
-  -o, --output FILE the file, or a folder; a name made of the prompt and the id if left out
-  --json            one JSON object on stdout: the task, and \`file\`
+  -o, --output FILE   the file, or a folder; if left out, a name made of the
+                      prompt and the id
+  --json              one JSON object on stdout: the task, and \`file\`
 
 ${connectionHelp}`
 
@@ -47,7 +50,7 @@ export const command: Command = {
         throw new Interrupted('interrupted; nothing was written', { hint: `Fetch it later:\n  ${later}` })
       }
     })()
-    terminal.out(values.json ? `${JSON.stringify({ ...task.raw, file: saved.path })}\n` : `${saved.path}\n`)
+    terminal.out(values.json ? jsonLine({ ...task.raw, file: saved.path }) : `${saved.path}\n`)
     return 0
   },
 }

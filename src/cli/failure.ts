@@ -40,7 +40,7 @@ export class ServerFailure extends Failure {
   readonly requestId: string | null
   readonly retryAfterMs: number | null
   constructor(message: string, facts: ServerFacts, hint: string | null = null) {
-    const about = [facts.param && `param ${facts.param}`, facts.requestId && `request ${facts.requestId}`]
+    const about = [facts.param && nameOf(facts.param), facts.requestId && `request ${facts.requestId}`]
     const known = about.filter(Boolean).join(', ')
     super(known ? `${message} (${known})` : message, { hint })
     this.status = facts.status
@@ -54,6 +54,11 @@ export class ServerFailure extends Failure {
     const { message, status, code, param, requestId } = this
     return { error: { message, status, code, param, request_id: requestId } }
   }
+}
+
+/** Our flag for a parameter, where it has another name. */
+function nameOf(param: string): string {
+  return /^input_reference\b/.test(param) ? '--image' : `param ${param}`
 }
 
 export interface ServerFacts {

@@ -24,12 +24,13 @@ export const filmOptions = {
 } as const
 
 export const filmHelp = `Film:
-  --model NAME      a model of \`filmgate models\`; the first of them if left out
-  --seconds N       how long; the model's default if left out
-  --size WxH        such as 1280x720
-  --image FILE|URL  a picture to start from: PNG, JPEG or WebP
-  --seed N          the same seed and words make the same film, where the model can
-  --no-caption      do not write the prompt into the picture (models that do)
+  --model NAME        one of \`filmgate models\`; the first if left out
+  --seconds N         how long; the model's default if left out
+  --size WxH          such as 1280x720
+  --image FILE|URL    a picture to start from: PNG, JPEG or WebP
+  --seed N            the same seed and words make the same film, where the
+                      model can
+  --no-caption        do not write the prompt into the picture
 `
 
 type FilmFlags = {
@@ -41,7 +42,7 @@ export function readOrder(prompt: string, flags: FilmFlags): Order {
   if (prompt.trim() === '') throw new UsageFailure('the prompt is empty')
   const { model, seconds, size, image, seed } = flags
   const order = {
-    ...{ prompt, model, seconds, size, image, seed: seed === undefined ? undefined : Number(seed) },
+    ...{ prompt, model, seconds, size, image, seed: /^\d+$/.test(seed ?? '') ? Number(seed) : seed },
     ...(flags['no-caption'] ? { caption: false } : {}),
   }
   const fault = faultOf(order)
@@ -53,7 +54,8 @@ export function readOrder(prompt: string, flags: FilmFlags): Order {
 export function faultOf({ seconds, size, seed }: { seconds?: unknown; size?: unknown; seed?: unknown }): string | null {
   if (seconds !== undefined && !/^\d+(\.\d+)?$/.test(String(seconds))) return `seconds: '${seconds}' is no number`
   if (size !== undefined && !/^\d+x\d+$/.test(String(size))) return `size: '${size}' is no size such as 1280x720`
-  if (seed !== undefined && !(Number.isSafeInteger(seed) && Number(seed) >= 0)) return 'seed: it is no whole number'
+  if (seed !== undefined && !(Number.isSafeInteger(seed) && Number(seed) >= 0))
+    return `seed: '${seed}' is no whole number, 0 or more`
   return null
 }
 
@@ -95,6 +97,10 @@ function typeOf(bytes: Buffer): string {
   if (bytes.subarray(0, 4).toString('latin1') === 'RIFF' && bytes.subarray(8, 12).toString('latin1') === 'WEBP')
     return 'image/webp'
   return 'application/octet-stream'
+}
+
+export function usingModel(model: string): string {
+  return `using model ${model}, the first that the server lists`
 }
 
 /** The model to use where none was asked for: the first that the server lists. */

@@ -1,24 +1,36 @@
 import type { Client } from './client.ts'
-import { Failure, ServerFailure } from './failure.ts'
-import { isShortId } from './slug.ts'
+import { Failure, ServerFailure, UsageFailure } from './failure.ts'
+import { isShortId, leastOfId } from './slug.ts'
 import type { Task } from './task.ts'
 
 const mostPages = 10
 
 /** The id that is meant: a whole one, or the end of one as `filmgate list` and file names show it. */
 export async function findId(client: Client, given: string, signal?: AbortSignal): Promise<string> {
+  if (given.length < leastOfId) {
+    const enough = `give ${leastOfId} or more characters of the end of an id`
+    throw new UsageFailure(`'${given}' is too short: ${enough}`, 'The ids are in:\n  filmgate list')
+  }
   if (!isShortId(given)) return given
-  const matches = new Set<string>()
+  const ids = new Set<string>()
   try {
-    for await (const task of newestFirst(client, { signal })) if (task.id.endsWith(given)) matches.add(task.id)
+    for await (const { id } of newestFirst(client, { signal })) ids.add(id)
   } catch (error) {
     // A server without a list may well have ids this short.
     if (error instanceof ServerFailure && (error.status === 404 || error.status === 405)) return given
     throw error
   }
+  const matches = endingIn(given, [...ids])
   const [only, other] = matches
-  if (other !== undefined) throw new Failure(`'${given}' is the end of several ids: ${[...matches].join(', ')}`)
+  if (other !== undefined) throw new Failure(`'${given}' is the end of several ids: ${matches.join(', ')}`)
   return only ?? given
+}
+
+/** Our ids are hexadecimal, which means the same in capitals; other servers may tell the two apart. */
+function endingIn(given: string, ids: readonly string[]): string[] {
+  const exact = ids.filter((id) => id.endsWith(given))
+  if (exact.length > 0 || !/^[\da-f]+$/i.test(given)) return exact
+  return ids.filter((id) => id.endsWith(given.toLowerCase()))
 }
 
 /** The tasks that the server lists, up to ten pages. */

@@ -2,8 +2,10 @@ import { join } from 'node:path'
 import type { Client } from './client.ts'
 import { VideoFailure } from './failure.ts'
 import { follow, type Watch } from './follow.ts'
-import { type Saved, save, type Target } from './save.ts'
+import { quoted } from './quoted.ts'
+import { type Saved, type SaveWatch, save } from './save.ts'
 import { filmName } from './slug.ts'
+import type { Target } from './target.ts'
 import type { Task } from './task.ts'
 
 export interface Finished {
@@ -11,12 +13,13 @@ export interface Finished {
   saved: Saved
 }
 
-interface FinishWatch extends Watch {
-  onBytes(done: number, total: number | null): void
-}
-
 /** Waits for a task and fetches its film; throws a `VideoFailure` if it has none. */
-export async function finish(client: Client, id: string, target: FilmTarget, watch: FinishWatch): Promise<Finished> {
+export async function finish(
+  client: Client,
+  id: string,
+  target: FilmTarget,
+  watch: Watch & SaveWatch,
+): Promise<Finished> {
   const task = await follow(client, id, watch)
   if (task.status === 'failed') throw new VideoFailure(task)
   watch.onBytes(0, null)
@@ -46,9 +49,4 @@ export function laterCommand(
     ...(baseUrl ? ['--base-url', baseUrl] : []),
   ]
   return words.map(quoted).join(' ')
-}
-
-/** As a shell takes it for one word. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -3,23 +3,24 @@ import { openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { findId } from './find-task.ts'
-import { paintStatus, statusOf } from './list.ts'
+import { statusColours, statusOf } from './list.ts'
 import { facts } from './screen/table.ts'
-import { painter, printable } from './screen/text.ts'
+import { jsonLine, painter } from './screen/text.ts'
 import { relative, roughly } from './screen/wording.ts'
 import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate get ID [options]
 
-Shows one video. The end of its id is enough.
+Shows one video. The end of its id is enough: 4 characters or more, as
+\`filmgate list\` shows it.
 
 Examples:
   filmgate get 3f9a1c
   filmgate get video_0193… --json | jq -r .status
 
 Options:
-  --json            the server's own answer
+  --json              the server's own answer
 
 ${connectionHelp}`
 
@@ -29,7 +30,7 @@ export const command: Command = {
     const { values, operands } = readArguments(args, { options: connectionOptions, operands: ['the id'] })
     const client = openClient(findConnection(values, terminal.env), terminal)
     const { task } = await client.retrieve(await findId(client, operands[0] ?? ''))
-    terminal.out(values.json ? `${JSON.stringify(task.raw)}\n` : show(task, terminal))
+    terminal.out(values.json ? jsonLine(task.raw) : show(task, terminal))
     return 0
   },
 }
@@ -43,9 +44,9 @@ function show(task: Task, terminal: Terminal): string {
   const error = task.error && `${task.error.message}${task.error.code === null ? '' : ` (${task.error.code})`}`
   const pairs = [
     ['id', task.id],
-    ['status', paintStatus(task.status, statusOf(task), paint)],
-    ['error', error ? paint('red', printable(error)) : ''],
-    ['prompt', printable(task.prompt ?? '')],
+    ['status', statusOf(task), statusColours[task.status]],
+    ['error', error ?? '', 'red'],
+    ['prompt', task.prompt ?? ''],
     ['model', task.model],
     ['length', task.seconds === null ? '' : `${task.seconds} s`],
     ['size', task.size ?? ''],

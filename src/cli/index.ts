@@ -2,7 +2,8 @@ import { Mistakes } from '../config/mistakes.ts'
 import { suggestion } from './arguments.ts'
 import type { Command } from './command.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
-import { painter } from './screen/text.ts'
+import { asTyped } from './program.ts'
+import { jsonLine, painter, printable, printableLines } from './screen/text.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 import { version } from './version.ts'
 
@@ -21,6 +22,8 @@ const commands: Record<string, Entry> = {
   download: { summary: 'wait for a video and fetch it', load: () => import('./download.ts') },
   delete: { summary: 'delete a video, or cancel one that is being made', load: () => import('./delete.ts') },
   models: { summary: 'list the models', load: () => import('./models.ts') },
+  task: { summary: 'for operators: what happened to a task, and what to do', load: () => import('./task/command.ts') },
+  accounts: { summary: 'for operators: the provider accounts and how they do', load: () => import('./accounts.ts') },
 }
 
 const help = `Filmgate: one self-hosted Videos API in front of every video model.
@@ -47,7 +50,7 @@ export async function runCli(argv: string[]): Promise<number> {
   try {
     return await run(name, args, terminal)
   } catch (error) {
-    if (args.includes('--json')) terminal.out(`${JSON.stringify(asFailure(error))}\n`)
+    if (args.includes('--json')) terminal.out(jsonLine(asFailure(error)))
     return complain(asFailure(error), name, terminal)
   }
 }
@@ -55,7 +58,7 @@ export async function runCli(argv: string[]): Promise<number> {
 async function run(name: string | undefined, args: string[], terminal: Terminal): Promise<number> {
   if (name === '--version' || name === '-v') return print(`${version()}\n`, terminal)
   const asked = name === 'help' ? args[0] : name
-  if (asked === undefined || asked === '--help' || asked === '-h') return print(help, terminal)
+  if (asked === undefined || asked === '--help' || asked === '-h') return print(asTyped(help, terminal.env), terminal)
   const entry = Object.hasOwn(commands, asked) ? commands[asked] : undefined
   if (!entry) {
     const known = Object.keys(commands)
@@ -66,7 +69,8 @@ async function run(name: string | undefined, args: string[], terminal: Terminal)
   const { command } = await entry.load()
   // After `--` everything is meant literally.
   const flags = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined)
-  if (name === 'help' || flags.includes('--help') || flags.includes('-h')) return print(command.help, terminal)
+  if (name === 'help' || flags.includes('--help') || flags.includes('-h'))
+    return print(asTyped(command.help, terminal.env), terminal)
   return command.run(args, terminal)
 }
 
@@ -77,7 +81,7 @@ function asFailure(error: unknown): Failure {
     const { list } = error
     const title =
       list.length === 1 ? 'a mistake in the configuration:' : `${list.length} mistakes in the configuration:`
-    return new UsageFailure([title, ...list].join('\n  '))
+    return new UsageFailure(title, list.map((mistake) => `  ${mistake}`).join('\n'))
   }
   if ((error as Error).name === 'AbortError') return new Interrupted('interrupted')
   return new Failure((error as Error).message, { cause: error })
@@ -85,9 +89,11 @@ function asFailure(error: unknown): Failure {
 
 function complain({ message, hint, exitCode }: Failure, name: string | undefined, terminal: Terminal): number {
   const paint = painter(terminal.colour.stderr)
-  const more = exitCode === exits.usage && hint === null && name && Object.hasOwn(commands, name)
-  const advice = hint ?? (more ? `filmgate ${name} --help says more` : null)
-  terminal.err(`${paint('red', 'filmgate:')} ${message}\n${advice === null ? '' : `${advice}\n`}`)
+  const general = exitCode === exits.usage && hint === null && name && Object.hasOwn(commands, name)
+  const advice = hint ?? (general ? `filmgate ${name} --help says more` : null)
+  // A message is one line whatever a server put into it; only hints, which are ours, have several.
+  const more = advice === null ? '' : `${printableLines(asTyped(advice, terminal.env))}\n`
+  terminal.err(`${paint('red', 'filmgate:')} ${printable(message)}\n${more}`)
   return exitCode
 }
 

@@ -5,14 +5,26 @@ import type { Terminal } from './terminal.ts'
 export interface Interrupts extends Disposable {
   readonly first: AbortSignal
   readonly second: AbortSignal
+  /** Whether the first was Ctrl-C: behind any other signal there is nobody who could answer a question. */
+  byPerson(): boolean
 }
 
 export function listenForInterrupts(terminal: Terminal): Interrupts {
   const [first, second] = [new AbortController(), new AbortController()]
   // A batch waits on them in many places at once.
   setMaxListeners(0, first.signal, second.signal)
-  const listening = terminal.onInterrupt(() => (first.signal.aborted ? second : first).abort())
-  return { first: first.signal, second: second.signal, [Symbol.dispose]: () => listening[Symbol.dispose]() }
+  let byPerson = false
+  const listening = terminal.onInterrupt((name) => {
+    if (!first.signal.aborted) byPerson = name === 'SIGINT'
+    const next = first.signal.aborted ? second : first
+    next.abort()
+  })
+  return {
+    first: first.signal,
+    second: second.signal,
+    byPerson: () => byPerson,
+    [Symbol.dispose]: () => listening[Symbol.dispose](),
+  }
 }
 
 export async function aborted(signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import { connectionHelp, connectionOptions, findConnection } from './connection.
 import { Failure, ServerFailure, UsageFailure } from './failure.ts'
 import { newestFirst } from './find-task.ts'
 import { type Column, table } from './screen/table.ts'
-import { type Paint, painter } from './screen/text.ts'
+import { jsonLine, painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import { shortId } from './slug.ts'
 import type { Task } from './task.ts'
@@ -15,8 +15,8 @@ const statuses = ['queued', 'in_progress', 'completed', 'failed']
 
 const help = `Usage: filmgate list [options]
 
-Lists your videos, the newest first. In a terminal an id is shown by its end, which every
-command takes; elsewhere it is whole.
+Lists your videos, the newest first. In a terminal an id is shown by its end,
+which every command takes; elsewhere it is whole.
 
 Examples:
   filmgate list
@@ -24,9 +24,10 @@ Examples:
   filmgate list --json | jq -r '.data[].id'
 
 Options:
-  --limit N         how many (20)
-  --status STATUS   only these: ${statuses.join(', ')}
-  --json            one JSON object: {"object": "list", "data": [tasks]}
+  --limit N           how many (20)
+  --status STATUS     only these: queued, in_progress (the table says drawing,
+                      which is taken too), completed, failed
+  --json              one JSON object: {"object": "list", "data": [tasks]}
 
 ${connectionHelp}`
 
@@ -36,7 +37,8 @@ export const command: Command = {
   help,
   async run(args, terminal) {
     const { values } = readArguments(args, { options })
-    const { limit = '20', status } = values
+    const { limit = '20' } = values
+    const status = values.status === 'drawing' ? 'in_progress' : values.status
     if (!/^[1-9]\d{0,3}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 1000`)
     if (status !== undefined && !statuses.includes(status))
       throw new UsageFailure(`--status ${status}: use one of ${statuses.join(', ')}`)
@@ -53,8 +55,8 @@ export const command: Command = {
         throw new Failure(`this server has no list of videos (${error.status})`)
       throw error
     }
-    if (values.json) terminal.out(`${JSON.stringify({ object: 'list', data: tasks.map(({ raw }) => raw) })}\n`)
-    else if (tasks.length === 0) terminal.err(`No videos${status ? ` are ${status}` : ''}.\n`)
+    if (values.json) terminal.out(jsonLine({ object: 'list', data: tasks.map(({ raw }) => raw) }))
+    else if (tasks.length === 0) terminal.err(`No videos${status ? ` are ${values.status}` : ''}.\n`)
     else terminal.out(show(tasks, terminal))
     return 0
   },
@@ -66,8 +68,8 @@ function show(tasks: Task[], terminal: Terminal): string {
   const forPeople = terminal.stdoutIsTerminal
   const columns: Column<Task>[] = [
     { title: 'ID', text: ({ id }) => (forPeople ? shortId(id) : id), paint: (_, text) => paint('bold', text) },
-    { title: 'STATUS', text: statusOf, paint: ({ status }, text) => paintStatus(status, text, paint) },
-    { title: 'CREATED', text: ({ createdAt }) => (createdAt === null ? '' : relative(createdAt, now)) },
+    { title: 'STATUS', text: statusOf, paint: ({ status }, text) => paint(statusColours[status], text) },
+    { title: 'CREATED', text: ({ createdAt }) => (createdAt === null ? '' : relative(createdAt, now)), extra: true },
     { title: 'MODEL', text: ({ model }) => model, least: 6, extra: true },
     { title: 'LENGTH', text: ({ seconds }) => (seconds === null ? '' : `${seconds} s`), align: 'right', extra: true },
     { title: 'SIZE', text: ({ size }) => size ?? '', extra: true },
@@ -77,10 +79,8 @@ function show(tasks: Task[], terminal: Terminal): string {
 }
 
 export function statusOf({ status, progress }: Task): string {
-  return status === 'in_progress' && progress !== null ? `drawing ${Math.floor(progress)}%` : status.replace('_', ' ')
+  if (status !== 'in_progress') return status
+  return progress === null ? 'drawing' : `drawing ${Math.floor(progress)}%`
 }
 
-export function paintStatus(status: Task['status'], text: string, paint: Paint): string {
-  const colours = { completed: 'green', failed: 'red', in_progress: 'cyan', queued: 'dim' } as const
-  return paint(colours[status], text)
-}
+export const statusColours = { completed: 'green', failed: 'red', in_progress: 'cyan', queued: 'dim' } as const

@@ -3,19 +3,20 @@ import { openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { type Column, table } from './screen/table.ts'
-import { painter } from './screen/text.ts'
+import { jsonLine, painter } from './screen/text.ts'
 import { isObject, type Model, textOf } from './task.ts'
 
 const help = `Usage: filmgate models [options]
 
-Lists the models that the token may use. The first is what \`filmgate generate\` uses unless told.
+Lists the models that the token may use. The first is what
+\`filmgate generate\` uses unless told.
 
 Examples:
   filmgate models
   filmgate models --json | jq -r '.data[].id'
 
 Options:
-  --json            the server's own answer
+  --json              the server's own answer
 
 ${connectionHelp}`
 
@@ -25,7 +26,7 @@ export const command: Command = {
     const { values } = readArguments(args, { options: connectionOptions })
     const client = openClient(findConnection(values, terminal.env), terminal)
     const { models, raw } = await client.models()
-    if (values.json) terminal.out(`${JSON.stringify(raw)}\n`)
+    if (values.json) terminal.out(jsonLine(raw))
     else if (models.length === 0) terminal.err('The server lists no model.\n')
     else {
       const paint = painter(terminal.colour.stdout)
@@ -41,7 +42,7 @@ function columnsFor(models: Model[]): Column<Model>[] {
   const columns: Column<Model>[] = [
     { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id), least: 12 },
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
-    { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), least: 9, extra: true },
+    { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
     { title: 'IMAGE', text: ({ raw }) => textOf(raw.image) ?? '', extra: true },
     { title: 'BY', text: ({ raw }) => textOf(raw.owned_by) ?? '', least: 6, extra: true },
     { title: 'ABOUT', text: ({ raw }) => textOf(raw.description) ?? '', least: 16, extra: true },

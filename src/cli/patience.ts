@@ -32,11 +32,13 @@ export async function patiently<T>(
       if (tries > 0) onTrouble(null)
       return result
     } catch (error) {
-      signal.throwIfAborted()
       if (tries === 0) since = terminal.now()
+      // What ends it anyway is told even to those who are leaving: it may be that the outcome is unknown.
       if (!worth(error) || terminal.now() - since > giveUpMs) throw error
+      signal.throwIfAborted()
       const asked = error instanceof ServerFailure ? error.retryAfterMs : null
-      const againInMs = asked ?? Math.min(30_000, 500 * 2 ** tries)
+      // A server that asks for no pause at all, or for one in the past, is not hammered for it.
+      const againInMs = Math.max(asked ?? 0, Math.min(30_000, 500 * 2 ** tries))
       tries += 1
       onTrouble({ message: describe(error), againInMs })
       await terminal.sleep(againInMs, signal)

@@ -1,3 +1,4 @@
+import { readText, TooLong } from './body.ts'
 import { type Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
 import { isObject, textOf } from './task.ts'
@@ -8,9 +9,9 @@ export async function readFailure(
   { baseUrl, tokenSource }: { baseUrl: string; tokenSource: string },
 ): Promise<ServerFailure> {
   const { status, headers } = answer
-  const text = await answer.text().catch(() => '')
-  const error = errorOf(text)
-  const message = printable(textOf(error.message) ?? '').slice(0, 2_000)
+  const text = await readText(answer).catch((thrown: unknown) => (thrown instanceof TooLong ? thrown : ''))
+  const error = errorOf(text instanceof TooLong ? '' : text)
+  const { message, hint } = inOurWords(printable(textOf(error.message) ?? '').slice(0, 2_000))
   const facts = {
     status,
     code: textOf(error.code),
@@ -18,10 +19,19 @@ export async function readFailure(
     requestId: headers.get('x-request-id'),
     retryAfterMs: retryAfterOf(headers),
   }
-  const said =
-    message || `the server at ${baseUrl} answered ${status}${answer.statusText ? ` ${answer.statusText}` : ''}`
-  const hint = status === 401 ? `The token came from ${tokenSource}.` : null
-  return new ServerFailure(said, facts, hint)
+  const plain = `the server at ${baseUrl} answered ${status}${answer.statusText ? ` ${answer.statusText}` : ''}`
+  const said = text instanceof TooLong ? `${plain}; ${text.message}` : message || plain
+  const missing = status === 404 && /\/videos\/[^/]+/.test(answer.url) ? 'The videos there are:\n  filmgate list' : null
+  return new ServerFailure(said, facts, hint ?? (status === 401 ? `The token came from ${tokenSource}.` : missing))
+}
+
+/** What the API calls by names that nobody types here. */
+function inOurWords(message: string): { message: string; hint: string | null } {
+  const models = / ?GET \/v1\/models lists the models you can use\./
+  return {
+    message: message.replace(models, '').replaceAll(/'input_reference(\.image_url)?'/g, '--image'),
+    hint: models.test(message) ? 'The models you can use:\n  filmgate models' : null,
+  }
 }
 
 function errorOf(text: string): Record<string, unknown> {
@@ -70,13 +80,17 @@ const beforeSending: Record<string, string> = {
   'bad port': 'fetch refuses that port',
 }
 
+const notListening = `Is the server running? Start one:
+  filmgate serve
+Is it elsewhere? Say where with --base-url, or set FILMGATE_BASE_URL.`
+
 export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl: string; timedOut: boolean }) {
   const { cause = thrown } = thrown as { cause?: unknown }
   const { message = '', code = message } = cause as { code?: string; message?: string }
   const certificate = /^[A-Z_]*(CERT|SSL|TLS|SELF_SIGNED|ISSUER)/.test(code)
   const before = beforeSending[code]
   if (before !== undefined || certificate) {
-    const hint = code === 'ECONNREFUSED' ? 'Is the server running? Start one: filmgate serve' : null
+    const hint = code === 'ECONNREFUSED' ? notListening : null
     const reason = before ?? `its certificate is not accepted (${message})`
     return new NetworkFailure(`can't connect to ${baseUrl}: ${reason}`, { sent: false, hint, cause: thrown })
   }

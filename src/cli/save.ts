@@ -1,49 +1,24 @@
 import { randomBytes } from 'node:crypto'
-import { access, constants, type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Client } from './client.ts'
-import { Failure, NetworkFailure, UsageFailure } from './failure.ts'
+import { diskFault } from './disk.ts'
+import { Failure, NetworkFailure } from './failure.ts'
 import type { Watch } from './follow.ts'
 import { patiently } from './patience.ts'
 import { networkFailure } from './refusal.ts'
+import { faultOfFile, followed } from './target.ts'
 import type { Terminal } from './terminal.ts'
-
-/** Where a film goes: a folder, and its name there if one was asked for. */
-export interface Target {
-  folder: string
-  name: string | null
-}
 
 export interface Saved {
   path: string
   bytes: number
 }
 
-interface SaveWatch extends Omit<Watch, 'onTask'> {
+export interface SaveWatch extends Omit<Watch, 'onTask'> {
+  /** What the half of a film is called by, so that only its owner sweeps it up. */
+  parts?: string
   onBytes(done: number, total: number | null): void
-}
-
-/** Reads -o, before anything is asked of a server: a film that can't be written should not be made. */
-export async function findTarget(output: string | undefined): Promise<Target> {
-  if (output === '-') throw new UsageFailure('a film is not written to stdout; give -o a file or a folder')
-  const given = output ?? '.'
-  const isFolder = await stat(given).then(
-    (found) => found.isDirectory(),
-    () => false,
-  )
-  const target = isFolder
-    ? { folder: given, name: null }
-    : { folder: dirname(given), name: given.endsWith('/') ? null : basename(given) }
-  const folder = given.endsWith('/') ? given : target.folder
-  try {
-    await access(folder, constants.W_OK)
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new UsageFailure(
-      code === 'ENOENT' ? `there is no folder ${folder}; make it first` : `the folder ${folder} can't be written to`,
-    )
-  }
-  return { ...target, folder }
 }
 
 /** Fetches a finished film. Its name appears once the last byte is on the disk, and not before. */
@@ -51,10 +26,15 @@ export async function save(client: Client, id: string, path: string, watch: Save
   return patiently(() => saveOnce(client, id, path, watch), watch)
 }
 
-const partName = /^\..+\.[0-9a-f]{8}\.part$/
+/** The parts of a batch. Others may be at work in the same folder, on parts of their own. */
+export const batchParts = 'filmgate-batch'
 
 async function saveOnce(client: Client, id: string, path: string, watch: SaveWatch): Promise<Saved> {
-  const part = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.part`)
+  const fault = await faultOfFile(path)
+  if (fault !== null) throw new Failure(`${path} could not be written: ${fault}`)
+  const place = await followed(path)
+  // Not made of the film's own name, which may be as long as a name can be.
+  const part = join(dirname(place), `.${watch.parts ?? 'filmgate'}-${randomBytes(4).toString('hex')}.part`)
   const answer = await client.content(id, watch.signal)
   const total = lengthOf(answer)
   let file: FileHandle | undefined
@@ -65,7 +45,7 @@ async function saveOnce(client: Client, id: string, path: string, watch: SaveWat
     const bytes = await copy(answer, file, { ...watch, total, baseUrl: client.baseUrl })
     await file.sync()
     await file.close()
-    await rename(part, path)
+    await rename(part, place)
     return { path, bytes }
   } catch (error) {
     await answer.body?.cancel().catch(() => {})
@@ -130,11 +110,12 @@ function lengthOf({ headers }: Response): number | null {
 function explain(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (error instanceof Failure || typeof code !== 'string') return error
-  const reasons: Record<string, string> = { ENOSPC: 'the disk is full', EACCES: 'it may not be written' }
-  return new Failure(`${path} could not be written: ${reasons[code] ?? code}`, { cause: error })
+  const reason = diskFault(error) ?? (code === 'EACCES' ? 'it may not be written' : code)
+  return new Failure(`${path} could not be written: ${reason}`, { cause: error })
 }
 
-/** Removes what killed downloads left behind. Only for a folder that no other process writes to. */
+/** Removes what the killed downloads of a batch left behind. Only for the one that holds the folder. */
 export async function sweepParts(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) if (partName.test(name)) await rm(join(folder, name), { force: true })
+  const ours = new RegExp(`^\\.${batchParts}-[0-9a-f]{8}\\.part$`)
+  for (const name of await readdir(folder)) if (ours.test(name)) await rm(join(folder, name), { force: true })
 }

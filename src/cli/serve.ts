@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { resolve } from 'node:path'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
 import { readArguments } from './arguments.ts'
+import { banner } from './banner.ts'
 import type { Command } from './command.ts'
+import { programOf } from './program.ts'
 import type { Terminal } from './terminal.ts'
-import { version } from './version.ts'
 
 const names = Object.keys(settings) as SettingName[]
 
@@ -15,7 +15,7 @@ const help = `Usage: filmgate serve [options]
 Runs the Videos API with its built-in renderer and everything it needs.
 
 Options (each also an environment variable):
-${names.map((name) => `  --${name.padEnd(10)} ${settings[name].variable.padEnd(19)} ${settings[name].help}${fallbackOf(name)}`).join('\n')}
+${names.map(optionHelp).join('\n')}
 
 Examples:
   filmgate serve
@@ -29,14 +29,16 @@ export const command: Command = { help, run: serve }
 async function serve(args: string[], terminal: Terminal): Promise<number> {
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
   const { values } = readArguments(args, { options })
-  const config = loadConfig({ flags: values as Partial<Record<SettingName, string>>, env: terminal.env })
+  const flags = values as Partial<Record<SettingName, string>>
+  const config = loadConfig({ flags, env: terminal.env })
   // From here on: a signal in the middle of the start must not tear it apart.
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const service = await startClearly(config)
-  terminal.out(banner(service, config))
+  const setBy = flags.token ? '--token' : terminal.env.FILMGATE_TOKEN ? 'FILMGATE_TOKEN' : null
+  terminal.out(banner(service, config, { program: programOf(terminal.env), setBy }))
   const failure = await Promise.race([stop.then(() => null), service.failed])
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
-  else terminal.out('Stopping: requests in progress finish first. Press Ctrl-C again to stop at once.\n')
+  else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
   const again = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'again')
   const drained = await Promise.race([service[Symbol.asyncDispose](), again])
   return failure || drained === 'again' ? 1 : 0
@@ -58,41 +60,7 @@ async function startClearly(config: Config): Promise<Service> {
   }
 }
 
-function banner({ url, firstSecret }: Service, config: Config): string {
-  const models = [...config.catalog.entries.keys()]
-  const shown = `${models.slice(0, 6).join(', ')}${models.length > 6 ? `, … (${models.length} in all)` : ''}`
-  return `
-Filmgate ${version()} is ready.
-
-  Base URL   ${url}/v1
-  Token      ${firstSecret ? `${firstSecret}   (shown only this once: keep it)` : tokenHint(config)}
-  Models     ${shown || 'none: enable a provider in filmgate.yaml'}
-  Data       ${resolve(config.data)}
-${models.length > 0 ? firstSteps(url, config.catalog.defaultModel ?? models[0] ?? '', firstSecret ?? '$FILMGATE_TOKEN') : ''}`
-}
-
-function firstSteps(url: string, model: string, token: string): string {
-  return `
-Make a film:
-
-  curl ${url}/v1/videos \\
-    -H "Authorization: Bearer ${token}" \\
-    -H "Content-Type: application/json" \\
-    -d '{"model": "${model}", "prompt": "a red fox in snow at dusk"}'
-
-Then GET ${url}/v1/videos/{id} until it is completed, and fetch …/{id}/content.
-`
-}
-
-function tokenHint({ tokens }: Config): string {
-  const names = tokens.map(({ name }) => name)
-  if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN to one of your own)'
-  return names.length === 1 && names[0] === 'default'
-    ? 'the one you set as FILMGATE_TOKEN'
-    : `as configured: ${names.join(', ')}`
-}
-
-function fallbackOf(name: SettingName): string {
-  const { fallback } = settings[name]
-  return fallback === '' ? '' : ` (${fallback})`
+function optionHelp(name: SettingName): string {
+  const { variable, fallback, help: about } = settings[name]
+  return `  --${name.padEnd(17)} ${variable}${fallback === '' ? '' : ` (${fallback})`}\n${' '.repeat(22)}${about}`
 }

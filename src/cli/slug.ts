@@ -30,6 +30,9 @@ export function shortId(id: string): string {
   return id.slice(-6)
 }
 
+/** Fewer characters would fit too many ids. */
+export const leastOfId = 4
+
 export function isShortId(text: string): boolean {
   return /^[\w-]{4,12}$/.test(text)
 }

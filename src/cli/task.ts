@@ -1,3 +1,5 @@
+import { printable } from './screen/text.ts'
+
 /** A task as any Videos API shows it. Only what the command line reads is checked; `raw` is the answer as it came. */
 export interface Task {
   id: string
@@ -33,8 +35,9 @@ const statuses: Record<string, Status> = {
 
 /** Undefined if it is no task. */
 export function readTask(json: unknown): Task | undefined {
-  if (!isObject(json) || typeof json.id !== 'string' || json.id === '' || typeof json.status !== 'string')
-    return undefined
+  if (!isObject(json) || typeof json.id !== 'string' || typeof json.status !== 'string') return undefined
+  // It becomes part of commands that people paste: one that breaks a line or hides something is none.
+  if (json.id === '' || json.id !== printable(json.id)) return undefined
   const status = statuses[json.status] ?? 'in_progress'
   return {
     id: json.id,
@@ -96,7 +99,10 @@ function numberOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
+/** The end of what `Date` can show. */
+const lastMs = 8.64e15
+
 function timeOf(value: unknown): number | null {
   const seconds = numberOf(value)
-  return seconds === null ? null : seconds * 1000
+  return seconds === null || Math.abs(seconds * 1000) > lastMs ? null : seconds * 1000
 }

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 
 /**
@@ -22,12 +23,14 @@ export interface Terminal {
   out(text: string): void
   err(text: string): void
   /** Calls back on SIGINT, SIGTERM and SIGHUP instead of dying of them. */
-  onInterrupt(listener: () => void): Disposable
+  onInterrupt(listener: (name: NodeJS.Signals) => void): Disposable
   onResize(listener: () => void): Disposable
   /** Runs the listener when the process ends by itself, whatever the reason. */
   onExit(listener: () => void): Disposable
   /** Ctrl-Z and its end: runs the one before the process is stopped, the other after it goes on. */
   onSuspend(stop: () => void, goOn: () => void): Disposable
+  /** All that is piped in, or null where stdin is a terminal. */
+  readInput(): Promise<string | null>
   /** The next key that is pressed, or null when the signal aborts. */
   readKey(signal: AbortSignal): Promise<string | null>
 }
@@ -55,8 +58,8 @@ export function openTerminal(): Terminal {
     async sleep(ms, signal) {
       await setTimeout(ms, undefined, signal && { signal }).catch(() => {})
     },
-    out: (text) => void stdout.write(text),
-    err: (text) => void stderr.write(text),
+    out: (words) => void stdout.write(words),
+    err: (words) => void stderr.write(words),
     onInterrupt: (listener) => listen(process, ['SIGINT', 'SIGTERM', 'SIGHUP'], listener),
     onResize: (listener) => listen(stderr, ['resize'], listener),
     onExit: (listener) => listen(process, ['exit'], listener),
@@ -68,15 +71,20 @@ export function openTerminal(): Terminal {
       const both = [listen(process, ['SIGTSTP'], suspend), listen(process, ['SIGCONT'], goOn)]
       return { [Symbol.dispose]: () => both.forEach((one) => void one[Symbol.dispose]()) }
     },
+    readInput: async () => (stdin.isTTY ? null : await text(stdin)),
     readKey,
   }
 }
 
-function listen(source: NodeJS.EventEmitter, events: string[], listener: () => void): Disposable {
-  for (const event of events) source.on(event, listener)
+function listen<Args extends unknown[]>(
+  source: NodeJS.EventEmitter,
+  events: string[],
+  listener: (...args: Args) => void,
+): Disposable {
+  for (const event of events) source.on(event, listener as () => void)
   return {
     [Symbol.dispose]() {
-      for (const event of events) source.off(event, listener)
+      for (const event of events) source.off(event, listener as () => void)
     },
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readTask } from '../task.ts'
-import { journalName, type LineState, openJournal } from './journal.ts'
-import { readLines } from './lines.ts'
+import { journalName, type LineState, openJournal, ownerOf } from './journal.ts'
+import { decode, readLines } from './lines.ts'
 import { match, type OpenLine, type Verdict } from './recover.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'filmgate-batch-'))
@@ -47,6 +47,26 @@ describe('lines', () => {
       ['1 name', '2 seed', '3 size', '6 name'],
     )
   })
+
+  it('may have names of as many bytes as a file system takes', () => {
+    const faults = (name: string) => readLines(JSON.stringify({ prompt: 'x', name }), {}).faults.length
+    assert.deepEqual([faults('狐'.repeat(83)), faults('狐'.repeat(84))], [0, 1])
+  })
+
+  it('that are no text are told with their numbers', () => {
+    const bad = ['a\0fox', '{"prompt": "\\ud800"}', '{"prompt": "x", "model": "\\u0000"}']
+    assert.deepEqual(
+      readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [number, /no text has/.test(what)]),
+      [2, 3, 4].map((number) => [number, true]),
+    )
+    const told = (bytes: Buffer) => decode(bytes).fault
+    assert.equal(told(Buffer.from('ein Fuchs\nein Bär')), null)
+    assert.match(told(Buffer.from('\ufeffa fox\n', 'utf16le'))?.what ?? '', /UTF-16/)
+    assert.equal(told(Buffer.from('ein Fuchs\nein Bär', 'latin1'))?.number, 2)
+    // Without its mark, UTF-16 is UTF-8 full of NULs.
+    const unmarked = decode(Buffer.from('a fox\n', 'utf16le'))
+    assert.ok(unmarked.fault ?? readLines(unmarked.text, {}).faults[0])
+  })
 })
 
 describe('the journal', () => {
@@ -83,6 +103,22 @@ describe('the journal', () => {
     await using journal = await openJournal(folder, 'http://a/v1')
     assert.deepEqual([...journal.states.keys()], ['b'])
     assert.equal(readFileSync(join(folder, journalName), 'utf8').split('\n').length, 3)
+  })
+
+  it('gives a file to the line that was written last, and no other keeps it', async () => {
+    await using journal = await openJournal(newFolder(), 'http://a/v1')
+    for (const line of ['a', 'b']) {
+      await journal.record({ line, intent })
+      await journal.record({ line, done: line === 'a' ? 'fox.mp4' : 'Fox.mp4', took: 1 })
+    }
+    assert.deepEqual(ownerOf('fox.mp4', journal.states), { line: 'b', file: 'Fox.mp4' })
+    assert.equal(journal.states.get('a')?.done, null)
+  })
+
+  it('says what is wrong with its folder', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, '.filmgate-batch.lock'))
+    await assert.rejects(openJournal(folder, 'http://a/v1'), /can't keep its journal in .+: unable to open/)
   })
 
   it('is of one server, for one batch at a time, and refuses what it can not read', async () => {

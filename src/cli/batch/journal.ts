@@ -9,8 +9,10 @@ export interface Intent {
   /** The Idempotency-Key of the submit. */
   key: string
   model: string
-  /** By the server's clock, in milliseconds. */
+  /** Of the first try, by the server's clock, in milliseconds. */
   time: number
+  /** Of the latest try, if there were several. */
+  latest?: number
 }
 
 /** What the journal knows of a line. Without an id it may or may not be on the server. */
@@ -57,13 +59,21 @@ export async function openJournal(folder: string, baseUrl: string): Promise<Jour
   }
   const held = stack.move()
   let last: Promise<void> = Promise.resolve()
+  const write = async (step: Step) => {
+    const { size } = await file.stat()
+    try {
+      await append(file, step)
+    } catch (error) {
+      // Half a line in the middle would make the whole journal unreadable.
+      await file.truncate(size)
+      throw error
+    }
+    apply(states, step)
+  }
   return {
     states,
     record(step) {
-      const written = last.then(async () => {
-        await append(file, step)
-        apply(states, step)
-      })
+      const written = last.then(() => write(step))
       last = written.catch(() => {})
       return written
     },
@@ -86,15 +96,22 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** The kernel drops this lock when the process dies, however that happens. */
 function takeLock(folder: string): Disposable {
-  const database = new DatabaseSync(join(folder, lockName), { timeout: 0 })
+  let database: DatabaseSync | undefined
   try {
+    database = new DatabaseSync(join(folder, lockName), { timeout: 0 })
     database.exec('BEGIN EXCLUSIVE')
   } catch (cause) {
-    database.close()
-    throw new Failure(`another batch is running in ${folder}`, { cause })
+    database?.close()
+    const { errcode, message } = cause as Error & { errcode?: number }
+    if (errcode === busy) throw new Failure(`another batch is running in ${folder}`, { cause })
+    throw new Failure(`the batch can't keep its journal in ${folder}: ${message}`, { cause })
   }
-  return { [Symbol.dispose]: () => database.close() }
+  const held = database
+  return { [Symbol.dispose]: () => held.close() }
 }
+
+/** SQLITE_BUSY: someone else holds it. */
+const busy = 5
 
 /** The states, and how many bytes of the file are whole lines. */
 export async function readJournal(file: FileHandle, path: string, baseUrl: string) {
@@ -135,6 +152,21 @@ function apply(states: Map<string, LineState>, step: Step): void {
   const state = states.get(step.line)
   if (!state) return
   if ('id' in step) state.id = step.id
-  else if ('done' in step) state.done = { file: step.done, took: step.took }
-  else state.failed = step.failed
+  else if ('failed' in step) state.failed = step.failed
+  else {
+    // The file is of one line only: whose it was before, that line's film is gone.
+    for (const other of states.values()) if (other.done && isSameFile(other.done.file, step.done)) other.done = null
+    state.done = { file: step.done, took: step.took }
+  }
+}
+
+/** Some disks take capitals for small letters. */
+function isSameFile(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+/** Whose film a file is, and how it is written there. */
+export function ownerOf(file: string, states: Journal['states']): { line: string; file: string } | null {
+  for (const [line, { done }] of states) if (done && isSameFile(done.file, file)) return { line, file: done.file }
+  return null
 }

@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { suggestion } from '../arguments.ts'
 import { faultOf, type Order, withoutUndefined } from '../film.ts'
+import { slug } from '../slug.ts'
 import { isObject } from '../task.ts'
 
 /** One film of a batch. */
@@ -12,6 +14,8 @@ export interface Line {
   order: Order
   /** The file's name, if the line gives one. */
   name: string | null
+  /** What it is called while it is made; no two lines share one. */
+  label: string
 }
 
 export interface Fault {
@@ -21,9 +25,22 @@ export interface Fault {
 
 const fields = ['prompt', 'model', 'seconds', 'size', 'image', 'seed', 'caption', 'name']
 
+/** The text of a file, or what about its bytes is none. */
+export function decode(bytes: Buffer): { text: string; fault: Fault | null } {
+  if (isUtf8(bytes)) return { text: bytes.toString('utf8'), fault: null }
+  const wide = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2))
+  // The first is enough: the others are of the same kind.
+  const number =
+    bytes
+      .toString('latin1')
+      .split('\n')
+      .findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1
+  return { text: '', fault: { number, what: `it is ${wide ? 'UTF-16' : 'not UTF-8'}; save the file as UTF-8` } }
+}
+
 /** Reads the whole file; a line with a fault is told apart from the others, never guessed at. */
 export function readLines(text: string, defaults: Partial<Order>): { lines: Line[]; faults: Fault[] } {
-  const lines: Line[] = []
+  const lines: Omit<Line, 'label'>[] = []
   const faults: Fault[] = []
   const seen = new Map<string, number>()
   const names = new Map<string, number>()
@@ -47,10 +64,21 @@ export function readLines(text: string, defaults: Partial<Order>): { lines: Line
     seen.set(request, nth + 1)
     lines.push({ number, key: `${request}-${nth}`, ...read })
   }
-  return { lines, faults }
+  return { lines: withLabels(lines), faults }
 }
 
-function readLine(text: string, defaults: Partial<Order>): Omit<Line, 'number' | 'key'> | string {
+/** The number tells lines apart that ask for the same, or begin with the same words. */
+function withLabels(lines: Omit<Line, 'label'>[]): Line[] {
+  const plain = (line: Omit<Line, 'label'>) => line.name?.replace(/\.mp4$/i, '') ?? slug(line.order.prompt)
+  const alike = Map.groupBy(lines, plain)
+  return lines.map((line) => {
+    const label = plain(line)
+    return { ...line, label: alike.get(label)?.length === 1 ? label : `line ${line.number}, ${label}` }
+  })
+}
+
+function readLine(text: string, defaults: Partial<Order>): Pick<Line, 'order' | 'name'> | string {
+  if (!isText(text)) return notText
   if (!text.startsWith('{')) return { order: { ...defaults, prompt: text }, name: null }
   let json: unknown
   try {
@@ -80,14 +108,28 @@ function faultIn(given: Record<string, unknown>): string | null {
     return `there is no field '${other}'${suggestion(other, fields) || `; the fields are ${fields.join(', ')}`}`
   }
   for (const field of ['prompt', 'model', 'size', 'image', 'name']) {
-    if (given[field] !== undefined && typeof given[field] !== 'string') return `${field}: it is no text`
+    const value = given[field]
+    if (value === undefined) continue
+    if (typeof value !== 'string') return `${field}: it is no text`
+    if (!isText(value)) return `${field}: ${notText}`
   }
   if (given.caption !== undefined && typeof given.caption !== 'boolean') return 'caption: use true or false'
   if (typeof given.prompt !== 'string' || given.prompt.trim() === '') return 'prompt: it is missing'
   const { name } = given
   if (typeof name === 'string' && !/^[^./\\\p{Cc}][^/\\\p{Cc}]{0,120}$/u.test(name))
     return "name: use a plain file name, without '/' and not starting with '.'"
+  if (typeof name === 'string' && Buffer.byteLength(fileName(name)) > longestName)
+    return `name: it is too long; a file name has room for ${longestName} bytes`
   return faultOf(given)
+}
+
+/** No file system takes more, and most count bytes. */
+const longestName = 255
+
+const notText = 'it has a character that no text has (NUL, or half of a pair)'
+
+function isText(value: string): boolean {
+  return value.isWellFormed() && !value.includes('\0')
 }
 
 function fileName(name: string): string {

@@ -18,7 +18,7 @@ export type Verdict = { id: string } | 'none' | { unsure: string }
 
 /** Servers count in whole seconds, and the difference of the clocks was measured in them. */
 const toleranceMs = 2_000
-/** How long a submit may be on its way into the list after its sender died. */
+/** How long a submit may be on its way into the list after its sender died; Filmgate itself knows a repeat for longer. */
 const settleMs = 5_000
 
 interface Recovery {
@@ -49,12 +49,14 @@ export async function recover(
     }
     const verdicts = match(open, tasks, recovery.bound)
     const fresh = open.some(
-      ({ line, state }) => verdicts.get(line.key) === 'none' && client.serverNow() - state.intent.time < settleMs,
+      ({ line, state }) => verdicts.get(line.key) === 'none' && client.serverNow() - latestOf(state) < settleMs,
     )
     if (!fresh) return verdicts
     await terminal.sleep(500, signal)
   }
 }
+
+const latestOf = ({ intent }: LineState) => intent.latest ?? intent.time
 
 class TooMany extends Error {}
 

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Client } from '../client.ts'
+import type { Client, Film } from '../client.ts'
+import { diskFault } from '../disk.ts'
 import { Failure, ServerFailure, UnknownOutcome, VideoFailure } from '../failure.ts'
 import { prepare } from '../film.ts'
 import { finish } from '../finish.ts'
 import type { Interrupts } from '../interrupts.ts'
+import { batchParts } from '../save.ts'
 import type { Progress, Row } from '../screen/row.ts'
-import { slug } from '../slug.ts'
 import { submitOnce } from '../submit.ts'
+import type { Task } from '../task.ts'
 import type { Terminal } from '../terminal.ts'
-import type { Journal } from './journal.ts'
+import type { Intent, Journal, Step } from './journal.ts'
 import type { Line } from './lines.ts'
 import type { Verdict } from './recover.ts'
 
@@ -21,6 +23,8 @@ export interface Outcome {
   id: string | null
   /** Inside the folder. */
   file: string | null
+  /** An earlier run made it. */
+  already: boolean
   tookMs: number | null
   error: string | null
 }
@@ -52,20 +56,20 @@ const mostDoubts = 3
 /** Makes the film of one line, from wherever it was left. It never throws what concerns this line only. */
 export async function makeLine(line: Line, batch: Batch): Promise<Outcome> {
   const { journal, terminal, folder, progress } = batch
-  const outcome: Outcome = { line, status: 'done', id: null, file: null, tookMs: null, error: null }
+  const outcome: Outcome = { line, status: 'done', id: null, file: null, already: false, tookMs: null, error: null }
   const before = journal.states.get(line.key)
   outcome.id = before?.id ?? null
   if (before?.done && (await exists(join(folder, before.done.file))))
-    return { ...outcome, file: before.done.file, tookMs: before.done.took }
+    return { ...outcome, file: before.done.file, already: true, tookMs: before.done.took }
   if (before?.failed && !batch.retryFailed) return { ...outcome, status: 'failed', error: before.failed }
   if (batch.interrupts.first.aborted) return { ...outcome, status: outcome.id ? 'left running' : 'not started' }
 
-  using row = progress.row(labelOf(line))
+  using row = progress.row(line.label)
   const since = terminal.now()
   try {
     outcome.id = before?.failed ? await submitLine(line, batch, row) : (outcome.id ?? (await idOf(line, batch, row)))
     const target = { folder, name: line.name, prompt: line.order.prompt }
-    const watch = { ...row, terminal, signal: batch.interrupts.first }
+    const watch = { ...row, terminal, signal: batch.interrupts.first, parts: batchParts }
     const { task, saved } = await finish(batch.client, outcome.id, target, watch)
     const { createdAt, completedAt } = task
     const tookMs = createdAt !== null && completedAt !== null ? completedAt - createdAt : terminal.now() - since
@@ -75,10 +79,6 @@ export async function makeLine(line: Line, batch: Batch): Promise<Outcome> {
   } catch (error) {
     return await accountFor(error, outcome, batch)
   }
-}
-
-export function labelOf({ order, name }: Line): string {
-  return name?.replace(/\.mp4$/i, '') ?? slug(order.prompt)
 }
 
 /** Thrown for a line that nothing was submitted for. */
@@ -102,30 +102,68 @@ async function submitLine(line: Line, batch: Batch, row: Row): Promise<string> {
 
 /** Intent, submit, id: each on the disk before the next. */
 async function submitNow(line: Line, batch: Batch, row: Row): Promise<string> {
-  const { client, journal, terminal, interrupts } = batch
+  const { journal, interrupts } = batch
   if (interrupts.first.aborted || batch.halted !== null) throw new NotStarted(batch.halted ?? '')
-  const model = line.order.model ?? batch.model
-  const film = await prepare(line.order, model, batch.imageFolder)
-  // The same key for the same intent: a server that honours it makes nothing twice, whatever we think.
-  const before = journal.states.get(line.key)
-  const key = before && before.id === null ? before.intent.key : randomUUID()
-  await journal.record({ line: line.key, intent: { key, model, time: client.serverNow() } })
+  const intent = intentFor(line, batch)
+  const film = await prepare(line.order, intent.model, batch.imageFolder)
+  await journal.record({ line: line.key, intent })
   try {
-    const watch = { terminal, signal: interrupts.second, onTrouble: row.onTrouble }
-    const task = await submitOnce(client, film, { ...watch, key, patient: true })
-    await journal.record({ line: line.key, id: task.id })
+    const task = await submitIntent(film, intent, batch, row)
+    await recordIfRoom({ line: line.key, id: task.id }, batch)
     batch.doubts = 0
     row.onTask(task)
     return task.id
   } catch (error) {
-    if (error instanceof Failure && !(error instanceof UnknownOutcome))
-      await journal.record({ line: line.key, refused: error.message })
+    if (madeNothing(error, intent)) await journal.record({ line: line.key, refused: (error as Error).message })
     throw error
   }
 }
 
+/** The same for the same submit, in key and model: a server that knows either makes nothing twice, whatever we think. */
+function intentFor(line: Line, { client, journal, model }: Batch): Intent {
+  const before = journal.states.get(line.key)
+  const now = client.serverNow()
+  if (before && before.id === null) return { ...before.intent, latest: now }
+  return { key: randomUUID(), model: line.order.model ?? model, time: now }
+}
+
+/** So long after the first try Filmgate knows a repeat. Later, it might take another film of the same words for it. */
+const repeatMs = 15 * 60_000
+const mostRepeats = 3
+
+/**
+ * Submits, as a repeat if there was a try before. Filmgate answers a repeat with any film of the same words that may be
+ * meant, each in its turn; if it names only those of other lines, there is none of this line's.
+ */
+async function submitIntent(film: Film, { key, time, latest }: Intent, batch: Batch, row: Row): Promise<Task> {
+  const { client, journal, terminal, interrupts, progress } = batch
+  const submitting = { terminal, interrupts, onTrouble: row.onTrouble, note: progress.note, key, patient: true }
+  const bound = new Set([...journal.states.values()].map(({ id }) => id))
+  const repeats = latest !== undefined && client.serverNow() - time < repeatMs ? mostRepeats : 0
+  for (let count = 0; count < repeats; count += 1) {
+    const task = await submitOnce(client, film, { ...submitting, again: true })
+    if (!bound.has(task.id)) return task
+  }
+  return submitOnce(client, film, submitting)
+}
+
+/** For what the next run can find out again: a full disk is no reason to give it up in this one. */
+async function recordIfRoom(step: Step, batch: Batch): Promise<void> {
+  try {
+    await batch.journal.record(step)
+  } catch (error) {
+    batch.halted = diskFault(error)
+    if (batch.halted === null) throw error
+  }
+}
+
+/** Whether it is certain that there is no film. A refusal of a repeat says nothing of the first try, unless of its content. */
+function madeNothing(error: unknown, { latest }: Intent): boolean {
+  if (error instanceof UnknownOutcome || diskFault(error) !== null) return false
+  return latest === undefined || (error instanceof ServerFailure && [400, 404, 422].includes(error.status))
+}
+
 async function accountFor(error: unknown, outcome: Outcome, batch: Batch): Promise<Outcome> {
-  const { journal, interrupts } = batch
   const { line, id } = outcome
   if (error instanceof NotStarted) return { ...outcome, status: 'not started', error: error.message || null }
   if (error instanceof UnknownOutcome) {
@@ -133,12 +171,15 @@ async function accountFor(error: unknown, outcome: Outcome, batch: Batch): Promi
     if (batch.doubts >= mostDoubts) batch.halted = 'the server does not answer as it should'
     return { ...outcome, status: 'unknown', error: error.message }
   }
-  if (interrupts.first.aborted) return { ...outcome, status: id ? 'left running' : 'not started' }
+  const full = diskFault(error)
+  if (full !== null) batch.halted = full
+  if (full !== null) return { ...outcome, status: id ? 'left running' : 'not started', error: full }
+  if (batch.interrupts.first.aborted) return { ...outcome, status: id ? 'left running' : 'not started' }
   // What is gone from the server is not coming back: like a failure, it is only made anew when asked for.
   const gone = id !== null && error instanceof ServerFailure && (error.status === 404 || error.status === 410)
   if (error instanceof VideoFailure || gone) {
     const reason = error instanceof VideoFailure ? (error.task.error?.message ?? error.message) : error.message
-    await journal.record({ line: line.key, failed: reason })
+    await recordIfRoom({ line: line.key, failed: reason }, batch)
     return { ...outcome, status: 'failed', error: reason }
   }
   if (!(error instanceof Failure)) throw error
@@ -146,7 +187,7 @@ async function accountFor(error: unknown, outcome: Outcome, batch: Batch): Promi
   return { ...outcome, status: 'error', error: error.message }
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

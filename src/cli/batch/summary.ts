@@ -3,10 +3,14 @@ import { type Column, table } from '../screen/table.ts'
 import { type Colour, painter } from '../screen/text.ts'
 import { clockTime } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import { labelOf, type Outcome } from './run.ts'
+import type { Outcome } from './run.ts'
 
-const colours: Record<Outcome['status'], Colour> = {
+type Shown = Outcome['status'] | 'already there'
+
+/** In the order in which they are counted. */
+const colours: Record<Shown, Colour> = {
   done: 'green',
+  'already there': 'green',
   failed: 'red',
   error: 'red',
   unknown: 'yellow',
@@ -14,18 +18,21 @@ const colours: Record<Outcome['status'], Colour> = {
   'not started': 'dim',
 }
 
+/** What people are told: a film that was there before this run is done, but not by it. */
+export function shownStatus({ status, already }: Outcome): Shown {
+  return already ? 'already there' : status
+}
+
 /** The table at the end. */
 export function summary(outcomes: readonly Outcome[], terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
   const columns: Column<Outcome>[] = [
     { title: 'LINE', text: ({ line }) => String(line.number), align: 'right' },
-    { title: 'FILE', text: ({ line, file }) => file ?? `(${labelOf(line)})`, least: 12, cut: 'middle' },
-    { title: 'STATUS', text: ({ status }) => status, paint: ({ status }, text) => paint(colours[status], text) },
+    { title: 'FILE', text: ({ line, file }) => file ?? `(${line.label})`, least: 12, cut: 'middle' },
+    { title: 'STATUS', text: shownStatus, paint: (outcome, text) => paint(colours[shownStatus(outcome)], text) },
     {
-      title: 'SECONDS',
-      text: ({ tookMs }) => (tookMs === null ? '' : String(Math.round(tookMs / 1000))),
-      align: 'right',
-      extra: true,
+      ...{ title: 'TOOK', align: 'right', extra: true },
+      text: ({ tookMs }) => (tookMs === null ? '' : clockTime(tookMs)),
     },
     { title: 'ERROR', text: ({ error }) => error ?? '', least: 8 },
   ]
@@ -35,8 +42,8 @@ export function summary(outcomes: readonly Outcome[], terminal: Terminal): strin
 
 /** `4 done, 1 failed, 1 not started`. */
 export function tally(outcomes: readonly Outcome[]): string {
-  const counts = Map.groupBy(outcomes, ({ status }) => status)
-  const order = Object.keys(colours) as Outcome['status'][]
+  const counts = Map.groupBy(outcomes, shownStatus)
+  const order = Object.keys(colours) as Shown[]
   return order.flatMap((status) => (counts.has(status) ? [`${counts.get(status)?.length} ${status}`] : [])).join(', ')
 }
 

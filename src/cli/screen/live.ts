@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal.ts'
 import { renderBar } from './bar.ts'
 import { openRow, type Progress, type RowFacts, viewOf } from './row.ts'
-import { fit, painter, widthOf } from './text.ts'
+import { fit, painter, printable, widthOf } from './text.ts'
 
 const frameMs = 120
 const hideCursor = '\x1b[?25l'
@@ -80,7 +80,7 @@ export function openLive(terminal: Terminal): Progress {
       rows.push(row.facts)
       return row
     },
-    note: (text) => draw(text),
+    note: (text) => draw(printable(text)),
     total(text) {
       total = text
     },

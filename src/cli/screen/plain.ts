@@ -1,5 +1,6 @@
 import type { Terminal } from '../terminal.ts'
 import { openRow, type Progress, type RowFacts } from './row.ts'
+import { printable } from './text.ts'
 
 /** Lines for a log: one for each change of status, each 10 % and each trouble. With `quiet` no percents. */
 export function openPlain(terminal: Terminal, { quiet }: { quiet: boolean }): Progress {
@@ -7,11 +8,11 @@ export function openPlain(terminal: Terminal, { quiet }: { quiet: boolean }): Pr
     row(label) {
       const onChange = (before: RowFacts, after: RowFacts) => {
         const text = lineFor(before, after, quiet)
-        if (text !== null) terminal.err(`${label === null ? '' : `${label}: `}${text}\n`)
+        if (text !== null) terminal.err(`${printable(`${label === null ? '' : `${label}: `}${text}`)}\n`)
       }
       return openRow(label, { now: terminal.now, onChange })
     },
-    note: (text) => terminal.err(`${text}\n`),
+    note: (text) => terminal.err(`${printable(text)}\n`),
     total() {},
     question: () => ({ [Symbol.dispose]() {} }),
     [Symbol.dispose]() {},

@@ -49,7 +49,15 @@ interface RowOwner {
 
 export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner): Row {
   const facts: RowFacts = {
-    ...{ label, phase: 'sending', percent: null, startedAt: now(), samples: [], detail: null, trouble: null },
+    ...{
+      label: label && printable(label),
+      phase: 'sending',
+      percent: null,
+      startedAt: now(),
+      samples: [],
+      detail: null,
+      trouble: null,
+    },
   }
   const change = (changes: Partial<RowFacts>) => {
     const before = { ...facts }
@@ -67,6 +75,8 @@ export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner
 
 function factsOf(task: Task, samples: readonly Sample[], now: number): Partial<RowFacts> {
   if (task.status === 'queued') return { phase: 'queued', percent: null }
+  // Nothing is drawn any more: what comes next, comes by itself.
+  if (task.status !== 'in_progress') return {}
   const percent = task.progress === null ? null : Math.min(100, Math.max(0, task.progress))
   return { phase: 'drawing', percent, samples: percent === null ? samples : withSample(samples, { at: now, percent }) }
 }

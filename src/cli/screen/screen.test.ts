@@ -5,7 +5,7 @@ import { timeLeft, withSample } from './estimate.ts'
 import { lineFor } from './plain.ts'
 import { openRow, type RowFacts } from './row.ts'
 import { table } from './table.ts'
-import { fit, fitMiddle, painter, printable, widthOf } from './text.ts'
+import { fit, fitMiddle, jsonLine, painter, printable, printableLines, widthOf } from './text.ts'
 import { bytes, clockTime, relative, roughly } from './wording.ts'
 
 const plain = painter(false)
@@ -135,6 +135,8 @@ it('text is measured and cut as a terminal shows it', () => {
   assert.equal(fit('狐狐狐', 4), '狐…')
   assert.equal(fitMiddle('a-red-fox-in-snow-0b9e63.mp4', 20), 'a-red-fox…0b9e63.mp4')
   assert.equal(printable('a\x1b[2Jb\nc\u202e'), 'a [2Jb c')
+  assert.equal(printableLines('a\r:\n  b\x9b\n'), 'a :\n  b\n')
+  assert.equal(jsonLine({ a: '\x9b\u202e\n' }), '{"a":"\\u009b\\u202e\\n"}\n')
 })
 
 it('numbers are told as people tell them', () => {

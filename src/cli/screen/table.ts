@@ -1,4 +1,4 @@
-import { fit, fitMiddle, type Paint, padEnd, padStart, printable, widthOf } from './text.ts'
+import { type Colour, fit, fitMiddle, type Paint, padEnd, padStart, printable, widthOf } from './text.ts'
 
 export interface Column<Row> {
   title: string
@@ -75,8 +75,12 @@ function totalOf(widths: number[]): number {
   return widths.reduce((sum, width) => sum + width + 2, -2)
 }
 
-/** `name  value` lines, for one thing. */
-export function facts(pairs: readonly (readonly [name: string, value: string])[], paint: Paint): string {
+/** `name  value` lines, for one thing; a colour is for the value. */
+export function facts(
+  pairs: readonly (readonly [name: string, value: string, colour?: Colour])[],
+  paint: Paint,
+): string {
   const width = Math.max(...pairs.map(([name]) => name.length))
-  return pairs.map(([name, value]) => `${paint('dim', name.padEnd(width))}  ${value}\n`).join('')
+  const shown = (value: string, colour?: Colour) => (colour ? paint(colour, printable(value)) : printable(value))
+  return pairs.map(([name, value, colour]) => `${paint('dim', name.padEnd(width))}  ${shown(value, colour)}\n`).join('')
 }

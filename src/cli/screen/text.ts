@@ -7,10 +7,26 @@ const wide =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}])/u
 const segmenter = new Intl.Segmenter()
 
+/** C0, DEL, C1, and the marks that turn the direction of what follows. */
+const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
+
 /** One line, without control characters. */
 export function printable(text: string): string {
-  // C0, DEL, C1, and the marks that turn the direction of what follows.
-  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim()
+  return text.replaceAll(unprintable, ' ').trim()
+}
+
+/** What `--json` prints: JSON escapes only some of what moves the cursor. */
+export function jsonLine(value: unknown): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return `${JSON.stringify(value).replaceAll(unprintable, (run) => [...run].map(escaped).join(''))}\n`
+}
+
+/** The same for words of ours that stand on several lines, and keep their indents. */
+export function printableLines(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `${/^ */.exec(line)?.[0]}${printable(line)}`)
+    .join('\n')
 }
 
 /** How many columns a terminal gives it; colours count nothing. */

@@ -1,0 +1,100 @@
+import { readArguments, suggestion } from './arguments.ts'
+import type { Command } from './command.ts'
+import { connectionOptions } from './connection.ts'
+import { UsageFailure } from './failure.ts'
+import { table } from './screen/table.ts'
+import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { relative } from './screen/wording.ts'
+import { type Answer, openOperator, operatorHelp } from './task/operator.ts'
+import type { Terminal } from './terminal.ts'
+
+const help = `Usage: filmgate accounts              every provider account, and how it does
+       filmgate accounts resume NAME  end its pause
+
+For operators, with the operator's token. An account that refuses our key, asks
+us to slow down, or fails several times in a row is paused: it gets nothing new
+for a while, and no task fails for it. Whoever mended the cause need not wait.
+
+Examples:
+  filmgate accounts
+  filmgate accounts resume kling-main
+  filmgate accounts --json | jq '.data[] | select(.health.state != "ok")'
+
+Options:
+  --json              the server's own answer
+
+${operatorHelp}`
+
+interface Account {
+  name: string
+  provider: string
+  recovery: string
+  concurrency: number
+  on_unknown: string
+  health: { state: string; reason: string | null; paused_until: string | null; failures: number }
+}
+
+const reasons: Record<string, string> = {
+  credentials: 'it refuses our key, or the credit is gone',
+  busy: 'it asked us to slow down',
+  failing: 'it can not be reached, or answers nonsense',
+}
+
+export const command: Command = {
+  help,
+  async run(args, terminal) {
+    const resuming = args[0] === 'resume'
+    if (!resuming && args[0] && !args[0].startsWith('-')) {
+      const advice = suggestion(args[0], ['resume']) || '; the only word here is resume'
+      throw new UsageFailure(`there is no 'accounts ${args[0]}'${advice}`)
+    }
+    const operands = resuming ? ['the name'] : []
+    const read = readArguments(resuming ? args.slice(1) : args, { options: connectionOptions, operands })
+    const operator = openOperator(read.values, terminal)
+    const [name = ''] = read.operands
+    const answer = resuming
+      ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`)
+      : await operator.get('/accounts')
+    if (read.values.json) terminal.out(jsonLine(answer))
+    else terminal.out(resuming ? `resumed ${printable(name)}\n` : show(answer, terminal))
+    return 0
+  },
+}
+
+function show({ data, missing }: Answer, terminal: Terminal): string {
+  const accounts = data as Account[]
+  for (const name of missing as string[])
+    terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
+  if (accounts.length === 0) terminal.err('No account is configured.\n')
+  if (accounts.length === 0) return ''
+  const paint = painter(terminal.colour.stdout)
+  return table(
+    accounts,
+    [
+      { title: 'ACCOUNT', text: ({ name }) => name, paint: (_, text) => paint('bold', text) },
+      {
+        title: 'HEALTH',
+        text: ({ health }) => health.state,
+        paint: ({ health }, text) => paintHealth(health.state, text, paint),
+      },
+      { title: 'PROVIDER', text: ({ provider }) => provider },
+      { title: 'SLOTS', text: ({ concurrency }) => String(concurrency), align: 'right', extra: true },
+      { title: 'ON UNKNOWN', text: ({ on_unknown: policy }) => policy, extra: true },
+      { title: 'RECOVERY', text: ({ recovery }) => recovery, extra: true },
+      { title: 'WHY', text: (account) => whyOf(account, terminal.now()), least: 16, extra: true },
+    ],
+    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+  )
+}
+
+function whyOf({ health }: Account, now: number): string {
+  const { reason, paused_until: until, failures } = health
+  if (reason === null) return failures > 0 ? `${failures} failures in a row` : ''
+  const when =
+    until === null ? 'the next task shows whether it works again' : `next try ${relative(Date.parse(until), now)}`
+  return `${reasons[reason] ?? reason}; ${when}`
+}
+
+function paintHealth(state: string, text: string, paint: Paint): string {
+  return paint(state === 'ok' ? 'green' : state === 'paused' ? 'red' : 'yellow', text)
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Config } from '../config.ts'
+import type { Token } from '../core/token.ts'
+import type { Service } from '../main.ts'
+import { banner } from './banner.ts'
+
+const secret = `fg_${'x'.repeat(40)}`
+
+interface Case {
+  url?: string
+  firstSecret?: string | null
+  /** Of the client tokens. */
+  names?: string[]
+  models?: string[]
+  setBy?: Parameters<typeof banner>[2]['setBy']
+}
+
+function shown({
+  url = 'http://127.0.0.1:8484',
+  firstSecret = null,
+  names = [],
+  models = ['studio'],
+  setBy = null,
+}: Case) {
+  const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
+  const tokens = [...names.map((name) => token(name, 'client')), token('operator', 'operator')]
+  const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
+  const service = { url, firstSecret, operatorSecret: firstSecret } as Service
+  const config = { data: '/data', tokens, catalog } as unknown as Config
+  return banner(service, config, { program: 'npx filmgate', setBy })
+}
+
+it('fits into 80 columns, however many models and tokens there are', () => {
+  const many = (word: string) => Array.from({ length: 30 }, (_, at) => `${word}-${at}`)
+  const cases: Case[] = [
+    { firstSecret: secret },
+    { names: many('team'), models: many('model'), url: 'http://192.168.100.200:65535' },
+    { names: ['x'.repeat(100)], models: ['studio'] },
+    {},
+  ]
+  for (const one of cases) for (const line of shown(one).split('\n')) assert.ok(line.length <= 80, line)
+  assert.match(shown({ models: many('model') }), /Models +model-0, model-1, .+ and \d+ more\n/)
+})
+
+it('names the token by where it comes from, and shows no variable that nobody set', () => {
+  assert.match(shown({ firstSecret: secret }), /Bearer fg_x+"[\s\S]+export FILMGATE_TOKEN=fg_x+\n/)
+  const own = shown({ names: ['default'], setBy: 'FILMGATE_TOKEN' })
+  assert.match(own, /Token +the one you set as FILMGATE_TOKEN\n[\s\S]+Bearer \$FILMGATE_TOKEN"/)
+  for (const names of [['default'], ['team-a', 'team-b'], []]) {
+    const text = shown({ names })
+    assert.ok(!text.includes('$FILMGATE_TOKEN'))
+    assert.match(text, /Bearer <token>"[\s\S]+export FILMGATE_TOKEN='<token>'\n/)
+    assert.match(text, names.length > 0 ? /Token +as configured: (default|team-a, team-b)\n/ : /Token +the one printed/)
+  }
+})
+
+it('says where the service is only where the command line would not look by itself', () => {
+  assert.doesNotMatch(shown({}), /FILMGATE_BASE_URL/)
+  assert.match(shown({ url: 'http://127.0.0.1:1' }), /export FILMGATE_BASE_URL=http:\/\/127\.0\.0\.1:1\/v1\n/)
+})

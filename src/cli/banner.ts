@@ -1,0 +1,65 @@
+import { resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import type { Service } from '../main.ts'
+import { standardUrl } from './connection.ts'
+import { fit } from './screen/text.ts'
+import { version } from './version.ts'
+
+interface Start {
+  /** What a person types to run us. */
+  program: string
+  /** How the operator set the token, if it is not of filmgate.yaml or made. */
+  setBy: '--token' | 'FILMGATE_TOKEN' | null
+}
+
+/** What a service says when it is ready: all that a newcomer needs, in 80 columns. */
+export function banner(service: Service, config: Config, start: Start): string {
+  const { url, firstSecret, operatorSecret } = service
+  const models = [...config.catalog.entries.keys()]
+  const once = '(shown once: keep it)'
+  const facts = [
+    ['Base URL', `${url}/v1`],
+    ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
+    ['Operator', operatorSecret ? `${operatorSecret}  ${once}` : ''],
+    ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
+    ['Data', resolve(config.data)],
+  ]
+  const lines = facts.flatMap(([name = '', value]) => (value ? [`  ${name.padEnd(10)} ${value}`] : []))
+  const steps = models.length > 0 ? firstSteps(service, config.catalog.defaultModel ?? models[0] ?? '', start) : ''
+  return `\nFilmgate ${version()} is ready.\n\n${lines.join('\n')}\n${steps}`
+}
+
+function firstSteps({ url, firstSecret }: Service, model: string, { program, setBy }: Start): string {
+  const prompt = 'a red fox in snow at dusk'
+  const elsewhere = `${url}/v1` === standardUrl ? '' : `  export FILMGATE_BASE_URL=${url}/v1\n`
+  return `
+Make a film:
+
+  curl ${url}/v1/videos \\
+    -H "Authorization: Bearer ${firstSecret ?? (setBy === 'FILMGATE_TOKEN' ? '$FILMGATE_TOKEN' : '<token>')}" \\
+    -H "Content-Type: application/json" \\
+    -d '{"model": "${model}", "prompt": "${prompt}"}'
+
+Then GET ${url}/v1/videos/{id} until it is completed,
+and fetch …/{id}/content. Or let the command line do all that:
+
+  export FILMGATE_TOKEN=${firstSecret ?? "'<token>'"}
+${elsewhere}  ${program} generate "${prompt}"
+`
+}
+
+function tokenHint({ tokens }: Config, { setBy }: Start): string {
+  const names = tokens.filter(({ kind }) => kind === 'client').map(({ name }) => name)
+  if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN)'
+  return names.length === 1 && setBy ? `the one you set as ${setBy}` : `as configured: ${listed(names, 52)}`
+}
+
+/** As many names as there is room for. */
+function listed(names: readonly string[], room: number): string {
+  for (let shown = names.length; shown > 1; shown -= 1) {
+    const rest = names.length - shown
+    const text = `${names.slice(0, shown).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+    if (text.length <= room) return text
+  }
+  return fit(names[0] ?? '', room)
+}

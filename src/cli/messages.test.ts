@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { addTask, type FakeApi, filmBytes, runCli, send, startFakeApi } from './cli.fixture.ts'
+
+/* What the command line says, to whom it says it, and before what. */
+
+const root = mkdtempSync(join(tmpdir(), 'filmgate-said-'))
+after(() => rmSync(root, { recursive: true }))
+const newFolder = () => mkdtempSync(join(root, 'x-'))
+const envFor = ({ url }: FakeApi) => ({ FILMGATE_BASE_URL: url, FILMGATE_TOKEN: 'fg' })
+const throughNpx = { npm_command: 'exec' }
+
+it('every help fits into 80 columns, and shows commands as they can be typed', async () => {
+  const cwd = newFolder()
+  const { stdout: first } = await runCli(['--help'], { cwd })
+  const commands = [...first.matchAll(/^ {2}(\w+) {2,}/gm)].map(([, name = '']) => name)
+  assert.ok(commands.includes('generate'))
+  for (const command of commands) {
+    const { stdout } = await runCli([command, '--help'], { cwd })
+    assert.match(stdout, new RegExp(`^Usage: filmgate ${command}`))
+    for (const line of (first + stdout).split('\n')) assert.ok(line.length <= 80, line)
+  }
+  const { stdout } = await runCli(['delete', '--help'], { env: throughNpx, cwd })
+  assert.match(stdout, /^Usage: npx filmgate delete/)
+  assert.doesNotMatch(stdout, /(?<!npx )filmgate [a-z]/)
+})
+
+describe('what is wrong with a command is said with its fix, before any server is asked', () => {
+  const cases: [name: string, args: string[], text: RegExp][] = [
+    ['a negative seed', ['generate', 'x', '--seed', '-1'], /seed: '-1' is no whole number, 0 or more\n/],
+    ['an empty seed', ['generate', 'x', '--seed', ''], /seed: '' is no whole number/],
+    ['a seed in another base', ['generate', 'x', '--seed', '0x10'], /seed: '0x10' is no whole number/],
+    ['a seed in words', ['generate', 'x', '--seed', 'seven'], /seed: 'seven' is no whole number/],
+    ['a negative short option', ['batch', 'x', '-o', '.', '-n', '-1'], /-n -1: use a number from 1 to 99/],
+    ['a prompt with a dash', ['generate', '-a fox'], /no option -a\n.+ -- '-a fox'\n/],
+    ['a prompt with two dashes', ['generate', '--a fox'], /no option --a fox\n.+ -- '--a fox'\n/],
+    ['a prompt that is read as an option', ['generate', '-o fox'], /the prompt is missing\n.+ -- '-o fox'\n/],
+    ['one dash too few', ['generate', 'x', '-seed', '1'], /no option -s; did you mean --seed\?\n/],
+    ['an image that is not there', ['generate', 'x', '--image', 'none.png'], /none\.png can't be read/],
+    ['the end of an id that is too short', ['get', 'abc'], /give 4 or more characters .+\n.+\n {2}npx filmgate list\n/],
+    ['a mistake in general', ['list', '--limit', 'x'], /npx filmgate list --help says more\n/],
+  ]
+  for (const [name, args, text] of cases) {
+    it(name, async () => {
+      await using api = await startFakeApi()
+      const { code, stderr } = await runCli(args, { env: { ...envFor(api), ...throughNpx }, cwd: newFolder() })
+      assert.equal(code, 2)
+      assert.match(stderr, text)
+      assert.deepEqual(api.requests, [])
+    })
+  }
+})
+
+it('a list that is not UTF-8 is refused with the line, and nothing is submitted', async () => {
+  await using api = await startFakeApi()
+  const cwd = newFolder()
+  for (const encoding of ['utf16le', 'latin1'] as const) {
+    writeFileSync(join(cwd, 'list'), Buffer.from('a fox\nein Bär\n', encoding))
+    const { code, stderr } = await runCli(['batch', 'list', '-o', 'out'], { env: envFor(api), cwd })
+    assert.equal(code, 2)
+    assert.match(stderr, /nothing was submitted\n {2}line \d: /)
+  }
+  assert.deepEqual(api.requests, [])
+})
+
+it('a prompt may come behind two dashes, or through a pipe', async () => {
+  const cwd = newFolder()
+  await using api = await startFakeApi()
+  const env = envFor(api)
+  assert.equal((await runCli(['generate', '-o', 'a.mp4', '--', '-a fox'], { env, cwd })).code, 0)
+  assert.equal((await runCli(['generate', '-', '-o', 'b.mp4'], { env, cwd, input: 'a fox\nin snow\n' })).code, 0)
+  const empty = await runCli(['generate', '-'], { env, cwd })
+  assert.deepEqual([empty.code, /the prompt is empty/.test(empty.stderr)], [2, true])
+  assert.deepEqual(
+    api.tasks.map(({ prompt }) => prompt),
+    ['a fox\nin snow', '-a fox'],
+  )
+})
+
+it("the server's own names are put into those of the command line", async () => {
+  const refusals = [
+    { message: "The model 'x' does not exist. GET /v1/models lists the models you can use.", param: 'model' },
+    { message: "Invalid 'input_reference': it is no picture.", param: 'input_reference' },
+  ]
+  await using api = await startFakeApi((request, response) => {
+    if (request.method === 'GET') return false
+    return send(response, 400, { error: refusals.shift() })
+  })
+  const options = { env: { ...envFor(api), ...throughNpx }, cwd: newFolder() }
+  const model = await runCli(['generate', 'x', '--model', 'x'], options)
+  assert.match(model.stderr, /does not exist\. \(param model\)\n.+\n {2}npx filmgate models\n$/)
+  const image = await runCli(['generate', 'x', '--model', 'x'], options)
+  assert.match(image.stderr, /Invalid --image: it is no picture\. \(--image\)\n/)
+})
+
+it('a film that is finished is downloaded, not drawn; a file of that name is replaced', async () => {
+  const cwd = newFolder()
+  await using api = await startFakeApi()
+  const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
+  writeFileSync(join(cwd, 'fox.mp4'), 'an older film')
+  const { code, stderr } = await runCli(['download', id, '-o', 'fox.mp4'], { env: envFor(api), cwd })
+  assert.deepEqual([code, stderr], [0, 'downloading\n'])
+  assert.deepEqual(readFileSync(join(cwd, 'fox.mp4')), filmBytes)
+})
+
+it('an id may end in capitals, and an unknown one says where the others are', async () => {
+  await using api = await startFakeApi()
+  const task = addTask(api, '{"prompt": "a fox", "model": "fake"}')
+  task.id = 'video_0193abcd'
+  const options = { env: envFor(api), cwd: newFolder() }
+  assert.match((await runCli(['get', 'ABCD'], options)).stdout, /video_0193abcd/)
+  assert.match((await runCli(['get', 'ABCE'], options)).stderr, /no such video\n.+\n {2}filmgate list\n/)
+})
+
+it('list takes the status as the API names it and as the table shows it', async () => {
+  await using api = await startFakeApi()
+  for (const status of ['completed', 'in_progress']) addTask(api, '{"prompt": "x", "model": "m"}').status = status
+  for (const status of ['drawing', 'in_progress']) {
+    const { stdout } = await runCli(['list', '--status', status], { env: envFor(api), cwd: newFolder() })
+    assert.match(stdout, /^ID .+\nvideo_00000001 +drawing .+\n$/)
+  }
+})
+
+it('a batch names its model, tells lines that ask for the same apart, and the next run says what was there', async () => {
+  const cwd = newFolder()
+  await using api = await startFakeApi()
+  writeFileSync(join(cwd, 'prompts.txt'), 'a fox\na wolf\na fox\n')
+  const run = () => runCli(['batch', 'prompts.txt', '-o', 'out'], { env: envFor(api), cwd })
+  const first = await run()
+  assert.match(first.stderr, /^using model fake, the first that the server lists\n/)
+  for (const label of ['line 1, a-fox', 'a-wolf', 'line 3, a-fox'])
+    assert.match(first.stderr, new RegExp(`^${label}: done .+\\.mp4$`, 'm'))
+  assert.match(first.stdout, /^LINE +FILE +STATUS +TOOK\n +1 +a-fox-\S+ +done +0:0\d\n/)
+  const second = await run()
+  assert.match(second.stderr, /^(.+: already there \S+\.mp4\n){3}3 already there\n$/)
+  assert.match(second.stdout, /a-wolf-\S+ +already there/)
+  assert.equal(readdirSync(join(cwd, 'out')).filter((name) => name.endsWith('.mp4')).length, 3)
+  assert.equal(api.tasks.length, 3)
+})

@@ -1,0 +1,114 @@
+import { findConnection } from '../connection.ts'
+import { Failure, UsageFailure } from '../failure.ts'
+import { networkFailure, readFailure, redirected } from '../refusal.ts'
+import { isObject } from '../task.ts'
+import type { Terminal } from '../terminal.ts'
+
+/** The operator's side of a Filmgate. */
+export interface Operator {
+  get(path: string): Promise<Answer>
+  post(path: string, body?: unknown): Promise<Answer>
+}
+
+export type Answer = Record<string, unknown>
+
+/** Only Filmgate itself has these routes, so its answers are taken as it documents them. */
+export interface OperatorTask {
+  id: string
+  owner: string
+  model: string
+  card: string
+  prompt: string
+  seconds: string
+  size: string
+  state: string
+  status: string
+  progress: number
+  error: Reason | null
+  created_at: string
+  start_by: string
+  finish_by: string
+  started_at: string | null
+  completed_at: string | null
+  expires_at: string | null
+  deleted_at: string | null
+  account: string | null
+  attempts: OperatorAttempt[]
+  timeline: { at: string; name: string; detail: unknown }[]
+}
+
+export interface OperatorAttempt {
+  id: string
+  task: string
+  number: number
+  account: string
+  key_version: string
+  upstream_model: string
+  state: string
+  opened_at: string
+  settled_at: string | null
+  operation: unknown
+  problem: Reason | null
+}
+
+export interface ListedAttempt extends OperatorAttempt {
+  age_seconds: number
+  task_state: string | null
+}
+
+export interface Reason {
+  code: string
+  message: string
+}
+
+export const operatorHelp = `Connection:
+  --base-url URL      else FILMGATE_BASE_URL, else http://127.0.0.1:8484/v1
+  --token TOKEN       else FILMGATE_OPERATOR_TOKEN
+`
+
+const answerMs = 60_000
+
+export function openOperator(flags: { 'base-url'?: string; token?: string }, { env }: Pick<Terminal, 'env'>): Operator {
+  const { baseUrl, token, tokenSource } = findOperator(flags, env)
+
+  async function request(path: string, init: RequestInit): Promise<Answer> {
+    const headers = { authorization: `Bearer ${token}`, ...init.headers }
+    const signal = AbortSignal.timeout(answerMs)
+    try {
+      // A redirected POST would arrive as a GET.
+      const answer = await fetch(`${baseUrl}${path}`, { ...init, headers, signal, redirect: 'manual' })
+      if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseUrl)
+      if (!answer.ok) throw await readFailure(answer, { baseUrl, tokenSource })
+      const body: unknown = await answer.json()
+      if (isObject(body)) return body
+      throw new SyntaxError('no object')
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      if (!(error instanceof SyntaxError)) throw networkFailure(error, { baseUrl, timedOut: signal.aborted })
+      throw new Failure(`${baseUrl}${path} answered, but not as Filmgate does`, { hint: 'Is the base URL right?' })
+    }
+  }
+
+  return {
+    get: (path) => request(path, {}),
+    post: (path, body) =>
+      request(path, {
+        method: 'POST',
+        ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      }),
+  }
+}
+
+/** The base URL is that of the Videos API, so that one variable serves all commands: this is its neighbour. */
+function findOperator(flags: { 'base-url'?: string; token?: string }, env: Terminal['env']) {
+  const tokenSource = flags.token ? '--token' : 'FILMGATE_OPERATOR_TOKEN'
+  const token = flags.token || env.FILMGATE_OPERATOR_TOKEN
+  if (!token) {
+    throw new UsageFailure(
+      "the operator's token is not set",
+      'Set the one that the server printed at its first start:\n  export FILMGATE_OPERATOR_TOKEN=fg_…\nor give it with --token. (Lost it? Start the server with one of your own in that variable.)',
+    )
+  }
+  const found = findConnection({ ...flags, token }, { FILMGATE_BASE_URL: env.FILMGATE_BASE_URL })
+  return { ...found, tokenSource, baseUrl: `${found.baseUrl.replace(/(\/operator)?\/v1$/, '')}/operator/v1` }
+}

@@ -1,0 +1,113 @@
+import { facts, table } from '../screen/table.ts'
+import { type Paint, painter } from '../screen/text.ts'
+import { relative } from '../screen/wording.ts'
+import type { Terminal } from '../terminal.ts'
+import type { OperatorAttempt, OperatorTask, Reason } from './operator.ts'
+
+/** A task for the eye: what it is, what was tried, and all that happened, in order. */
+export function showTask(task: OperatorTask, terminal: Terminal): string {
+  const paint = painter(terminal.colour.stdout)
+  return [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)].join('\n')
+}
+
+function header(task: OperatorTask, now: number, paint: Paint): string {
+  const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
+  const unfinished = task.status === 'queued' || task.status === 'in_progress'
+  const state = `${task.state}${task.status === task.state ? '' : `, which its owner sees as ${task.status}`}`
+  const pairs = [
+    ['id', task.id],
+    ['owner', task.owner],
+    ['state', `${state}${task.status === 'in_progress' ? `, ${task.progress} %` : ''}`],
+    ['error', reasonText(task.error)],
+    ['prompt', task.prompt],
+    ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
+    ['film', `${task.seconds} s, ${task.size}`],
+    ['account', task.account ?? ''],
+    ['created', time(task.created_at)],
+    ['started', time(task.started_at)],
+    ['completed', time(task.completed_at)],
+    ['expires', time(task.expires_at)],
+    ['deleted', time(task.deleted_at)],
+    ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
+    ['must end', unfinished ? time(task.finish_by) : ''],
+  ] as const
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    paint,
+  )
+}
+
+function attempts({ created_at: from, attempts }: OperatorTask, terminal: Terminal, paint: Paint): string {
+  if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
+  const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+  return table<OperatorAttempt>(
+    attempts,
+    [
+      { title: '#', text: ({ number }) => String(number), align: 'right' },
+      { title: 'ATTEMPT', text: ({ id }) => id },
+      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
+      { title: 'ACCOUNT', text: ({ account }) => account },
+      { title: 'OPENED', text: ({ opened_at: at }) => since(from, at), align: 'right' },
+      {
+        title: 'SETTLED',
+        text: ({ settled_at: at }) => (at === null ? '' : since(from, at)),
+        align: 'right',
+        extra: true,
+      },
+      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
+      { title: 'KEY', text: ({ key_version: version }) => version, extra: true },
+      { title: 'OUTCOME', text: outcomeOf, least: 12 },
+    ],
+    { columns: room, paint },
+  )
+}
+
+/** What is known of it: the provider's handle on the work, or why there is none. */
+export function outcomeOf({ operation, problem }: Pick<OperatorAttempt, 'operation' | 'problem'>): string {
+  return operation === null ? reasonText(problem) : wordsOf(operation)
+}
+
+/** Whole, whatever the screen: this is where one looks for what was cut elsewhere. */
+function timeline({ created_at: from, timeline }: OperatorTask, paint: Paint): string {
+  const events = [{ at: from, name: 'created', detail: null }, ...timeline]
+  return table(
+    events,
+    [
+      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => paint('dim', text) },
+      { title: 'EVENT', text: ({ name }) => name, paint: (_, text) => paint('bold', text) },
+      { title: 'DETAIL', text: ({ detail }) => detailOf(detail) },
+    ],
+    { columns: null, paint },
+  )
+}
+
+/** `+0:07.412`: since the task was made. */
+export function since(from: string, at: string): string {
+  const ms = Date.parse(at) - Date.parse(from)
+  const [sign, length] = [ms < 0 ? '-' : '+', Math.abs(ms)]
+  const [hours, minutes] = [Math.floor(length / 3_600_000), Math.floor(length / 60_000) % 60]
+  const seconds = ((length % 60_000) / 1000).toFixed(3).padStart(6, '0')
+  return `${sign}${hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}` : minutes}:${seconds}`
+}
+
+/** `name value, name value`; what is nested stays JSON. */
+function detailOf(detail: unknown): string {
+  if (typeof detail !== 'object' || detail === null || Array.isArray(detail)) return wordsOf(detail)
+  return Object.entries(detail)
+    .map(([name, value]) => `${name} ${wordsOf(value)}`)
+    .join(', ')
+}
+
+function wordsOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function reasonText(reason: Reason | null): string {
+  return reason === null ? '' : `${reason.message} (${reason.code})`
+}
+
+export function paintAttempt(state: string, text: string, paint: Paint): string {
+  const colours = { open: 'yellow', accepted: 'green', refused: 'dim', abandoned: 'yellow', orphan: 'red' } as const
+  return Object.hasOwn(colours, state) ? paint(colours[state as keyof typeof colours], text) : text
+}
