@@ -114,9 +114,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
 
   /** Every card with the accounts that may be given work now, the preferred first. */
   function openCards(now: number, queue: WorkerLane): QueueCard[] {
-    const sending = new Map<string | null, number>()
-    for (const { lane, task } of active)
-      if (lane === queue) sending.set(task.account, (sending.get(task.account) ?? 0) + 1)
+    const inQueue = [...active].filter(({ lane }) => lane === queue)
+    const sending = Map.groupBy(inQueue, ({ task }) => task.account)
     const cards = new Set([...tools.catalog.entries.values()].map(({ card }) => card))
     return [...cards].map((card) => ({
       card: card.id,
@@ -124,7 +123,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
         const account = tools.accounts.get(name)
         const most = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
-        const room = most - (sending.get(name) ?? 0)
+        const room = most - (sending.get(name)?.length ?? 0)
         return account && room > 0 ? [{ name, cap: account.concurrency, room }] : []
       }),
     }))

@@ -44,8 +44,9 @@ const strict = memberLike(
 const two = { film: { routes: [{ account: 'first' }, { account: 'second', priority: 1 }] } }
 
 describe('routes', { concurrency: 4 }, () => {
-  it('go by priority, and among equals by weight', async () => {
+  it('go by priority, and among equals by weight', async (test) => {
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 32)
+    test.diagnostic(`SEED=${seed}`)
     const chance = seeded(seed)
     const routes = [
       { account: 'first', weight: 3 },
@@ -63,7 +64,7 @@ describe('routes', { concurrency: 4 }, () => {
       counts[(await accountOf(await way.submit('mixed', prompt))) as keyof typeof counts] += 1
     }
     // 30 are to be expected; this is four standard deviations on either side.
-    assert.ok(counts.first >= 19 && counts.second >= 1, `${JSON.stringify(counts)}, SEED=${seed}`)
+    assert.ok(counts.first >= 19 && counts.second >= 1, JSON.stringify(counts))
   })
 
   it('are changed only after a submit that surely was not accepted, under the same id', async () => {

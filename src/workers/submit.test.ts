@@ -93,6 +93,11 @@ describe('an unknown outcome', () => {
     assert.deepEqual(keys, ['att_1'])
   })
 
+  it('is not sent again with another credential, which need not know the key', async () => {
+    const { run } = await worldOf({ recovery: 'key', submit: notSent }, { keyVersion: 'rotated' })
+    assert.equal((await run(held)).after?.state, 'held')
+  })
+
   it('by lookup is adopted if found, and sent again only where a duplicate is refused, and only after a while', async () => {
     const found = await worldOf({ recovery: 'lookup', find: async () => ['op5'], submit: notSent })
     assert.equal((await found.run(held)).after?.operation, 'op5')

@@ -42,6 +42,9 @@ export interface History {
   covered: Set<string>
 }
 
+/** An upstream that took the first try and names another job for its repeat can't be told from an honest one. */
+const repeatFaults = submitFaults.filter(({ name }) => !name.includes('200-unknown'))
+
 /** No process is worth watching for longer than this: something hangs. */
 const longestMs = 3 * 3_600_000
 
@@ -68,7 +71,11 @@ export async function simulate(options: SimulationOptions): Promise<History> {
         if (fault) plan.set(prompt, [fault])
         deaths.add(`${crashPoints[Math.floor(pair / (submitFaults.length + 1))]} ${prompt}`)
         // Of the others a third has no fault at all.
-      } else if (chance() < 0.67) plan.set(prompt, [submitFaults[(seed + at) % submitFaults.length] as SubmitFault])
+      } else if (chance() < 0.67) {
+        // Some have two: what answers a repeat may go wrong as well.
+        const second = chance() < 0.3 ? [repeatFaults[Math.floor(chance() * repeatFaults.length)] as SubmitFault] : []
+        plan.set(prompt, [submitFaults[(seed + at) % submitFaults.length] as SubmitFault, ...second])
+      }
       const id = newTaskId(clock.now() + at, random)
       prompts.set(id, prompt)
       inserts.push(store.insert(taskOf(id, prompt, recovery, clock.now())))

@@ -14,17 +14,17 @@ export async function resolve(sending: Sending, action: Pick<Action, 'bound'>): 
   if (attempt.state === 'refused') return { change: { state: 'queued', dueAt: now }, note: ['late answer: refused'] }
   const age = now - attempt.openedAt
   const { recovery, refusesDuplicates } = account.provider
-  // A pause holds for what is sent again, too.
-  const paused = now < account.health.pausedUntil
-  if (recovery === 'key' && age < holdMs)
-    return paused ? { change: { state: 'held', dueAt: now + nextLook(age) } } : send(sending, 'repeat')
   if (recovery === 'lookup' || recovery === 'list') {
     const found = await findOut(sending, action)
     if (found) return accept(sending, found.found, 'attempt adopted')
-    if (recovery === 'lookup' && refusesDuplicates && age >= settleMs && age < holdMs && !paused)
-      return send(sending, 'repeat')
-    if (age < settleMs) return { change: { state: 'held', dueAt: now + nextLook(age) } }
   }
+  // Another credential need not know what the first one sent, so it would be no repeat.
+  const known = recovery === 'key' || (recovery === 'lookup' && refusesDuplicates && age >= settleMs)
+  const repeats = known && age < holdMs && attempt.keyVersion === account.keyVersion
+  // A pause of the account holds for what is sent again, too.
+  if (repeats && now >= account.health.pausedUntil) return send(sending, 'repeat')
+  if (repeats || (recovery !== 'none' && age < settleMs))
+    return { change: { state: 'held', dueAt: now + nextLook(age) } }
   const left = holdMs - age
   const policy = age >= holdMs && account.onUnknown === 'hold' ? 'fail' : account.onUnknown
   switch (policy) {
