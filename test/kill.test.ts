@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { openMedia } from '../src/media/pool.ts'
+import { seeded } from './faults/seeded.ts'
 import { spawnServer } from './process.ts'
 
 const rounds = 50
@@ -156,12 +157,4 @@ async function probe(file: string) {
   await using media = openMedia({ clock, renderers: 1 })
   const { codec, size, seconds } = await media.verify(file, new AbortController().signal)
   return { codec, ...size, seconds }
-}
-
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
 }

@@ -1,12 +1,4 @@
-import {
-  type CardTemplate,
-  defaultDeadlines,
-  type ImageRule,
-  type ModelCard,
-  parseSize,
-  type SecondsRule,
-  type SizeRule,
-} from '../core/catalog.ts'
+import { type ImageRule, type ModelCard, parseSize, type SecondsRule, type SizeRule, toCard } from '../core/catalog.ts'
 import type { Member } from '../providers/index.ts'
 import type { AccountConfig } from './accounts.ts'
 import type { Mistakes } from './mistakes.ts'
@@ -47,12 +39,6 @@ export function readModels(
   if (typeof wanted !== 'string' || !names.includes(wanted))
     mistakes.add('default_model', `there is no model '${wanted}'`, oneOf(names))
   return { cards: cards.values(), aliases, defaultModel: String(wanted) }
-}
-
-/** All accounts of its provider share a model's tasks, unless routes say otherwise. */
-function toCard({ provider, upstreamModel, ...card }: CardTemplate, accounts: readonly string[]): ModelCard {
-  const routes = accounts.map((account) => ({ account, upstreamModel, priority: 0, weight: 1 }))
-  return { ...card, ownedBy: provider, routes, concurrency: null, deadlines: defaultDeadlines }
 }
 
 /** A card of the catalogue with changes, or a new one like the first that the account's provider has. */

@@ -51,6 +51,11 @@ export const holdMs = 30 * 60_000
 /** A provider may take this long to show what it accepted. */
 export const settleMs = 2 * 60_000
 
+export const unknownOutcome: TaskError = {
+  code: 'submission_unknown',
+  message: 'It could not be found out whether the provider took this video. Submit it again.',
+}
+
 export function newAttemptId(random: Random): string {
   return `att_${Buffer.from(random(18)).toString('hex')}`
 }

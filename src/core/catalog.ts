@@ -38,6 +38,12 @@ export type CardTemplate = Omit<ModelCard, 'ownedBy' | 'routes' | 'concurrency' 
 
 export const defaultDeadlines: Deadlines = { startMs: 24 * 3_600_000, totalMs: 48 * 3_600_000 }
 
+/** All accounts of its provider share a model's tasks, unless routes say otherwise. */
+export function toCard({ provider, upstreamModel, ...card }: CardTemplate, accounts: readonly string[]): ModelCard {
+  const routes = accounts.map((account) => ({ account, upstreamModel, priority: 0, weight: 1 }))
+  return { ...card, ownedBy: provider, routes, concurrency: null, deadlines: defaultDeadlines }
+}
+
 export interface Deadlines {
   readonly startMs: number
   readonly totalMs: number

@@ -21,10 +21,6 @@ const credentialsPauseMs = 5 * 60_000
 const longestPauseMs = 10 * 60_000
 const failuresBeforePause = 5
 
-export function afterSuccess(): Health {
-  return healthy
-}
-
 /** `retryAfterMs`: what the provider asked for, which may be absurd. */
 export function afterRefusal(
   health: Health,

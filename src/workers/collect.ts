@@ -18,7 +18,7 @@ export const collect: Worker = {
     const { clock, bucket, media, scratch, retentionMs, maxVideoBytes } = tools
     const account = accountOf(task, tools)
     const { provider } = account
-    const call = callOf(account, task.attempt ?? task.id, signal)
+    const call = callOf(account, task, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     try {
       await mkdir(scratch, { recursive: true })

@@ -20,7 +20,7 @@ export const discard: Worker = {
       return { change: { dueAt: now + nextPoll(cadenceMs, now - (task.startedAt ?? now), chance(random)) } }
     }
     if (task.operation !== null && account)
-      await account.provider.forget?.(task.operation, callOf(account, task.attempt ?? task.id, signal))
+      await account.provider.forget?.(task.operation, callOf(account, task, signal))
     await bucket.removeFolder(task.id)
     return { remove: true }
   },
@@ -29,7 +29,7 @@ export const discard: Worker = {
 async function stillRuns(task: Task, { clock, accounts }: Tools, signal: AbortSignal): Promise<boolean> {
   const account = accounts.get(task.account ?? '')
   if (!account || clock.now() >= task.finishBy) return false
-  const call = callOf(account, task.attempt ?? task.id, signal)
+  const call = callOf(account, task, signal)
   if ((await account.provider.cancel?.(task.operation, call)) === 'cancelled') return false
   const { status } = await account.provider.poll(task.operation, call)
   return status === 'running'

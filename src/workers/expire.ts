@@ -20,7 +20,7 @@ export const expire: Worker = {
     await bucket.removeFolder(task.id)
     const account = accounts.get(task.account ?? '')
     if (task.operation !== null && account)
-      await account.provider.forget?.(task.operation, callOf(account, task.attempt ?? task.id, signal))
+      await account.provider.forget?.(task.operation, callOf(account, task, signal))
     return { change: { video: null, image: null, operation: null, dueAt: removeAt } }
   },
 }

@@ -14,7 +14,7 @@ export const poll: Worker = {
   async run(task, tools, { signal }) {
     const { clock, random, durations } = tools
     const account = accountOf(task, tools)
-    const call = callOf(account, task.attempt ?? task.id, signal)
+    const call = callOf(account, task, signal)
     const answer = await account.provider.poll(task.operation, call).catch((thrown) => {
       signal.throwIfAborted()
       // Whoever does not answer can't keep a task beyond its time.
@@ -70,7 +70,7 @@ function giveUp(task: Task, account: Account, { clock }: Tools): Decision {
   return {
     ...fail({ code: 'deadline_exceeded', message }, clock.now()),
     afterwards: async () => {
-      const call = callOf(account, task.attempt ?? task.id, AbortSignal.timeout(30_000))
+      const call = callOf(account, task, AbortSignal.timeout(30_000))
       await account.provider.cancel?.(task.operation, call)
     },
   }

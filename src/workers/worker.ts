@@ -83,8 +83,9 @@ export interface Tools {
   maxVideoBytes: number
 }
 
-export function callOf(account: Account, attemptId: string, signal: AbortSignal): Call {
+export function callOf(account: Account, task: Task, signal: AbortSignal): Call {
   const { credential, upstream } = account
+  const attemptId = task.attempt ?? task.id
   const none = () => Promise.reject(new Error(`account '${account.name}' has no address to talk to`))
   return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential }
 }

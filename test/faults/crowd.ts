@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { simulated } from '../../simulators/provider.ts'
-import { buildCatalog, defaultDeadlines, type ModelCard } from '../../src/core/catalog.ts'
+import { buildCatalog, defaultDeadlines, type ModelCard, toCard } from '../../src/core/catalog.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { healthy } from '../../src/core/health.ts'
 import { isFinished, newTaskId, queueTask } from '../../src/core/task.ts'
@@ -75,7 +75,6 @@ async function toolsOf(upstreams: Record<string, Account['upstream']>): Promise<
   const member = simulated[provider]
   const template = member?.cards[0]
   if (!member || !template) throw new Error('no simulated provider')
-  const { provider: ownedBy, upstreamModel, ...card } = template
   const accounts = new Map<string, Account>()
   const cards: ModelCard[] = []
   for (const [name, upstream] of Object.entries(upstreams)) {
@@ -83,8 +82,7 @@ async function toolsOf(upstreams: Record<string, Account['upstream']>): Promise<
       ...{ name, upstream, provider: await member.create({ folder: '', media: {} as never }), health: healthy },
       ...{ credential: 'secret', keyVersion: '1', concurrency: 100_000, onUnknown: 'hold' },
     })
-    const routes = [{ account: name, upstreamModel, priority: 0, weight: 1 }]
-    cards.push({ ...card, id: name, ownedBy, routes, concurrency: null, deadlines: defaultDeadlines })
+    cards.push({ ...toCard(template, [name]), id: name })
   }
   const clock: Clock = { now: () => Date.now(), sleep }
   return {

@@ -44,7 +44,9 @@ function carelessOf(submit: Worker): Worker {
       if (task.state !== 'queued' || !account) return submit.run(task, tools, action)
       const id = newAttemptId(tools.random)
       const request = await requestOf(task, 'film', tools)
-      const answer = await account.provider.submit(request, callOf(account, id, action.signal)).catch(() => null)
+      const answer = await account.provider
+        .submit(request, callOf(account, { ...task, attempt: id }, action.signal))
+        .catch(() => null)
       if (!answer || 'refused' in answer) return { change: { state: 'queued', dueAt: tools.clock.now() + 1_000 } }
       const now = tools.clock.now()
       await action.commit(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { simulated } from '../../simulators/provider.ts'
 import { submitFaults } from '../../simulators/upstream.ts'
 import type { Attempt, OnUnknown, Recovery } from '../../src/core/attempt.ts'
-import { buildCatalog, defaultDeadlines } from '../../src/core/catalog.ts'
+import { buildCatalog, defaultDeadlines, toCard } from '../../src/core/catalog.ts'
 import { manualClock } from '../../src/core/clock.fixture.ts'
 import { healthy } from '../../src/core/health.ts'
 import { newTaskId, queueTask, type Task } from '../../src/core/task.ts'
@@ -166,9 +166,7 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
   const member = simulated[name]
   const template = member?.cards[0]
   if (!member || !template) throw new Error(`no simulated provider ${name}`)
-  const { provider: ownedBy, upstreamModel, ...card } = template
-  const routes = [{ account: name, upstreamModel, priority: 0, weight: 1 }]
-  const catalog = buildCatalog([{ ...card, ownedBy, routes, concurrency: null, deadlines: defaultDeadlines }], {}, null)
+  const catalog = buildCatalog([toCard(template, [name])], {}, null)
   const account: Account = {
     ...{ name, credential: 'secret', keyVersion: '1', concurrency: 12, onUnknown },
     provider: await member.create({ folder: '', media: {} as never }),

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import { type Attempt, type AttemptFact, operationKey, unknownOutcome } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
 import { apply, type Change } from '../../core/states.ts'
-import { isTaskId, type Json, type Task, type TaskError, type TaskEvent } from '../../core/task.ts'
+import { isTaskId, type Json, type Task, type TaskEvent } from '../../core/task.ts'
 import { leaseMs } from '../../core/timing.ts'
 import type { Store } from '../../stores/store.ts'
 import { type OperatorDependencies, taskNotFound, tell } from '../operator.ts'
@@ -90,11 +90,6 @@ export function giveUpTask(dependencies: OperatorDependencies) {
       fact: abandoned(attempt, now),
       name: 'operator: given up',
     }))
-}
-
-const unknownOutcome: TaskError = {
-  code: 'submission_unknown',
-  message: 'It could not be found out whether the provider took this video. Submit it again.',
 }
 
 function abandoned({ id, problem }: Attempt, now: number): AttemptFact {

@@ -1,5 +1,4 @@
-import { holdMs, nextLook, operationKey, settleMs, singleUnbound } from '../../core/attempt.ts'
-import { Problem } from '../../core/problem.ts'
+import { holdMs, nextLook, operationKey, settleMs, singleUnbound, unknownOutcome } from '../../core/attempt.ts'
 import { type Action, callOf, type Decision, requestOf } from '../worker.ts'
 import { accept, factOf, type Sending, send } from './send.ts'
 
@@ -38,7 +37,7 @@ export async function resolve(sending: Sending, action: Pick<Action, 'bound'>): 
     case 'resubmit':
       return {
         change: { state: 'queued', dueAt: now, tries: task.tries },
-        fact: factOf(attempt, 'abandoned', now, unknown()),
+        fact: factOf(attempt, 'abandoned', now, unknownOutcome),
         note: ['outcome unknown: submitted anew, as the account says'],
       }
     case 'fail':
@@ -46,12 +45,11 @@ export async function resolve(sending: Sending, action: Pick<Action, 'bound'>): 
   }
 }
 
-export function giveUp({ attempt, tools }: Pick<Sending, 'attempt' | 'tools'>): Decision {
+function giveUp({ attempt, tools }: Pick<Sending, 'attempt' | 'tools'>): Decision {
   const now = tools.clock.now()
-  const { code, message } = unknown()
   return {
-    change: { state: 'failed', error: { code, message }, dueAt: now },
-    fact: factOf(attempt, 'abandoned', now, unknown()),
+    change: { state: 'failed', error: unknownOutcome, dueAt: now },
+    fact: factOf(attempt, 'abandoned', now, unknownOutcome),
     note: ['outcome unknown: given up'],
   }
 }
@@ -60,16 +58,11 @@ export function giveUp({ attempt, tools }: Pick<Sending, 'attempt' | 'tools'>): 
 async function findOut({ task, attempt, account, tools, signal }: Sending, { bound }: Pick<Action, 'bound'>) {
   const request = await requestOf(task, attempt.upstreamModel, tools)
   try {
-    const call = callOf(account, attempt.id, signal)
+    const call = callOf(account, task, signal)
     const candidates = (await account.provider.find?.(request, attempt.openedAt, call)) ?? []
     return singleUnbound(candidates, await bound(account.name, candidates.map(operationKey)))
   } catch {
     signal.throwIfAborted()
     return undefined
   }
-}
-
-function unknown(): Problem {
-  const message = 'The provider may or may not have taken this video, and there is no way to find out. Submit it again.'
-  return new Problem('submission_unknown', message)
 }

@@ -1,9 +1,9 @@
 import { type Attempt, type AttemptFact, nextLook } from '../../core/attempt.ts'
-import { afterFault, afterRefusal, afterSuccess, roomOf } from '../../core/health.ts'
+import { afterFault, afterRefusal, healthy, roomOf } from '../../core/health.ts'
 import { Problem } from '../../core/problem.ts'
 import { chance } from '../../core/routing.ts'
 import type { Change } from '../../core/states.ts'
-import type { Json, Task } from '../../core/task.ts'
+import type { Json, Task, TaskError } from '../../core/task.ts'
 import { nextPoll } from '../../core/timing.ts'
 import type { Refusal } from '../../providers/provider.ts'
 import { type Account, callOf, type Decision, requestOf, type Tools } from '../worker.ts'
@@ -25,9 +25,9 @@ export async function send(sending: Sending, repeat: 'repeat' | null = null): Pr
   const { task, attempt, account, tools, signal } = sending
   const request = await requestOf(task, attempt.upstreamModel, tools)
   try {
-    const answer = await account.provider.submit(request, callOf(account, attempt.id, signal))
+    const answer = await account.provider.submit(request, callOf(account, task, signal))
     if ('refused' in answer) return refuse(sending, answer.refused, repeat)
-    account.health = afterSuccess()
+    account.health = healthy
     return accept(sending, answer.operation, 'attempt accepted')
   } catch (thrown) {
     signal.throwIfAborted()
@@ -56,7 +56,7 @@ export function accept({ attempt, account, tools }: Sending, operation: Json, na
 function refuse(sending: Sending, { problem, blame, retryAfterMs }: Refusal, repeat: 'repeat' | null): Decision {
   const { attempt, account, tools } = sending
   const now = tools.clock.now()
-  account.health = blame === 'request' ? afterSuccess() : afterRefusal(account.health, blame, now, retryAfterMs)
+  account.health = blame === 'request' ? healthy : afterRefusal(account.health, blame, now, retryAfterMs)
   if (repeat) return stayHeld(sending, problem)
   if (blame !== 'request') {
     return goElsewhere(sending, problem, `attempt refused: ${blame}`)
@@ -85,7 +85,10 @@ function goElsewhere({ task, attempt, account, tools }: Sending, problem: Proble
   return { change, fact: factOf(attempt, 'refused', now, problem), note: [name, textOf(problem)] }
 }
 
-export function factOf(attempt: Attempt, state: Attempt['state'], now: number, problem: Problem): AttemptFact {
+/** A Problem, or what a client is told. */
+type Reason = TaskError & { cause?: unknown }
+
+export function factOf(attempt: Attempt, state: Attempt['state'], now: number, problem: Reason): AttemptFact {
   const settledAt = state === 'open' ? null : now
   return {
     id: attempt.id,
@@ -97,6 +100,6 @@ export function factOf(attempt: Attempt, state: Attempt['state'], now: number, p
 }
 
 /** For the operator, so with its cause; the engine cuts secrets out. */
-function textOf({ message, cause }: Problem): string {
+function textOf({ message, cause }: Reason): string {
   return cause === undefined ? message : `${message} (${String((cause as Error).message ?? cause)})`.slice(0, 500)
 }
