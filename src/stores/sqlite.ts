@@ -119,26 +119,26 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** One batch is in flight at a time; what arrives meanwhile makes the next one. */
+/** Two batches are in flight, so that the writer need not wait for this thread; what arrives meanwhile makes the next. */
 async function startWriter(path: string, on: { commit: () => void; fatal: (error: Error) => void }) {
   const thread = new Worker(new URL('./sqlite/writer.ts', import.meta.url), { workerData: { path } })
   await once(thread, 'online')
   let waiting: Waiting[] = []
-  let inFlight: Waiting[] = []
+  const inFlight: Waiting[][] = []
   let dead: Error | undefined
 
   const flush = () => {
-    if (inFlight.length > 0 || waiting.length === 0) return
-    inFlight = waiting
+    if (inFlight.length === 2 || waiting.length === 0) return
+    const batch = waiting
+    inFlight.push(batch)
     waiting = []
     // As text: to clone so many small objects costs twice as much.
-    thread.postMessage(JSON.stringify(inFlight.map(({ unit }) => unit)))
+    thread.postMessage(JSON.stringify(batch.map(({ unit }) => unit)))
   }
   const settle = (message: string) => {
     on.commit()
     const outcomes = JSON.parse(message) as Outcome[]
-    const settled = inFlight
-    inFlight = []
+    const settled = inFlight.shift() ?? []
     flush()
     outcomes.forEach((outcome, at) => {
       if ('value' in outcome) settled[at]?.resolve(outcome.value as never)
@@ -148,8 +148,9 @@ async function startWriter(path: string, on: { commit: () => void; fatal: (error
   const die = (error: Error) => {
     if (dead) return
     dead = error
-    for (const { reject } of [...inFlight, ...waiting]) reject(toProblem({ message: error.message, errcode: 10 }))
-    inFlight = waiting = []
+    for (const { reject } of [...inFlight.flat(), ...waiting])
+      reject(toProblem({ message: error.message, errcode: 10 }))
+    inFlight.length = waiting.length = 0
   }
   let closing = false
   thread.on('message', settle)

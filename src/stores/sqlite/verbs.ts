@@ -47,8 +47,9 @@ export function prepareVerbs(database: DatabaseSync) {
 
   return {
     insert(row: Value[]): void {
-      insert.run(...row)
+      // The row itself is last: the writer keeps nothing else of a submit apart from its neighbours.
       if (row[stateAt] === 'queued') queue.join(String(row[cardAt]), String(row[ownerAt]))
+      insert.run(...row)
     },
     claim(wanted: Claim): Task[] {
       const { state, now, leaseUntil, limit } = wanted

@@ -4,8 +4,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { prepareVerbs, type Unit } from './verbs.ts'
 
 /*
- * The one thread that writes. A batch is one transaction and one fsync; each unit has a SAVEPOINT of its own, so a bad
- * one fails alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
+ * The one thread that writes. A batch is one transaction and one fsync; a bad unit fails
+ * alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
  */
 export type Outcome = { value: unknown } | { failure: { message: string; errcode?: number | undefined } }
 
@@ -13,6 +13,8 @@ export type Outcome = { value: unknown } | { failure: { message: string; errcode
 if (process.platform === 'linux') setPriority(5)
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
+// Of 16 MiB instead of 4: a page that many submits touch is copied and synced less often.
+database.exec('PRAGMA wal_autocheckpoint = 4000')
 const verbs = prepareVerbs(database)
 const savepoint = database.prepare('SAVEPOINT unit')
 const release = database.prepare('RELEASE unit')
@@ -41,16 +43,20 @@ function commit(units: Unit[]): Outcome[] {
 }
 
 function runUnit({ verb, args }: Unit): Outcome {
-  savepoint.run()
+  // A submit writes the row that matters last, and SQLite writes it wholly or not: a SAVEPOINT costs it a tenth.
+  const guarded = verb !== 'insert'
+  if (guarded) savepoint.run()
   try {
     const value = (verbs[verb] as (...args: unknown[]) => unknown)(...args)
-    release.run()
+    if (guarded) release.run()
     return { value: value ?? null }
   } catch (error) {
     // Where the error ended the transaction itself, the group fails as a whole.
     if (!database.isTransaction) throw error
-    rollbackTo.run()
-    release.run()
+    if (guarded) {
+      rollbackTo.run()
+      release.run()
+    }
     return failure(error)
   }
 }
