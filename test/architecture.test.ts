@@ -126,7 +126,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
   const owners: [what: RegExp, owners: RegExp][] = [
     [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bMath\.random\(/, /^$/],
-    [/\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
+    [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
     [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client|cli\/task\/operator)/],
     // The media child has nobody left to return to when its parent is gone.
