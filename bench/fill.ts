@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { toRow } from '../src/core/row.ts'
 import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
-import { toRow } from '../src/stores/sqlite/rows.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 
 /** A store of that many tasks, one in ten unfinished, none of the others due before the next century. Returns their ids. */

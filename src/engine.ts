@@ -5,9 +5,10 @@ import { chance, orderRoutes } from './core/routing.ts'
 import { apply, type Change } from './core/states.ts'
 import { isFinished, type Json, type Task, type TaskEvent } from './core/task.ts'
 import { leaseMs, nextTry, renewMs } from './core/timing.ts'
-import { layLanes, type WorkerLane } from './engine/lanes.ts'
+import type { QueueCard } from './core/turns.ts'
+import { layLanes, nextDues, type WorkerLane } from './engine/lanes.ts'
 import type { Log } from './log.ts'
-import type { Entry, QueueCard, Store } from './stores/store.ts'
+import type { Entry, Store } from './stores/store.ts'
 import type { Action, Decision, Tools, Worker } from './workers/worker.ts'
 
 export interface EngineOptions {
@@ -86,17 +87,18 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     let delay = idleMs
     const busy = new Map<WorkerLane, number>()
     for (const { lane } of active) busy.set(lane, (busy.get(lane) ?? 0) + 1)
+    const dues = await nextDues(store, lanes)
     for (const lane of lanes) {
       if (unrecorded > 0 || stop.signal.aborted) break
       // One queue for all accounts, so its room is theirs: one that hangs must not use up that of the others.
       const room = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
-      if (room > 0) delay = Math.min(delay, Math.max(crowdedMs, await claimIn(lane, room)))
+      if (room > 0) delay = Math.min(delay, Math.max(crowdedMs, await claimIn(lane, room, dues.get(lane))))
     }
     return delay
   }
 
   /** Returns after how long the lane has something else to do. */
-  async function claimIn(lane: WorkerLane, limit: number): Promise<number> {
+  async function claimIn(lane: WorkerLane, limit: number, due = Number.POSITIVE_INFINITY): Promise<number> {
     const now = clock.now()
     const leaseUntil = now + leaseMs
     if (lane.where === 'queue') {
@@ -105,11 +107,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       for (const task of tasks) begin(task, lane)
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
-    const due = await store.nextDue(lane.where)
-    if (due !== undefined && due <= now) {
-      for (const task of await store.claim({ ...lane.where, limit, now, leaseUntil })) begin(task, lane)
-    }
-    return (due ?? Number.POSITIVE_INFINITY) - now
+    if (due <= now) for (const task of await store.claim({ ...lane.where, limit, now, leaseUntil })) begin(task, lane)
+    return due - now
   }
 
   /** Every card with the accounts that may be given work now, the preferred first. */

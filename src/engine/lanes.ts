@@ -1,4 +1,4 @@
-import type { Lane } from '../stores/store.ts'
+import type { Lane, Store } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 
 /** Tasks that wait in one line for one worker. A line that is stuck holds up no other. */
@@ -27,4 +27,14 @@ export function layLanes(workers: readonly Worker[], accounts: Iterable<string>)
       }
     }),
   )
+}
+
+/** When each lane has something to do. One question for all: there are three lanes for each account. */
+export async function nextDues(
+  store: Store,
+  lanes: readonly WorkerLane[],
+): Promise<Map<WorkerLane, number | undefined>> {
+  const asked = lanes.flatMap((lane) => (lane.where === 'queue' ? [] : [{ lane, where: lane.where }]))
+  const dues = await store.nextDue(asked.map(({ where }) => where))
+  return new Map(asked.map(({ lane }, at) => [lane, dues[at]]))
 }

@@ -41,7 +41,7 @@ it('a task that a dead process had under lease is due at once when the store is 
     await store.claim({ state: 'fetching', limit: 1, now: 10, leaseUntil: 1_000_000 })
   }
   await using store = await open(20)
-  assert.equal(await store.nextDue({ state: 'fetching' }), 20)
+  assert.deepEqual(await store.nextDue([{ state: 'fetching' }]), [20])
   assert.equal((await store.claimQueued({ ...queue, now: 19, leaseUntil: 1_000_000 })).nextDue, 20)
   const { tasks } = await store.claimQueued({ ...queue, now: 20, leaseUntil: 1_000_000 })
   assert.equal(tasks[0]?.fence, 2)

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../core/problem.ts'
+import { toRow } from '../core/row.ts'
 import { migrate } from './sqlite/migrate.ts'
 import { prepareReads } from './sqlite/reads.ts'
-import { toRow } from './sqlite/rows.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
@@ -89,7 +89,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 function sharedSnapshot(reader: DatabaseSync) {
   const [begin, end] = [reader.prepare('BEGIN'), reader.prepare('COMMIT')]
   const release = () => {
-    if (reader.isTransaction) end.run()
+    if (reader.isOpen && reader.isTransaction) end.run()
   }
   const take = () => {
     if (reader.isTransaction) return

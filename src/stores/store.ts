@@ -1,6 +1,7 @@
 import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
 import type { State, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
+import type { Turns } from '../core/turns.ts'
 
 /**
  * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
@@ -42,8 +43,8 @@ export interface Store extends AsyncDisposable {
    * Makes unfinished tasks due that nobody holds and that are due later than any delay of ours: the clock was set back.
    */
   recover(now: number): Promise<void>
-  /** When the next task of this lane is due, if any is. Leased ones count when their lease ends. */
-  nextDue(lane: Lane): Promise<number | undefined>
+  /** When the next task of each lane is due, if any is. Leased ones count when their lease ends. */
+  nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
 
@@ -95,18 +96,6 @@ export type Lane =
 
 export type Claim = Lane & { limit: number; now: number; leaseUntil: number }
 
-export interface QueueClaim {
-  cards: readonly QueueCard[]
-  /** Tokens that may only have so many tasks in work at once. */
-  ownerCaps: Readonly<Record<string, number>>
-  limit: number
-  now: number
+export interface QueueClaim extends Turns {
   leaseUntil: number
-}
-
-export interface QueueCard {
-  card: string
-  cap: number | null
-  /** In the order of preference. `room`: no more than so many of them now, whatever is free. */
-  accounts: readonly { name: string; cap: number; room: number | null }[]
 }

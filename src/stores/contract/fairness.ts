@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Task } from '../../core/task.ts'
-import type { QueueCard, Store } from '../store.ts'
+import type { QueueCard } from '../../core/turns.ts'
+import type { Store } from '../store.ts'
 import { cardOf, fresh, ids, newTask, type StoreWorld, seeded, take } from './world.ts'
 
 const pairOf = ({ card, owner }: Task) => `${card} ${owner}`

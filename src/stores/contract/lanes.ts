@@ -17,10 +17,19 @@ function testAccounts(world: StoreWorld): void {
     for (const [number, dueAt] of Object.entries(dues))
       await store.insert(newTask(number, { state: 'fetching', dueAt }))
     const wanted = { state: 'fetching', limit: 2, now: 500, leaseUntil: 1_000 } as const
-    const [first, second] = await Promise.all([store.claim(wanted), store.claim(wanted)])
+    const [first, second] = [await store.claim(wanted), await store.claim(wanted)]
     assert.deepEqual(ids(first).sort(), idsOf('2', '3'))
     assert.deepEqual(ids(second), idsOf('1'))
     assert.deepEqual([second[0]?.fence, second[0]?.dueAt], [1, 1_000])
+  })
+
+  it('gives no task to two who claim at once', async () => {
+    await using store = await fresh(world)
+    for (let at = 0; at < 50; at += 1) await store.insert(newTask(String(at), { state: 'fetching' }))
+    const wanted = { state: 'fetching', limit: 7, now: 500, leaseUntil: 1_000 } as const
+    const claims = await Promise.all(Array.from({ length: 9 }, () => store.claim(wanted)))
+    const claimed = claims.flatMap(ids)
+    assert.deepEqual([claimed.length, new Set(claimed).size], [50, 50])
   })
 
   for (const state of ['held', 'running', 'storing'] as const) {
@@ -76,7 +85,8 @@ function testOverdue(world: StoreWorld): void {
     await using store = await fresh(world)
     await store.insert(newTask('1', { dueAt: 1e9 }))
     await store.delete('alice', newTask('1').id, 20)
-    assert.ok(((await store.nextDue({ state: 'overdue' })) ?? 1e9) <= 20)
+    const [due = 1e9] = await store.nextDue([{ state: 'overdue' }])
+    assert.ok(due <= 20)
     const [deleted] = await store.claim({ ...overdue, now: 20 })
     assert.equal(deleted?.deletedAt, 20)
   })
@@ -112,7 +122,7 @@ function testDue(world: StoreWorld): void {
     await using store = await fresh(world)
     const running = (account: string): Lane => ({ state: 'running', account })
     const lanes: Lane[] = [running('p'), running('q'), { state: 'fetching' }, { state: 'overdue' }, { state: 'failed' }]
-    const dues = () => Promise.all(lanes.map((lane) => store.nextDue(lane)))
+    const dues = () => store.nextDue(lanes)
     assert.deepEqual(await dues(), [undefined, undefined, undefined, undefined, undefined])
     await store.insert(newTask('1', { state: 'running', account: 'p', dueAt: 70 }))
     await store.insert(newTask('2', { state: 'fetching', dueAt: 80 }))

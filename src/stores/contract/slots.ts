@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Task } from '../../core/task.ts'
-import type { QueueCard, Store } from '../store.ts'
+import type { QueueCard } from '../../core/turns.ts'
+import type { Store } from '../store.ts'
 import { testLoad } from './load.ts'
 import { cardOf, decide, fresh, ids, idsOf, newTask, queueClaim, type StoreWorld, sent, take, taken } from './world.ts'
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Attempt, AttemptFact } from '../../core/attempt.ts'
 import type { Task } from '../../core/task.ts'
-import type { Entry, QueueCard, QueueClaim, Store } from '../store.ts'
+import type { QueueCard } from '../../core/turns.ts'
+import type { Entry, QueueClaim, Store } from '../store.ts'
 
 export interface StoreWorld {
   open(): Promise<Store>

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import { json } from '../../core/row.ts'
 import type { Json, TaskEvent } from '../../core/task.ts'
-import { json } from './rows.ts'
 
 /** Attempts and events; runs in the writer thread, inside its transaction. */
 export function prepareLedger(database: DatabaseSync) {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { columns, fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from '../../core/row.ts'
 import type { Token } from '../../core/token.ts'
-import type { Lane, Store } from '../store.ts'
-import { columns, fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from './rows.ts'
+import type { Store } from '../store.ts'
 import { lanes } from './verbs.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -65,9 +65,11 @@ export function prepareReads(reader: DatabaseSync): Reads {
     async repeats(owner, digest, since) {
       return repeats.all(owner, `video_${since.toString(16).padStart(12, '0')}`, digest).map(({ id }) => String(id))
     },
-    async nextDue(lane: Lane) {
-      const row = dues[lane.state]?.get(...('account' in lane ? [lane.account] : []))
-      return (row?.due as number | undefined) ?? undefined
+    async nextDue(lanes) {
+      return lanes.map((lane) => {
+        const row = dues[lane.state]?.get(...('account' in lane ? [lane.account] : []))
+        return (row?.due as number | undefined) ?? undefined
+      })
     },
     async attempt(id) {
       const row = attempt.get(id)

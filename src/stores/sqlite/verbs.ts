@@ -1,20 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { columns, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
 import { prepareLedger } from './ledger.ts'
 import { prepareQueue } from './queue.ts'
-import { columns, mutableColumns, readable, toMutable, type Value } from './rows.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
 export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs[Name]> } }[keyof Verbs]
-
-const [cardAt, ownerAt, stateAt] = (['card', 'owner', 'state'] as const).map((name) => columns.indexOf(name)) as [
-  number,
-  number,
-  number,
-]
 
 export function prepareVerbs(database: DatabaseSync) {
   const queue = prepareQueue(database)
@@ -47,8 +41,6 @@ export function prepareVerbs(database: DatabaseSync) {
 
   return {
     insert(row: Value[]): void {
-      // The row itself is last: the writer keeps nothing else of a submit apart from its neighbours.
-      if (row[stateAt] === 'queued') queue.join(String(row[cardAt]), String(row[ownerAt]))
       insert.run(...row)
     },
     claim(wanted: Claim): Task[] {
@@ -74,7 +66,6 @@ export function prepareVerbs(database: DatabaseSync) {
       // Whoever decided so did not know what became of it: somebody else may have learnt meanwhile that it was accepted.
       const leaves = state === 'queued' || state === 'failed' || was?.attempt !== attempt
       if (was?.state === 'held' && leaves) ledger.orphan(String(was.attempt))
-      if (state === 'queued') queue.join(task.card, task.owner)
       const occupies = state === 'held' || state === 'running' || (state === 'queued' && keep)
       if (!occupies || releases) queue.free(id)
       ledger.note(id, events)

@@ -43,7 +43,7 @@ function commit(units: Unit[]): Outcome[] {
 }
 
 function runUnit({ verb, args }: Unit): Outcome {
-  // A submit writes the row that matters last, and SQLite writes it wholly or not: a SAVEPOINT costs it a tenth.
+  // A submit is one statement, and SQLite runs it wholly or not: a SAVEPOINT would cost it a tenth.
   const guarded = verb !== 'insert'
   if (guarded) savepoint.run()
   try {

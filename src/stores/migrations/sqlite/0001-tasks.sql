@@ -44,14 +44,13 @@ CREATE INDEX tasks_due ON tasks (state, due_at) WHERE state IN ('fetching', 'com
 CREATE INDEX tasks_work ON tasks (account, state, due_at) WHERE state IN ('held', 'running', 'storing');
 CREATE INDEX tasks_leased ON tasks (id) WHERE leased = 1;
 
--- Whose turn it is: one row for each (card, owner) that has queued tasks. The one served longest ago is next.
-CREATE TABLE queues (
+-- When each (card, owner) had its last turn. The one served longest ago is next.
+CREATE TABLE turns (
   card   TEXT NOT NULL,
   owner  TEXT NOT NULL,
   served INTEGER NOT NULL,
   PRIMARY KEY (card, owner)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX queues_served ON queues (card, served);
 
 -- A place that a held or running task takes up, of its account and, where these are limited, of its card and its owner.
 CREATE TABLE slots (

@@ -1,6 +1,7 @@
-import type { SQLOutputValue } from 'node:sqlite'
-import type { Attempt, AttemptState } from '../../core/attempt.ts'
-import type { State, Task, TaskEvent, TaskView } from '../../core/task.ts'
+import type { Attempt, AttemptState } from './attempt.ts'
+import type { State, Task, TaskEvent, TaskView } from './task.ts'
+
+/* How a task, an attempt and an event lie in the columns of a database, the same in every store that has columns. */
 
 /** What a decision may write; everything else stays as it was submitted. */
 export const mutableColumns = [
@@ -16,7 +17,7 @@ export const columns = [
 ] as const
 
 export type Value = string | number | null
-export type Row = Record<string, SQLOutputValue>
+export type Row = Record<string, unknown>
 
 /** In the order of `columns`: by place a submit costs half of what it does by name, here and on its way to the writer. */
 export function toRow(task: Task): Value[] {
@@ -45,7 +46,7 @@ export const viewColumns = [
   ...['started_at', 'completed_at', 'expires_at', 'error'],
 ]
 
-export function toView(row: SQLOutputValue[]): TaskView {
+export function toView(row: readonly unknown[]): TaskView {
   return {
     id: row[0] as string,
     model: row[1] as string,
@@ -123,6 +124,6 @@ export function json(value: unknown): string | null {
 }
 
 /** Typed by its reader: what stands in these columns was written by `json` above from the same type. */
-function parse<T>(text: SQLOutputValue | undefined): T {
+function parse<T>(text: unknown): T {
   return (typeof text === 'string' ? JSON.parse(text) : null) as T
 }

@@ -1,0 +1,130 @@
+/*
+ * Which queued tasks are taken, and for which account. Everybody, which is every (card, owner), gets one before anybody
+ * gets another, and nobody gets one for which a slot is missing: of an account, of its card or of its owner.
+ */
+export interface Queue {
+  card: string
+  owner: string
+  /** When it had its last turn, counted in turns; 0 if it never had one. */
+  served: number
+}
+
+/** A task that waits in a queue. */
+export interface Head {
+  id: string
+  dueAt: number
+  /** Accounts that it must not be given to. */
+  tried: readonly string[]
+}
+
+export interface QueueCard {
+  card: string
+  cap: number | null
+  /** In the order of preference. `room`: no more than so many of them now, whatever is free. */
+  accounts: readonly { name: string; cap: number; room: number | null }[]
+}
+
+export interface Turns {
+  cards: readonly QueueCard[]
+  /** Tokens that may only have so many tasks in work at once. */
+  ownerCaps: Readonly<Record<string, number>>
+  limit: number
+  now: number
+}
+
+/** A task that is taken, and the scopes in which it takes up a slot. */
+export interface Taken {
+  id: string
+  account: string
+  queue: Queue
+  scopes: string[]
+}
+
+/** `heads` gives the tasks of a queue, the oldest first, and `used` how many slots of a scope are taken. */
+export function takeInTurn(
+  queues: readonly Queue[],
+  heads: (queue: Queue) => readonly Head[],
+  used: (scope: string) => number,
+  wanted: Turns,
+): { taken: Taken[]; nextDue: number | null } {
+  const slots = countSlots(used, wanted)
+  const taken: Taken[] = []
+  let nextDue = Number.POSITIVE_INFINITY
+  let waiting = [...queues]
+    .sort((one, other) => one.served - other.served)
+    .map((queue) => ({
+      queue,
+      card: wanted.cards.find(({ card }) => card === queue.card),
+      line: openLine(queue, heads),
+    }))
+
+  /** The oldest that is due and finds an account. Those before it wait for one that is full. */
+  const takeOne = ({ queue, card, line }: (typeof waiting)[number]): boolean => {
+    if (!card || !slots.hasRoom(card) || !slots.ownerHasRoom(queue.owner)) return false
+    for (let head = line.next(); head; head = line.next()) {
+      if (head.dueAt > wanted.now) {
+        nextDue = Math.min(nextDue, head.dueAt)
+        return false
+      }
+      const account = slots.accountOf(card, head.tried)?.name
+      if (!account) continue
+      taken.push({ id: head.id, account, queue, scopes: slots.book(card, queue.owner, account) })
+      return true
+    }
+    return false
+  }
+  while (waiting.length > 0 && taken.length < wanted.limit)
+    waiting = waiting.filter((place) => taken.length >= wanted.limit || takeOne(place))
+  return { taken, nextDue: Number.isFinite(nextDue) ? nextDue : null }
+}
+
+/** Read when its first turn comes: most queues have none in most claims. */
+function openLine(queue: Queue, heads: (queue: Queue) => readonly Head[]) {
+  let all: readonly Head[] | undefined
+  let at = 0
+  return {
+    next(): Head | undefined {
+      all ??= heads(queue)
+      return all[at++]
+    },
+  }
+}
+
+/** How many slots are left in each scope that has a cap; counted once, then kept. */
+function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
+  const left = new Map<string, number>()
+  const leftIn = (scope: string, cap: number | null | undefined, room: number | null = null) => {
+    if (cap === null || cap === undefined) return Number.POSITIVE_INFINITY
+    const known = left.get(scope)
+    if (known !== undefined) return known
+    const fresh = Math.min(cap - used(scope), room ?? cap)
+    left.set(scope, fresh)
+    return fresh
+  }
+  const accountOf = ({ accounts }: QueueCard, tried: readonly string[]) =>
+    accounts.find(({ name, cap, room }) => !tried.includes(name) && leftIn(accountScope(name), cap, room) > 0)
+  return {
+    accountOf,
+    hasRoom: (card: QueueCard) => leftIn(cardScope(card.card), card.cap) > 0 && accountOf(card, []) !== undefined,
+    ownerHasRoom: (owner: string) =>
+      leftIn(ownerScope(owner), Object.hasOwn(ownerCaps, owner) ? ownerCaps[owner] : null) > 0,
+    book(card: QueueCard, owner: string, account: string): string[] {
+      const scopes = [accountScope(account), cardScope(card.card), ownerScope(owner)].filter((scope) => left.has(scope))
+      for (const scope of scopes) left.set(scope, Number(left.get(scope)) - 1)
+      return scopes
+    },
+  }
+}
+
+/** Every scope that has a cap, with it: what a store may have to count. */
+export function cappedScopes({ cards, ownerCaps }: Turns): Map<string, number> {
+  return new Map([
+    ...cards.flatMap(({ accounts }) => accounts.map(({ name, cap }) => [accountScope(name), cap] as const)),
+    ...cards.flatMap(({ card, cap }) => (cap === null ? [] : [[cardScope(card), cap] as const])),
+    ...Object.entries(ownerCaps).map(([owner, cap]) => [ownerScope(owner), cap] as const),
+  ])
+}
+
+const accountScope = (name: string) => `account:${name}`
+const cardScope = (card: string) => `card:${card}`
+const ownerScope = (owner: string) => `owner:${owner}`
