@@ -3,23 +3,31 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { parseRange } from '../core/range.ts'
+import { type ByteRange, parseRange } from '../core/range.ts'
 import { type Asset, isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
 import { notFound } from './videos.ts'
+
+/**
+ * Who sends the bytes: we; the storage, to which the client is led; or nginx in front of us, from the bucket's folder,
+ * which it knows by this path.
+ */
+export type Delivery = 'proxy' | 'redirect' | { accel: string }
 
 export interface ContentDependencies {
   store: Store
   bucket: Bucket
   clock: Clock
   log: Log
+  delivery?: Delivery
 }
 
 export const contentQuery = { type: 'object', properties: { variant: { enum: ['video'] } } } as const
 
 /** GET and HEAD of the finished video, with ranges and conditions as RFC 9110 has them. */
-export function sendContent({ store, bucket, clock, log }: ContentDependencies) {
+export function sendContent({ store, bucket, clock, log, delivery = 'proxy' }: ContentDependencies) {
+  const deliver = chooseDelivery(delivery, bucket, clock, log)
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const task = await findTask(store, request)
     const { video, completedAt } = finished(task, clock.now())
@@ -42,21 +50,66 @@ export function sendContent({ store, bucket, clock, log }: ContentDependencies) 
       reply.header('content-range', `bytes */${video.bytes}`)
       throw new Problem('range_not_satisfiable', `The video has ${video.bytes} bytes; the range asks for others.`)
     }
-    // Opened before anything is said about it: what can't be opened must not be described.
-    const object = request.method === 'HEAD' ? undefined : await open(bucket, video, task, clock)
-    if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${video.bytes}`)
-    const { start, end } = range ?? { start: 0, end: video.bytes - 1 }
-    describe()
-      .header('content-length', end - start + 1)
-      .type('video/mp4')
-    return reply.send(
-      object &&
-        whole(object.stream(range), end - start + 1, (missing) => {
-          log.error('a stored video is shorter than it was', { key: video.key, missing })
-          reply.raw.destroy()
-        }),
-    )
+    const measured = () => {
+      const { start, end } = range ?? { start: 0, end: video.bytes - 1 }
+      if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${video.bytes}`)
+      return describe()
+        .header('content-length', end - start + 1)
+        .type('video/mp4')
+    }
+    if (request.method === 'HEAD') return measured().send()
+    return deliver({ task, video, range, reply, describe, measured })
   }
+}
+
+interface Wanted {
+  task: Task
+  video: Asset
+  range: ByteRange | undefined
+  reply: FastifyReply
+  /** Sets the headers that say what the video is, */
+  describe(): FastifyReply
+  /** and those that say which part of it is sent. */
+  measured(): FastifyReply
+}
+
+function chooseDelivery(delivery: Delivery, bucket: Bucket, clock: Clock, log: Log) {
+  if (delivery === 'proxy') return (wanted: Wanted) => sendOurselves(wanted, bucket, clock, log)
+  if (delivery === 'redirect') {
+    const link = bucket.link?.bind(bucket)
+    if (!link) throw new Error('this bucket has no links to redirect to')
+    return (wanted: Wanted) => redirect(wanted, link, clock)
+  }
+  const path = bucket.path?.bind(bucket)
+  if (!path) throw new Error('this bucket has no folder that a front server could send from')
+  const root = delivery.accel.replace(/\/*$/, '/')
+  // Conditions were ours to check; ranges are for the front server, which also says that it has them.
+  return async ({ video, describe }: Wanted) =>
+    describe()
+      .removeHeader('accept-ranges')
+      .header('x-accel-redirect', root + path(video.key))
+      .type('video/mp4')
+      .send()
+}
+
+async function sendOurselves({ task, video, range, reply, measured }: Wanted, bucket: Bucket, clock: Clock, log: Log) {
+  // Opened before anything is said about it: what can't be opened must not be described.
+  const object = await open(bucket, { task, video, range }, clock)
+  const bytes = range ? range.end - range.start + 1 : video.bytes
+  return measured().send(
+    whole(object.stream, bytes, (missing) => {
+      log.error('a stored video is shorter than it was', { key: video.key, missing })
+      reply.raw.destroy()
+    }),
+  )
+}
+
+/** The client sends its range there by itself. The link lives no longer than the video does, and is kept half that time. */
+async function redirect({ task, video, reply }: Wanted, link: NonNullable<Bucket['link']>, clock: Clock) {
+  const left = Math.ceil(((task.expiresAt ?? 0) - clock.now()) / 1000)
+  const expiresInSeconds = Math.max(1, Math.min(600, left))
+  const location = await link(video.key, { expiresInSeconds, type: 'video/mp4', filename: `${task.id}.mp4` })
+  return reply.header('cache-control', `private, max-age=${Math.floor(expiresInSeconds / 2)}`).redirect(location, 302)
 }
 
 /** The whole task, for only it knows where its bytes are. */
@@ -81,8 +134,8 @@ function finished(task: Task, now: number): { video: Asset; completedAt: number 
   throw new Problem('video_expired', `The video expired at ${when} and was removed.`)
 }
 
-async function open(bucket: Bucket, video: Asset, task: Task, clock: Clock) {
-  const object = await bucket.open(video.key)
+async function open(bucket: Bucket, { task, video, range }: Pick<Wanted, 'task' | 'video' | 'range'>, clock: Clock) {
+  const object = await bucket.open(video.key, range)
   if (!object) {
     // It may have expired since the row was read.
     finished(task, clock.now())

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { ByteRange } from '../core/range.ts'
 import type { Asset } from '../core/task.ts'
 
 /**
@@ -8,14 +9,33 @@ import type { Asset } from '../core/task.ts'
 export interface Bucket {
   /** Stores all bytes durably, or nothing: a key is readable only once its object is whole. */
   put(key: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Asset>
-  /** The object opened for reading, or undefined if there is none. It stays readable when it is removed meanwhile. */
-  open(key: string): Promise<OpenObject | undefined>
+  /** The object, or a part of it, opened for reading; undefined if there is none. A removal meanwhile cuts no reader. */
+  open(key: string, range?: ByteRange): Promise<OpenObject | undefined>
   /** Removes every object of the folder; what is not there is no error. */
   removeFolder(folder: string): Promise<void>
+  /** A URL that gives the object to whoever has it, until it expires: where the storage speaks HTTP itself. */
+  link?(key: string, options: LinkOptions): Promise<string>
+  /** The object's path below the bucket's folder, for a front server that sends it: where there is such a folder. */
+  path?(key: string): string
 }
 
 export interface OpenObject extends AsyncDisposable {
+  /** Of the whole object, whatever part was opened. */
   readonly bytes: number
-  /** The bytes from `start` to `end`, both included. Reading to the end, or destroying the stream, closes the object. */
-  stream(range?: { start: number; end: number }): Readable
+  /** Reading it to the end, or destroying it, closes the object. */
+  readonly stream: Readable
+}
+
+export interface LinkOptions {
+  expiresInSeconds: number
+  /** The content type that it is delivered with. */
+  type: string
+  /** What a browser saves it as. */
+  filename?: string
+}
+
+export function splitKey(key: string): { folder: string; name: string } {
+  const [, folder, name] = /^([a-z0-9][a-z0-9_.-]*)\/([a-z0-9][a-z0-9_.-]*)$/.exec(key) ?? []
+  if (!folder || !name) throw new Error(`not a key: ${key}`)
+  return { folder, name }
 }

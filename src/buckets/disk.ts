@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Bucket } from './bucket.ts'
+import { join, relative } from 'node:path'
+import { type Bucket, splitKey } from './bucket.ts'
 
 export interface DiskOptions {
   /** The bucket's folder; it is made if it is not there. No other process may have it open. */
@@ -35,7 +35,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         throw error
       }
     },
-    async open(key) {
+    async open(key, range) {
       let file: FileHandle
       try {
         file = await open(place(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -47,26 +47,29 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         await file.close()
         throw error
       })
+      // Large reads: each one is a trip to the thread pool.
+      const stream = file.createReadStream({ ...range, highWaterMark: 512 * 1024 })
       return {
         bytes: size,
-        // Large reads: each one is a trip to the thread pool.
-        stream: (range) => file.createReadStream({ ...range, highWaterMark: 512 * 1024 }),
-        [Symbol.asyncDispose]: () => file.close(),
+        stream,
+        async [Symbol.asyncDispose]() {
+          stream.destroy()
+          await file.close()
+        },
       }
     },
     async removeFolder(name) {
       await rm(place(root, `${name}/x`).folder, { recursive: true, force: true })
     },
+    path: (key) => relative(root, place(root, key).path),
   }
 }
 
 function place(root: string, key: string) {
-  const match = /^([a-z0-9][a-z0-9_.-]*)\/([a-z0-9][a-z0-9_.-]*)$/.exec(key)
-  const [, name, file] = match ?? []
-  if (!name || !file) throw new Error(`not a key: ${key}`)
-  const shard = join(root, createHash('sha256').update(name).digest('hex').slice(0, 2))
-  const folder = join(shard, name)
-  return { shard, folder, path: join(folder, file) }
+  const { folder: owner, name } = splitKey(key)
+  const shard = join(root, createHash('sha256').update(owner).digest('hex').slice(0, 2))
+  const folder = join(shard, owner)
+  return { shard, folder, path: join(folder, name) }
 }
 
 async function writeDurably(path: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal) {

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { type AppDependencies, buildApp } from '../src/api/app.ts'
+import type { Delivery } from '../src/api/content.ts'
+import type { Bucket } from '../src/buckets/bucket.ts'
+import { buildCatalog } from '../src/core/catalog.ts'
+import type { Task } from '../src/core/task.ts'
+import { digestSecret, type Token } from '../src/core/token.ts'
+
+/** The real API over a real bucket with one finished video in it, and as little as possible around them. */
+export interface ContentServer {
+  url: string
+  path: string
+  video: Buffer
+  etag: string
+  /** May be changed: the next request sees it. */
+  task: Task
+  stop(): Promise<void>
+}
+
+const secret = 'a client'
+const client: Token = { kind: 'client', name: 'me', digest: digestSecret(secret), models: ['*'] }
+export const authorization = `Bearer ${secret}`
+
+export async function serveContent(bucket: Bucket, delivery: Delivery): Promise<ContentServer> {
+  const id = `video_${'0'.repeat(48)}`
+  const video = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251))
+  const asset = await bucket.put(`${id}/video.1.mp4`, [video], new AbortController().signal)
+  const completedAt = Date.now() - 60_000
+  const times = { completedAt, expiresAt: completedAt + 3_600_000, deletedAt: null }
+  const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
+  const app = buildApp({
+    ...{ bucket, delivery },
+    tokens: new Map([[client.digest, client]]),
+    store: { find: async (wanted: string) => (wanted === id ? { ...task } : undefined) },
+    catalog: buildCatalog([], {}, null),
+    clock: { now: () => Date.now() },
+    random: (count: number) => new Uint8Array(count),
+    log: { info() {}, warn() {}, error() {} },
+  } as unknown as AppDependencies)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const etag = `"${createHash('sha256').update(video).digest('hex')}"`
+  return { url, path: `/v1/videos/${id}/content`, video, etag, task, stop: () => app.close() }
+}
