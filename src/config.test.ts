@@ -149,6 +149,14 @@ it('a file that is absent, broken or of another shape is a mistake, as is a vari
   assert.match(mistakesOf('tokens: 3')[0] ?? '', /not a list/)
 })
 
+it('an account has a name that can be a folder', () => {
+  const yaml = (name: string) => `accounts: { "${name}": { provider: studio } }`
+  for (const name of ['bucket', '.hidden', 'a..b', '1.', 'kling-main'])
+    assert.deepEqual(mistakesOf(yaml(name)), [], name)
+  for (const name of ['.', '..', '...', 'a/b', '../x', 'a b', ''])
+    assert.match(mistakesOf(yaml(name)).join(), /^accounts\..*: it is no name; use letters, digits and \. _ -$/, name)
+})
+
 it('reads routes, deadlines and limits, and reports what is wrong with them', () => {
   const { catalog, tokens } = load(`
 accounts: { one: { provider: studio }, two: { provider: studio, on_unknown: resubmit } }

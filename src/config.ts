@@ -4,6 +4,7 @@ import { readAllow } from './config/allow.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
+import { type BucketPlace, checkPlaces, type Delivery, type Role, type StorePlace, secretsOf } from './config/places.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
@@ -15,6 +16,10 @@ export interface Config {
   host: string
   port: number
   data: string
+  store: StorePlace
+  bucket: BucketPlace
+  delivery: Delivery
+  role: Role
   retentionMs: number
   catalog: Catalog
   accounts: readonly AccountConfig[]
@@ -52,6 +57,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
+  const places = { store: read('store'), bucket: read('bucket'), delivery: read('content'), role: read('role') }
+  checkPlaces(places, mistakes)
   refuseUnknownVariables(env, mistakes)
   const { path, yaml } = readYaml(raw('config'), env, mistakes)
   mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'])
@@ -69,11 +76,12 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     host,
     port,
     data,
+    ...places,
     retentionMs,
     catalog: buildCatalog(cards, aliases, defaultModel),
     accounts,
     tokens,
-    secrets: [...secrets, ...keys],
+    secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
   }
 }

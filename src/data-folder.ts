@@ -6,6 +6,10 @@ export interface DataFolder extends Disposable {
   readonly path: string
   /** Where the bucket keeps its objects. */
   readonly bucket: string
+  /** Where each account keeps what its provider needs, by its name. */
+  readonly accounts: string
+  /** Where answers of providers are kept that the store could not take. */
+  readonly spill: string
   /** Files that need not survive the process. */
   readonly scratch: string
 }
@@ -17,12 +21,17 @@ export interface DataFolder extends Disposable {
  */
 export function openDataFolder(given: string): DataFolder {
   const path = resolve(given)
-  const folder = { path, bucket: join(path, 'bucket'), scratch: join(path, 'scratch') }
+  const inside = (name: string) => join(path, name)
+  const folder = {
+    ...{ path, bucket: inside('bucket'), accounts: inside('accounts') },
+    ...{ spill: inside('spill'), scratch: inside('scratch') },
+  }
   let lock: DatabaseSync | undefined
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
     lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
-    lock.exec('BEGIN EXCLUSIVE')
+    // With something to write: on a file that may only be read it would lock nobody out.
+    lock.exec('BEGIN EXCLUSIVE; PRAGMA user_version = 1')
     rmSync(folder.scratch, { recursive: true, force: true })
     mkdirSync(folder.scratch)
   } catch (error) {

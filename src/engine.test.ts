@@ -3,12 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
+import { operationKey } from './core/attempt.ts'
 import { type ManualClock, manualClock } from './core/clock.fixture.ts'
 import { healthy } from './core/health.ts'
 import { Problem } from './core/problem.ts'
-import type { Task } from './core/task.ts'
+import type { Json, Task } from './core/task.ts'
 import { leaseMs, renewMs } from './core/timing.ts'
 import { startEngine } from './engine.ts'
+import { memorySpill } from './spill.fixture.ts'
+import { newAttempt } from './stores/contract/world.ts'
 import { newTask } from './stores/contract.ts'
 import { openSqlite } from './stores/sqlite.ts'
 import type { Store } from './stores/store.ts'
@@ -19,39 +22,46 @@ after(() => rmSync(folder, { recursive: true }))
 let count = 0
 
 type Run = Worker['run']
-const quiet = { info() {}, warn() {}, error() {} }
 const task = newTask('1', { state: 'fetching' })
 
-/** An engine on a real store, with one worker for tasks of one state and a clock that the test moves. */
-async function world(run: Run, change: (store: Store) => Store = (store) => store) {
+/** An engine on a real store, with one worker for tasks of some states and a clock that the test moves. */
+async function world(
+  run: Run,
+  change: (store: Store) => Store = (store) => store,
+  states: Worker['states'] = ['fetching'],
+) {
   const stack = new AsyncDisposableStack()
   const data = mkdtempSync(join(folder, String(count++)))
   const real = stack.use(await openSqlite({ folder: data, now: 0, onFatal: assert.ifError }))
   const store = change(real)
   const clock = manualClock(1_000)
-  const worker: Worker = { name: 'test', states: ['fetching'], limit: 10, run }
+  const worker: Worker = { name: 'test', states, limit: 10, run }
   const random = (count: number) => new Uint8Array(count)
   const accounts = new Map([['p', { name: 'p', concurrency: 10, health: healthy }]])
   const card = { id: 'm', concurrency: null, routes: [{ account: 'p', upstreamModel: 'u', priority: 0, weight: 1 }] }
   const catalog = { entries: new Map([['m', { name: 'm', card }]]) }
   const tools = { clock, accounts, catalog } as unknown as Tools
   const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
-  const options = { store, workers: [worker], discard, tools, ownerCaps: {}, clock, random, log: quiet, redact }
+  const lines: string[] = []
+  const say = (event: string, fields: object = {}) => void lines.push(`${event} ${JSON.stringify(fields)}`)
+  const log = { info: say, warn: say, error: say }
+  const spill = memorySpill()
+  const options = { store, workers: [worker], discard, tools, ownerCaps: {}, clock, random, log, spill, redact }
   stack.use(await startEngine(options))
-  const until = async (condition: (task: Task) => boolean) => {
+  const until = async (condition: (task: Task) => boolean, id = task.id) => {
     for (;;) {
       const changed = Promise.withResolvers<void>()
       const stop = real.onDue(changed.resolve)
-      const found = await real.find(task.id)
+      const found = await real.find(id)
       if (found && condition(found)) return found
       await changed.promise
       stop()
     }
   }
-  return { store: real, clock, until, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { store: real, clock, until, lines, spill, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-const discard: Worker = { name: 'discard', states: [], limit: 1, run: async () => ({ remove: true }) }
+const discard: Pick<Worker, 'name' | 'run'> = { name: 'discard', run: async () => ({ remove: true }) }
 const toQueued = (operation: string): Decision => ({
   change: { state: 'queued', operation, dueAt: null },
 })
@@ -66,14 +76,16 @@ it('a retryable problem is tried again after a while, and gives the reason when 
   let runs = 0
   await using engine = await world(async () => {
     runs += 1
-    throw new Problem('generation_failed', 'no luck', { retryable: true })
+    throw new Problem('image_unavailable', 'no luck', { retryable: true })
   })
   await engine.store.insert(task)
-  await engine.until(({ tries }) => tries === 1)
-  engine.clock.advance(2_000)
+  for (const count of [1, 2]) {
+    await engine.until(({ tries }) => tries === count)
+    engine.clock.advance(5_000)
+  }
   const failed = await engine.until(({ state }) => state === 'failed')
-  assert.deepEqual(failed.error, { code: 'generation_failed', message: 'no luck' })
-  assert.equal(runs, 2)
+  assert.deepEqual(failed.error, { code: 'image_unavailable', message: 'no luck' })
+  assert.equal(runs, 3)
 })
 
 it('what nobody foresaw does not reach the client, but its task ends', async () => {
@@ -107,6 +119,54 @@ it('a decision that the store cannot take is held on to until it can', async () 
   await engine.store.insert(task)
   await wakeUntil(engine.clock, () => refusals < 0)
   assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'paid for')
+  assert.equal(runs, 1)
+})
+
+it('an answer that the store cannot take is kept beside it for as long', async () => {
+  let refusals = 3
+  const kept: number[] = []
+  const away = (store: Store): Store => ({
+    ...store,
+    async record(entry) {
+      if (!entry.fact) return store.record(entry)
+      kept.push(engine.spill.all().length)
+      if (refusals-- > 0) throw new Problem('storage_unavailable', 'away', { retryable: true })
+      return store.record(entry)
+    },
+  })
+  await using engine = await world(
+    async (_task, _tools, { commit }) => {
+      await commit({ state: 'held', attempt: 'a', attempts: 1, dueAt: null }, newAttempt('a', task))
+      const fact = { id: 'a', state: 'accepted', operation: 'paid for', settledAt: 1, problem: null } as const
+      return { change: { state: 'running', operation: 'paid for', startedAt: 1, dueAt: 1e9 }, fact }
+    },
+    away,
+    ['queued'],
+  )
+  await engine.store.insert(newTask('1'))
+  await wakeUntil(engine.clock, () => refusals < 0)
+  await engine.until(({ state }) => state === 'running')
+  await wakeUntil(engine.clock, () => engine.spill.all().length === 0)
+  assert.deepEqual(kept, [0, 1, 1, 1])
+})
+
+it('a clock that leaps ahead takes nothing from an action under way', async () => {
+  const release = Promise.withResolvers<void>()
+  let runs = 0
+  await using engine = await world(async () => {
+    runs += 1
+    await release.promise
+    return toQueued('once')
+  })
+  await engine.store.insert(task)
+  await wakeUntil(engine.clock, () => runs > 0)
+  for (let at = 0; at < 5; at += 1) {
+    engine.clock.advance(3_600_000)
+    await engine.store.find(task.id)
+    await new Promise(setImmediate)
+  }
+  release.resolve()
+  assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'once')
   assert.equal(runs, 1)
 })
 
@@ -190,6 +250,157 @@ it('draining waits for the action under way and begins no other', async () => {
   await engine.store.insert(newTask('2', { state: 'fetching' }))
   release.resolve()
   await drained
+  assert.deepEqual(begun, [task.id])
+})
+
+const inAccounts = ['queued', 'held', 'running', 'storing', 'completed'] as const
+
+/** Sends a queued task, as attempt a of task 1, b of task 2 and so on; leaves all others as they are. */
+const sends =
+  (operation: Json): Run =>
+  async (task, _tools, { commit }) => {
+    if (task.state !== 'queued') return { change: { dueAt: null } }
+    const id = String.fromCharCode(96 + Number(task.id.slice(-1)))
+    await commit({ state: 'held', attempt: id, attempts: 1, dueAt: null }, newAttempt(id, task))
+    const fact = { id, state: 'accepted', operation, settledAt: 7, problem: null } as const
+    return { change: { state: 'running', operation, dueAt: null }, fact }
+  }
+
+it('a problem is noted once however often it is met, and each other one beside it', async () => {
+  let runs = 0
+  const fails: Run = async () => {
+    runs += 1
+    const message = `no way there: hunter2, ${runs}`
+    throw new Problem(runs % 2 ? 'provider_unavailable' : 'storage_unavailable', message, { retryable: true })
+  }
+  for (const state of ['running', 'completed'] as const) {
+    runs = 0
+    await using engine = await world(fails, undefined, inAccounts)
+    await engine.store.insert(newTask('1', { state, account: 'p', startedAt: 1 }))
+    await wakeUntil(engine.clock, () => runs >= 30)
+    assert.deepEqual(
+      (await engine.store.events(task.id)).map(({ name, detail }) => [name, detail]),
+      [
+        ['test met a problem', { code: 'provider_unavailable', message: 'no way there: [redacted], 1', tries: 0 }],
+        [
+          'test met a problem',
+          {
+            ...{ code: 'storage_unavailable', message: 'no way there: [redacted], 2' },
+            tries: state === 'completed' ? 0 : 1,
+          },
+        ],
+      ],
+    )
+  }
+})
+
+it('a problem is noted again where it ends the task', async () => {
+  await using engine = await world(async () => {
+    throw new Problem('image_unavailable', 'gone', { retryable: true })
+  })
+  await engine.store.insert(task)
+  for (const tries of [1, 2]) {
+    await engine.until((found) => found.tries === tries)
+    engine.clock.advance(5_000)
+  }
+  await engine.until(({ state }) => state === 'failed')
+  assert.deepEqual(
+    (await engine.store.events(task.id)).map(({ name }) => name),
+    ['test met a problem', 'test met a problem', 'failed'],
+  )
+})
+
+it('an operation is kept as it came, also where it contains a secret of the configuration', async () => {
+  const operation = { id: 'x', prompt: 'the hunter2 of the north' }
+  await using engine = await world(sends(operation), undefined, inAccounts)
+  await engine.store.insert(newTask('1'))
+  const running = await engine.until(({ state }) => state === 'running')
+  assert.deepEqual([running.operation, (await engine.store.attempt('a'))?.operation], [operation, operation])
+  assert.equal((await engine.store.bound('p', [operationKey(operation)])).size, 1)
+})
+
+it('an answer that names the work of another attempt ends its task, and the operator can see what it named', async () => {
+  await using engine = await world(sends({ id: 'same' }), undefined, inAccounts)
+  await engine.store.insert(newTask('1'))
+  await engine.until(({ state }) => state === 'running')
+  const second = newTask('2')
+  await engine.store.insert(second)
+  const failed = await engine.until(({ state }) => state === 'failed', second.id)
+  assert.equal(failed.error?.code, 'internal')
+  const { state, operation, problem } = (await engine.store.attempt('b')) ?? {}
+  assert.deepEqual([state, operation, problem?.code], ['abandoned', null, 'operation_taken'])
+  assert.match(problem?.message ?? '', /another attempt's: \{"id":"same"\}$/)
+  assert.match(engine.lines.join('\n'), /an answer could not be recorded .*"attempt":"b".*"operation":\{"id":"same"\}/)
+})
+
+it('an answer outlives a decision that the store will never take', async () => {
+  const refusesRunning = (store: Store): Store => ({
+    ...store,
+    record: async (entry) => {
+      if (entry.task.state === 'running') throw new Error('no such column')
+      return store.record(entry)
+    },
+  })
+  await using engine = await world(sends({ id: 'paid' }), refusesRunning, inAccounts)
+  await engine.store.insert(newTask('1'))
+  await engine.until(({ state }) => state === 'failed')
+  const { state, operation } = (await engine.store.attempt('a')) ?? {}
+  assert.deepEqual([state, operation], ['orphan', { id: 'paid' }])
+})
+
+it('an answer that the store will never take is in the log, and its attempt given up', async () => {
+  const refusesAnswers = (store: Store): Store => ({
+    ...store,
+    record: async (entry) => {
+      if (entry.fact?.operation) throw new Error('no such column')
+      return store.record(entry)
+    },
+  })
+  await using engine = await world(sends({ id: 'paid' }), refusesAnswers, inAccounts)
+  await engine.store.insert(newTask('1'))
+  await engine.until(({ state }) => state === 'failed')
+  assert.equal((await engine.store.attempt('a'))?.state, 'abandoned')
+  assert.match(engine.lines.join('\n'), /an answer could not be recorded .*"operation":\{"id":"paid"\}/)
+})
+
+it('a task that is deleted between its claim and its submit is not sent', async () => {
+  const claimed = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  let sent = false
+  await using engine = await world(
+    async (task, tools, action) => {
+      claimed.resolve()
+      await release.promise
+      await action.commit({ state: 'held', attempt: 'a', attempts: 1, dueAt: null }, newAttempt('a', task))
+      sent = true
+      return sends('op')(task, tools, action)
+    },
+    undefined,
+    inAccounts,
+  )
+  await engine.store.insert(newTask('1'))
+  await claimed.promise
+  await engine.store.delete('alice', task.id, 1_000)
+  release.resolve()
+  const gone = async () => {
+    while (await engine.store.find(task.id)) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await wakeUntil(engine.clock, gone)
+  assert.deepEqual([sent, await engine.store.attempts(task.id)], [false, []])
+})
+
+it('tasks of an account that only another process knows are taken up after a while', async () => {
+  const begun: string[] = []
+  await using engine = await world(
+    async ({ id }) => {
+      begun.push(id)
+      return { change: { dueAt: null } }
+    },
+    undefined,
+    inAccounts,
+  )
+  await engine.store.insert(newTask('1', { state: 'running', account: 'elsewhere' }))
+  await wakeUntil(engine.clock, () => begun.length > 0)
   assert.deepEqual(begun, [task.id])
 })
 

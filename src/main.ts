@@ -1,21 +1,24 @@
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
-import { openDisk } from './buckets/index.ts'
+import type { Bucket } from './buckets/bucket.ts'
+import { openDisk, openS3 } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
 import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
-import { openDataFolder } from './data-folder.ts'
+import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { startEngine } from './engine.ts'
 import { openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
-import { openSqlite } from './stores/index.ts'
+import { openSpill } from './spill.ts'
+import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { discard, workers } from './workers/index.ts'
 import type { Account } from './workers/worker.ts'
@@ -52,7 +55,7 @@ const world: World = {
 }
 
 export async function start(config: Config, given: Partial<World> = {}): Promise<Service> {
-  const { clock, random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...given }
+  const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...given }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -61,51 +64,53 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
     if (!member) throw new Error(`there is no provider '${provider}'`)
     return {
       ...{ ...rest, name, credential, health: healthy },
-      provider: await member.create({ folder: join(folder.path, name), media }),
-      // Enough to tell two keys apart, and no help in guessing either.
-      keyVersion: digestSecret(credential ?? '').slice(0, 8),
+      provider: await member.create({ folder: join(folder.accounts, name), media }),
+      // Enough to tell two keys apart, and no help in guessing either. Another address is another key: what was sent to
+      // the one is not known at the other.
+      keyVersion: digestSecret([provider, baseUrl ?? '', credential ?? ''].join('\n')).slice(0, 8),
       upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
     }
   }
 
   const folder = stack.use(openDataFolder(config.data))
+  const places = { folder, random, onFatal: failure.resolve }
+  const { store, clock } = await openStore(config, { ...places, clock: others.clock })
+  stack.use(store)
   const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
-  const store = stack.use(await openSqlite({ folder: folder.path, now: clock.now(), onFatal: failure.resolve }))
-  const bucket = await openDisk({ folder: folder.bucket })
-  const renderers = config.accounts.find(({ provider }) => provider === 'studio')?.concurrency ?? 1
+  const bucket = await openBucket(config, folder)
+  const studios = config.accounts.filter(({ provider }) => provider === 'studio')
+  const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
   const media = stack.use(openMedia({ clock, renderers }))
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const accounts = new Map<string, Account>()
   for (const account of config.accounts) accounts.set(account.name, await openAccount(account))
   const tokens = await gatherTokens(config, store)
 
-  const places = { bucket, media, outbound, accounts, scratch: folder.scratch, retentionMs: config.retentionMs }
+  const means = { bucket, media, outbound, accounts, scratch: folder.scratch, retentionMs: config.retentionMs }
   const knowledge = { catalog: config.catalog, durations: await store.durations() }
-  const tools = { ...places, ...knowledge, clock, random, maxVideoBytes }
+  const tools = { ...means, ...knowledge, clock, random, maxVideoBytes }
   const ownerCaps = Object.fromEntries(
     [...tokens.values()].flatMap(({ name, concurrency }) => (concurrency === undefined ? [] : [[name, concurrency]])),
   )
   const redact = openRedactor(config.secrets)
-  const engine = await startEngine({ store, workers, discard, tools, ownerCaps, clock, random, log, redact })
+  const draining = new AbortController()
   const app = buildApp({
-    catalog: config.catalog,
-    tokens,
-    store,
-    bucket,
-    media,
-    outbound,
-    accounts,
-    clock,
-    random,
-    log,
+    ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, accounts, clock, random, log },
+    ...{ delivery: config.delivery, draining: draining.signal, healthOnly: config.role === 'worker' },
   })
+  const silent = silentConnections(app)
+  const spill = openSpill(folder.spill)
+  const works = { store, workers, discard, tools, ownerCaps, clock, random, log, spill, redact }
+  const engine = config.role === 'api' ? undefined : await startEngine(works)
   stack.defer(async () => {
+    draining.abort()
     // Both at once: what is being served and what is being made get the same time to end.
-    await Promise.all([engine[Symbol.asyncDispose](), closeServer(app, clock)])
+    await Promise.all([engine?.[Symbol.asyncDispose](), closeServer(app, silent, clock)])
   })
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
-  const [firstSecret, operatorSecret] = [await make('client'), await make('operator')]
+  const mayMake = config.role !== 'worker'
+  const [firstSecret, operatorSecret] = mayMake ? [await make('client'), await make('operator')] : [null, null]
 
   const resources = stack.move()
   return {
@@ -117,11 +122,40 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
   }
 }
 
+interface Places {
+  folder: DataFolder
+  clock: Clock
+  random: Random
+  onFatal: (error: Error) => void
+}
+
+/** Where processes share a store, they share its clock. */
+async function openStore({ store: place }: Config, places: Places): Promise<{ store: Store; clock: Clock }> {
+  const { folder, clock, random, onFatal } = places
+  if (place.kind === 'sqlite')
+    return { store: await openSqlite({ folder: folder.path, now: clock.now(), onFatal }), clock }
+  const name = Buffer.from(random(8)).toString('hex')
+  const store = await openPostgres({ url: place.url, monotonic: () => performance.now(), sleep: clock.sleep, name })
+  return { store, clock: store.clock }
+}
+
+function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Bucket> {
+  return place.kind === 'disk' ? openDisk({ folder: folder.bucket }) : openS3(place)
+}
+
 /**
  * The tokens of the configuration, or else those of the store. Where some are configured, the one that an earlier start
  * made is dropped for good: an operator who sets his own must not leave another key in the door.
  */
 async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<string, Token>> {
+  const stored = await store.tokens()
+  for (const { name, kind, digest } of tokens) {
+    const same = stored.find((token) => token.digest === digest && token.kind !== kind)
+    if (same)
+      throw new Error(
+        `the ${kind} token '${name}' is the secret of the ${same.kind} token '${same.name}'; choose another`,
+      )
+  }
   for (const kind of ['client', 'operator'] as const)
     if (tokens.some((token) => token.kind === kind)) await store.deleteToken(madeNames[kind])
   const all = [...(await store.tokens()), ...tokens]
@@ -142,21 +176,43 @@ async function makeToken(
   const secret = newSecret(random)
   const models = kind === 'client' ? ['*'] : []
   const token: Token = { kind, name: madeNames[kind], digest: digestSecret(secret), models }
-  await store.insertToken(token, now)
+  try {
+    await store.insertToken(token, now)
+  } catch (error) {
+    // Another process of the same store was quicker: its token is the one.
+    const theirs = (await store.tokens()).find(({ name }) => name === token.name)
+    if (!theirs) throw error
+    tokens.set(theirs.digest, theirs)
+    return null
+  }
   tokens.set(token.digest, token)
   return secret
 }
 
+type App = ReturnType<typeof buildApp>
+
+/** Those on which nobody has asked for anything yet: Node counts them as busy when it closes. */
+function silentConnections({ server }: App): Set<Socket> {
+  const silent = new Set<Socket>()
+  server.on('connection', (socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  server.on('request', ({ socket }) => silent.delete(socket))
+  return silent
+}
+
 /** Open requests get 15 s to finish; a client that reads slower than that is cut off. */
-async function closeServer(app: ReturnType<typeof buildApp>, clock: Clock): Promise<void> {
+async function closeServer(app: App, silent: Set<Socket>, clock: Clock): Promise<void> {
   const closed = new AbortController()
   const closing = app.close().finally(() => closed.abort())
+  for (const socket of silent) socket.destroy()
   await Promise.race([closing, clock.sleep(15_000, closed.signal)])
   app.server.closeAllConnections()
   await closing
 }
 
-function addressOf(address: ReturnType<ReturnType<typeof buildApp>['server']['address']>, host: string): string {
+function addressOf(address: ReturnType<App['server']['address']>, host: string): string {
   const port = typeof address === 'object' ? address?.port : undefined
   // "Every interface" is no place to send a request to.
   const name = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)

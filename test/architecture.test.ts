@@ -8,7 +8,7 @@ import { it } from 'node:test'
  * network, what a family looks like, and how long a file may be.
  */
 const root = join(import.meta.dirname, '..')
-const isTest = (file: string) => /(\.test|\.fixture|\/contract)\.ts$/.test(file)
+const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$/.test(file)
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'))
 const production = sources.filter((file) => !isTest(file))
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -17,6 +17,8 @@ interface Import {
   from: string
   to: string
   typeOnly: boolean
+  /** Only when the code is reached that needs it. */
+  lazy: boolean
 }
 
 function importsOf(file: string): Import[] {
@@ -25,12 +27,13 @@ function importsOf(file: string): Import[] {
   )
   const dynamic = textOf(file).matchAll(/import\('([^']+)'\)/g)
   return [
-    ...[...found].map((match) => ({ typeOnly: match[1] !== undefined, name: match[2] ?? '' })),
-    ...[...dynamic].map((match) => ({ typeOnly: false, name: match[1] ?? '' })),
-  ].map(({ typeOnly, name }) => ({
+    ...[...found].map((match) => ({ typeOnly: match[1] !== undefined, lazy: false, name: match[2] ?? '' })),
+    ...[...dynamic].map((match) => ({ typeOnly: false, lazy: true, name: match[1] ?? '' })),
+  ].map(({ typeOnly, lazy, name }) => ({
     from: file,
     to: name.startsWith('.') ? posix.join(dirname(file), name) : name,
     typeOnly,
+    lazy,
   }))
 }
 
@@ -39,10 +42,12 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/log\.ts$/, ['src/core/']],
   [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
-  [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
+  [/^src\/(data-folder|spill)\.ts$/, ['src/core/', 'node:']],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
+  [/^src\/stores\/postgres\//, ['src/core/', 'src/stores/', 'node:', 'pg']],
   [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],
+  [/^src\/buckets\/s3\//, ['src/core/', 'src/buckets/', 'node:', '@aws-sdk/']],
   [/^src\/buckets\//, ['src/core/', 'src/buckets/', 'node:']],
   [/^src\/providers\//, ['src/core/', 'src/providers/', 'type:src/media/media.ts', 'type:src/outbound.ts', 'node:']],
   [
@@ -54,7 +59,14 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [
     /^src\/engine/,
-    ['src/core/', 'src/engine/', 'type:src/log.ts', 'type:src/stores/store.ts', 'type:src/workers/worker.ts'],
+    [
+      'src/core/',
+      'src/engine/',
+      'type:src/log.ts',
+      'type:src/spill.ts',
+      'type:src/stores/store.ts',
+      'type:src/workers/worker.ts',
+    ],
   ],
   [
     /^src\/api\//,
@@ -98,6 +110,18 @@ it('nothing but the command line imports the command line, and nothing but the w
   )
 })
 
+it('the SDK of S3, large as it is, is loaded only where it is needed', () => {
+  const reached = new Set(['src/main.ts'])
+  for (const file of reached)
+    for (const { to, typeOnly, lazy } of production.includes(file) ? importsOf(file) : [])
+      if (!typeOnly && !lazy) reached.add(to)
+  assert.ok(reached.has('src/buckets/s3.ts'))
+  assert.deepEqual(
+    [...reached].filter((file) => file.startsWith('@aws-sdk/')),
+    [],
+  )
+})
+
 const families = { stores: 'store', buckets: 'bucket', providers: 'provider', workers: 'worker' }
 
 for (const [folder, noun] of Object.entries(families)) {
@@ -111,7 +135,9 @@ for (const [folder, noun] of Object.entries(families)) {
     assert.ok(members.length > 0)
     for (const member of members) {
       assert.ok(textOf(named('index')).includes(`'./${member}.ts'`), `${member} is not in ${named('index')}`)
-      const tests = sources.filter((file) => file.startsWith(`src/${folder}/`) && file.endsWith('.test.ts')).map(textOf)
+      const tests = sources
+        .filter((file) => file.startsWith(`src/${folder}/`) && /\.(test|services)\.ts$/.test(file))
+        .map(textOf)
       assert.ok(
         tests.some((text) => text.includes("from './contract.ts'") && text.includes(`'./${member}.ts'`)),
         `${member} does not run the contract`,
@@ -128,7 +154,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
     [/\bMath\.random\(/, /^$/],
     [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
-    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client|cli\/task\/operator)/],
+    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client|cli\/operator)/],
     // The media child has nobody left to return to when its parent is gone.
     [/\bprocess\.exit\(/, /^src\/media\/child\.ts$/],
     [/\bconsole\./, /^$/],

@@ -3,8 +3,9 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { authenticate, type Tokens } from './auth.ts'
 import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
-import { contentQuery, sendContent } from './content.ts'
+import { type ContentDependencies, contentQuery, sendContent } from './content.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler } from './errors.ts'
+import { type HealthDependencies, livez, readyz } from './health.ts'
 import { jsonParser } from './json.ts'
 import { deleteVideo, listQuery, listVideos } from './list.ts'
 import { listModels, retrieveModel } from './models.ts'
@@ -20,8 +21,14 @@ import {
 import { toProblem } from './validation.ts'
 import { retrieveVideo, submitBody, submitVideo, type VideoDependencies } from './videos.ts'
 
-export interface AppDependencies extends VideoDependencies, OperatorDependencies {
+export interface AppDependencies
+  extends VideoDependencies,
+    ContentDependencies,
+    OperatorDependencies,
+    HealthDependencies {
   tokens: Tokens
+  /** A process that only works has nothing else to say. */
+  healthOnly?: boolean
 }
 
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
@@ -34,10 +41,16 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     bodyLimit: maxBodyBytes,
     // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
     requestTimeout: 300_000,
-    routerOptions: { maxParamLength: 500 },
+    // Longer than any URL that Node lets through: each route says itself that it has no such id.
+    routerOptions: { maxParamLength: 2 ** 20 },
     genReqId: newRequestId,
-    // Nothing is bent silently: no coercion, no dropped fields, no defaults.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allowUnionTypes: true } },
+    ajv: {
+      customOptions: {
+        // Nothing is bent silently: no coercion, no dropped fields, no defaults.
+        ...{ coerceTypes: false, removeAdditional: false, useDefaults: false },
+        ...{ allowUnionTypes: true, verbose: true },
+      },
+    },
     schemaErrorFormatter: toProblem,
     frameworkErrors: (error, request, reply) => errorHandler(log)(error, request, reply),
     clientErrorHandler: clientErrorHandler(newRequestId),
@@ -52,6 +65,10 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     if (request.is404) notFoundHandler(request)
     done()
   })
+  app.get('/livez', livez())
+  app.get('/readyz', readyz(dependencies))
+  if (dependencies.healthOnly) return app
+
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app))
 

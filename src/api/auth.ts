@@ -13,14 +13,14 @@ export type Tokens = ReadonlyMap<string, Token>
 
 /** Lets through who has a token of that kind; one of the other kind is as wrong as any. */
 export function authenticate(tokens: Tokens, kind: Token['kind']) {
-  // By the whole header, and only those that were right: as many as there are tokens.
+  // By the whole header: only those that were right, and of all their spellings only the usual one.
   const known = new Map<string, Token>()
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     const header = request.headers.authorization ?? ''
     let token = known.get(header)
     if (!token) {
       token = identify(header, tokens, kind)
-      known.set(header, token)
+      if (/^Bearer [^ ]/.test(header)) known.set(header, token)
     }
     request.token = token
     done()

@@ -15,8 +15,10 @@ const statuses: Record<ProblemCode, number> = {
   unknown_parameter: 400,
   invalid_image: 400,
   invalid_image_url: 400,
+  operation_taken: 400,
   invalid_api_key: 401,
   model_not_found: 404,
+  account_not_found: 404,
   unknown_url: 404,
   video_not_found: 404,
   video_not_ready: 404,
@@ -49,7 +51,7 @@ export function toWireError(problem: Problem): WireError {
 /** Everything that is thrown while a request is served ends here. */
 export function errorHandler(log: Log) {
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
-    const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError)
+    const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError, request)
     const status = statuses[problem.code]
     if (status >= 500) {
       const { method, url } = request
@@ -71,27 +73,26 @@ export function errorHandler(log: Log) {
 }
 
 export function notFoundHandler(request: FastifyRequest): never {
-  const path = request.url.split('?', 1)[0]?.slice(0, 200)
-  throw new Problem(
-    'unknown_url',
-    `Unknown request URL: ${request.method} ${path}. See GET /v1/models and POST /v1/videos.`,
-  )
+  const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? ''
+  const there = /^\/operator\b/.test(path)
+    ? 'The operator has /operator/v1/tasks/{id}, /operator/v1/attempts and /operator/v1/accounts.'
+    : 'See GET /v1/models and POST /v1/videos.'
+  throw new Problem('unknown_url', `Unknown request URL: ${request.method} ${path}. ${there}`)
 }
 
 /** What Fastify and its parsers throw, in our words: theirs speak of their own settings. */
-function fromFramework(error: FastifyError): Problem {
+function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
   const cause = error
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Problem('unsupported_media_type', 'Send the request as application/json or multipart/form-data.', {
-        cause,
-      })
+      return new Problem('unsupported_media_type', typesOf(request), { cause })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.', {
         cause,
       })
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return new Problem('invalid_json', 'The body is empty: send a JSON object.', { cause })
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalid_request', 'The body is not as long as Content-Length says.', { cause })
@@ -104,6 +105,14 @@ function fromFramework(error: FastifyError): Problem {
     return new Problem('invalid_request', 'The request is malformed.', { cause })
   }
   return Problem.from(error)
+}
+
+/** What a route takes as its body. */
+function typesOf({ routeOptions, server }: FastifyRequest): string {
+  if (!routeOptions.schema?.body) return 'This request has no body: send none, and no Content-Type.'
+  return server.hasContentTypeParser('multipart/form-data')
+    ? 'Send the request as application/json or multipart/form-data.'
+    : 'Send the request as application/json.'
 }
 
 /** Bytes that are no HTTP request never reach Fastify: they are answered on the bare socket, in the same shape. */

@@ -15,12 +15,24 @@ export function jsonParser(app: FastifyInstance) {
   return (request: FastifyRequest, body: Buffer, done: Done): void => {
     try {
       // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
-      if (body.length === 0 && request.method !== 'POST') done(null)
-      else void parse(request, decodeJson(body), done)
+      if (body.length === 0 && !request.routeOptions.schema?.body) return void done(null)
+      const text = decodeJson(body)
+      void parse(request, text, (error, value) => done(error && explain(error, text), value))
     } catch (error) {
       done(error as Error)
     }
   }
+}
+
+/** Fastify's parser calls everything malformed, also what is JSON with a name in it that would reach into the object. */
+function explain(error: Error, text: string): Error {
+  try {
+    JSON.parse(text)
+  } catch {
+    return error
+  }
+  const message = "The body has a field named '__proto__', or 'prototype' within 'constructor': no field may be."
+  return new Problem('invalid_json', message, { cause: error })
 }
 
 /** The text of a JSON body. Throws `invalid_json`. */

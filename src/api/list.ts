@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
-import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
+import { readLimit } from './validation.ts'
 import { notFound, wantsNulls } from './videos.ts'
 import { toWireDeleted, toWirePage, toWireVideo } from './wire.ts'
 
@@ -10,7 +10,7 @@ export const listQuery = {
   type: 'object',
   properties: {
     after: { type: 'string', maxLength: 200 },
-    limit: { type: 'string', pattern: '^[0-9]{1,3}$' },
+    limit: { type: 'string' },
     order: { enum: ['asc', 'desc'] },
   },
 } as const
@@ -18,10 +18,8 @@ export const listQuery = {
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
 export function listVideos({ store }: { store: Store }) {
   return async (request: FastifyRequest) => {
-    const { after, limit: text = '20', order = 'desc' } = request.query as XStatic<typeof listQuery>
-    const limit = Number(text)
-    if (limit > 100)
-      throw new Problem('invalid_value', "Invalid 'limit': expected a whole number from 0 to 100.", { param: 'limit' })
+    const { after, limit: text, order = 'desc' } = request.query as XStatic<typeof listQuery>
+    const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
       ...(after === undefined ? {} : { after }),

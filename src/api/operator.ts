@@ -8,6 +8,7 @@ import { isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
 import { toOperatorAccount, toOperatorAttempt, toOperatorTask } from './operator/wire.ts'
+import { readLimit } from './validation.ts'
 import { toWireList } from './wire.ts'
 
 /** What an operator can see of all tasks, attempts and accounts; `operator/decide.ts` has what he can do to a task. */
@@ -22,7 +23,7 @@ export const attemptsQuery = {
   type: 'object',
   properties: {
     state: { enum: ['open', 'abandoned', 'orphan'] },
-    limit: { type: 'string', pattern: '^[1-9][0-9]{0,2}$' },
+    limit: { type: 'string' },
   },
   additionalProperties: false,
 } as const
@@ -42,13 +43,13 @@ export async function tell(task: Task, store: Store) {
 }
 
 /**
- * What may have cost money and is nobody's, the newest first. An open attempt may also be on its way at this moment:
- * the state of its task and its age tell.
+ * What may have cost money and is nobody's, the newest first; open attempts the oldest first, for most of them are on
+ * their way at this moment and need nobody: the state of the task and the age tell.
  */
 export function listAttempts({ store, clock }: OperatorDependencies) {
   return async (request: FastifyRequest) => {
-    const { state = 'open', limit: text = '100' } = request.query as XStatic<typeof attemptsQuery>
-    const limit = Number(text)
+    const { state = 'open', limit: text } = request.query as XStatic<typeof attemptsQuery>
+    const limit = readLimit(text, { least: 1, most: 999, usual: 100 })
     const attempts = await store.attemptsIn(state, limit + 1)
     const now = clock.now()
     const data = attempts.slice(0, limit).map(async (attempt) => ({
@@ -70,21 +71,27 @@ export function listAccounts({ store, accounts, clock }: OperatorDependencies) {
   }
 }
 
-/** For who mended what was wrong: the account is as good as new, until it shows otherwise. */
+/**
+ * For who mended what was wrong: the account is as good as new, until it shows otherwise. `was_paused`: whether that
+ * changed anything; one that was recovering is let off that too.
+ */
 export function resumeAccount({ accounts, clock, log }: OperatorDependencies) {
   return async (request: FastifyRequest) => {
     const { name } = request.params as { name: string }
     const account = accounts.get(name)
-    if (!account) {
-      const message = `There is no account '${name.slice(0, 100)}'. GET /operator/v1/accounts lists them.`
-      throw new Problem('unknown_url', message)
-    }
+    if (!account) throw accountNotFound(name, [...accounts.keys()])
+    const paused = account.health.reason !== null
     account.health = healthy
-    log.info('account resumed', { account: name, operator: request.token.name })
-    return toOperatorAccount(account, clock.now())
+    log.info('account resumed', { account: name, operator: request.token.name, paused })
+    return { ...toOperatorAccount(account, clock.now()), was_paused: paused }
   }
 }
 
 export function taskNotFound(id: string): Problem {
   return new Problem('video_not_found', `Task '${id.slice(0, 100)}' not found.`)
+}
+
+function accountNotFound(name: string, configured: string[]): Problem {
+  const there = configured.length > 0 ? `Configured are: ${configured.join(', ')}.` : 'None is configured.'
+  return new Problem('account_not_found', `There is no account '${name.slice(0, 100)}'. ${there}`, { param: 'name' })
 }

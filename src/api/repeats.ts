@@ -36,8 +36,7 @@ export function openRepeats(store: Store, clock: Clock) {
   /** The task that `make` makes, or the one that an earlier try of this request made. */
   return async (request: FastifyRequest, digest: number, make: () => Promise<Task>): Promise<Task> => {
     const owner = request.token.name
-    const repeated = Number(request.headers['x-stainless-retry-count'] ?? 0) >= 1
-    const earlier = repeated ? await find(owner, digest) : undefined
+    const earlier = isRepeat(request) ? await find(owner, digest) : undefined
     if (earlier) return earlier
     const key = `${digest} ${owner}`
     const made = make()
@@ -50,4 +49,10 @@ export function openRepeats(store: Store, clock: Clock) {
       else underway.delete(key)
     }
   }
+}
+
+/** A header that came twice, as some proxies make it, is one text with a comma. */
+function isRepeat({ headers }: FastifyRequest): boolean {
+  const counts = String(headers['x-stainless-retry-count'] ?? '').split(',')
+  return counts.some((count) => Number(count) >= 1)
 }

@@ -6,12 +6,16 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
   const error = errors[0]
   if (!error) return new Problem('invalid_request', 'The request is malformed.')
   const { keyword, params, instancePath } = error
-  const missing = keyword === 'required' ? String(params.missingProperty) : ''
-  const param = [...instancePath.split('/').filter(Boolean), missing].filter(Boolean).join('.') || where
+  const field = String(params.missingProperty ?? params.additionalProperty ?? '').slice(0, 100)
+  const param = [...instancePath.split('/'), field].filter(Boolean).join('.') || where
   const quoted = `'${param}'`
   switch (keyword) {
     case 'required':
       return new Problem('missing_required_parameter', `Missing required parameter: ${quoted}.`, { param })
+    case 'additionalProperties': {
+      const message = `Unknown parameter: ${quoted}. This request takes: ${known(error)}.`
+      return new Problem('unknown_parameter', message, { param })
+    }
     case 'type':
       return new Problem('invalid_type', `Invalid type for ${quoted}: expected ${names(params.type)}.`, { param })
     case 'minLength':
@@ -22,8 +26,6 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list(params.allowedValues)}.`, {
         param,
       })
-    case 'pattern':
-      return new Problem('invalid_value', `Invalid ${quoted}: it has another form than expected.`, { param })
     case 'const':
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list([params.allowedValue])}.`, {
         param,
@@ -31,6 +33,21 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
     default:
       return new Problem('invalid_value', `Invalid ${quoted}: ${error.message ?? 'it is malformed'}.`, { param })
   }
+}
+
+/** The number of entries that a list is asked for; in a query everything is text. */
+export function readLimit(text: string | undefined, range: { least: number; most: number; usual: number }): number {
+  if (text === undefined) return range.usual
+  const limit = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
+  if (limit >= range.least && limit <= range.most) return limit
+  const message = `Invalid 'limit': expected a whole number from ${range.least} to ${range.most}.`
+  throw new Problem('invalid_value', message, { param: 'limit' })
+}
+
+/** The validator shows the schema that failed because `app.ts` tells it to. */
+function known(error: FastifySchemaValidationError): string {
+  const { parentSchema } = error as { parentSchema?: { properties?: object } }
+  return Object.keys(parentSchema?.properties ?? {}).join(', ')
 }
 
 function names(type: unknown): string {

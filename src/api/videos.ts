@@ -68,9 +68,9 @@ export function submitVideo(dependencies: VideoDependencies) {
     const asked = { card, prompt: body.prompt, seconds, size, parameters }
     const image = reference && ('url' in reference ? reference.url : reference.bytes)
     const digest = digestRequest({ ...asked, image })
+    const now = clock.now()
+    const times = fitDeadlines(entry.card, body, now)
     const task = await once(request, digest, () => {
-      const now = clock.now()
-      const times = fitDeadlines(entry.card, body, now)
       const fields = { id: newTaskId(now, random), owner: request.token.name, model: name, digest, ...asked, ...times }
       return insert(fields, reference, dependencies)
     })

@@ -2,10 +2,10 @@ import { readArguments, suggestion } from './arguments.ts'
 import type { Command } from './command.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
+import { type Answer, openOperator, operatorHelp } from './operator.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
-import { type Answer, openOperator, operatorHelp } from './task/operator.ts'
 import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate accounts              every provider account, and how it does

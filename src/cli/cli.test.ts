@@ -7,7 +7,7 @@ import { patiently } from './patience.ts'
 import { quoted } from './quoted.ts'
 import { networkFailure, retryAfterOf } from './refusal.ts'
 import { filmName, slug } from './slug.ts'
-import { readTask } from './task.ts'
+import { readTask } from './video.ts'
 
 it('a prompt makes a file name of whole words, in any script', () => {
   assert.equal(slug('A red fox, in snow at dusk!'), 'a-red-fox-in-snow-at-dusk')

@@ -2,8 +2,8 @@ import { readText } from './body.ts'
 import type { Connection } from './connection.ts'
 import { Failure, NetworkFailure, UnknownOutcome } from './failure.ts'
 import { networkFailure, readFailure, redirected } from './refusal.ts'
-import { type Model, readModels, readPage, readTask, type Task, type TaskPage } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import { type Model, readModels, readPage, readTask, type Task, type TaskPage } from './video.ts'
 
 /** What is asked of a server. */
 export interface Film {

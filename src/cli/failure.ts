@@ -1,4 +1,4 @@
-import type { Task } from './task.ts'
+import type { Task } from './video.ts'
 
 /** What ends a command early, in words for the person who ran it; everything else that is thrown is a fault of ours. */
 export class Failure extends Error {

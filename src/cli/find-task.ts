@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { Failure, ServerFailure, UsageFailure } from './failure.ts'
 import { isShortId, leastOfId } from './slug.ts'
-import type { Task } from './task.ts'
+import type { Task } from './video.ts'
 
 const mostPages = 10
 

@@ -6,7 +6,7 @@ import { quoted } from './quoted.ts'
 import { type Saved, type SaveWatch, save } from './save.ts'
 import { filmName } from './slug.ts'
 import type { Target } from './target.ts'
-import type { Task } from './task.ts'
+import type { Task } from './video.ts'
 
 export interface Finished {
   task: Task

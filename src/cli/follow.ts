@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { patiently, type Trouble } from './patience.ts'
-import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import type { Task } from './video.ts'
 
 export interface Watch {
   terminal: Terminal

@@ -13,8 +13,8 @@ import { jsonLine, painter, printable } from './screen/text.ts'
 import { bytes, clockTime } from './screen/wording.ts'
 import { submitOnce } from './submit.ts'
 import { findTarget, type Target } from './target.ts'
-import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import type { Task } from './video.ts'
 
 const help = `Usage: filmgate generate PROMPT [options]
 

@@ -7,8 +7,8 @@ import { statusColours, statusOf } from './list.ts'
 import { facts } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { relative, roughly } from './screen/wording.ts'
-import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import type { Task } from './video.ts'
 
 const help = `Usage: filmgate get ID [options]
 

@@ -59,14 +59,19 @@ it('an answer without an end is dropped after 8 MiB, whatever its status', async
     while (!response.destroyed && response.write(mebibyte));
     if (!response.destroyed) response.once('drain', () => flood(response))
   }
-  for (const status of [200, 400]) {
+  for (const [status, args] of [
+    [200, ['models']],
+    [400, ['models']],
+    [200, ['task', 'held']],
+  ] as const) {
     const dropped = Promise.withResolvers<void>()
     await using api = await startFakeApi((_, response) => {
       response.on('close', dropped.resolve).writeHead(status, { 'content-type': 'application/json' })
       flood(response)
       return true
     })
-    const { code, stderr } = await runCli(['models'], options(api))
+    const { env, cwd } = options(api)
+    const { code, stderr } = await runCli([...args], { env: { ...env, FILMGATE_OPERATOR_TOKEN: 'x' }, cwd })
     assert.equal(code, 1)
     assert.match(stderr, /the server sent more than 8 MiB where a short answer was due; the connection was dropped\n/)
     if (status === 400) assert.match(stderr, /answered 400/)

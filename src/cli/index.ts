@@ -22,7 +22,7 @@ const commands: Record<string, Entry> = {
   download: { summary: 'wait for a video and fetch it', load: () => import('./download.ts') },
   delete: { summary: 'delete a video, or cancel one that is being made', load: () => import('./delete.ts') },
   models: { summary: 'list the models', load: () => import('./models.ts') },
-  task: { summary: 'for operators: what happened to a task, and what to do', load: () => import('./task/command.ts') },
+  task: { summary: 'for operators: what happened to a task, and what to do', load: () => import('./task.ts') },
   accounts: { summary: 'for operators: the provider accounts and how they do', load: () => import('./accounts.ts') },
 }
 

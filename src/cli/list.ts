@@ -8,8 +8,8 @@ import { type Column, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import { shortId } from './slug.ts'
-import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import type { Task } from './video.ts'
 
 const statuses = ['queued', 'in_progress', 'completed', 'failed']
 

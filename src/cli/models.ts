@@ -4,7 +4,7 @@ import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { type Column, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
-import { isObject, type Model, textOf } from './task.ts'
+import { isObject, type Model, textOf } from './video.ts'
 
 const help = `Usage: filmgate models [options]
 

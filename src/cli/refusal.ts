@@ -1,7 +1,7 @@
 import { readText, TooLong } from './body.ts'
 import { type Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
-import { isObject, textOf } from './task.ts'
+import { isObject, textOf } from './video.ts'
 
 /** An answer that is no success, in the server's own words. */
 export async function readFailure(

@@ -2,8 +2,8 @@ import type { Client, Film } from './client.ts'
 import { NetworkFailure, ServerFailure } from './failure.ts'
 import type { Interrupts } from './interrupts.ts'
 import { patiently, type Trouble } from './patience.ts'
-import type { Task } from './task.ts'
 import type { Terminal } from './terminal.ts'
+import type { Task } from './video.ts'
 
 interface Submitting {
   terminal: Terminal

@@ -1,108 +1,151 @@
-import { printable } from './screen/text.ts'
+import { readArguments, suggestion, type Values } from './arguments.ts'
+import type { Command } from './command.ts'
+import { connectionOptions } from './connection.ts'
+import { UsageFailure } from './failure.ts'
+import {
+  type Answer,
+  type ListedAttempt,
+  type Operator,
+  type OperatorTask,
+  openOperator,
+  operatorHelp,
+} from './operator.ts'
+import { table } from './screen/table.ts'
+import { jsonLine, painter, printable } from './screen/text.ts'
+import { roughly } from './screen/wording.ts'
+import { adopt, decide, pathOf } from './task/decide.ts'
+import { outcomeOf, paintAttempt, showTask } from './task/show.ts'
+import type { Terminal } from './terminal.ts'
 
-/** A task as any Videos API shows it. Only what the command line reads is checked; `raw` is the answer as it came. */
-export interface Task {
-  id: string
-  status: Status
-  /** 0 to 100, or null from servers that don't say. */
-  progress: number | null
-  model: string
-  prompt: string | null
-  seconds: string | null
-  size: string | null
-  seed: number | null
-  /** Milliseconds since the epoch. */
-  createdAt: number | null
-  completedAt: number | null
-  expiresAt: number | null
-  error: { code: string | null; message: string } | null
-  raw: Record<string, unknown>
+const help = `Usage: filmgate task show ID             all that happened to a task
+       filmgate task held                what waits for a decision
+       filmgate task adopt ID OPERATION  the provider has it, as this: go on
+       filmgate task resubmit ID         send it again, and perhaps pay twice
+       filmgate task give-up ID          let it fail
+       filmgate task orphans             what may be paid for, and is nobody's
+
+For operators, with the operator's token. A task is held when nobody knows
+whether a provider took it: the answer was lost. It is never blindly sent again.
+Look for it at the provider, then decide; undecided, it fails after 30 minutes.
+ID is the whole id. OPERATION is JSON or text, in the form in which another task
+on the same account has its own: \`task show --json\` shows it whole.
+
+Examples:
+  filmgate task held
+  filmgate task show video_0193…
+  filmgate task adopt video_0193… '{"id": "gen-8814"}'
+  filmgate task resubmit video_0193… --yes
+  filmgate task orphans --json | jq -r '.data[] | [.account, .id] | @tsv'
+
+Options:
+  --limit N           of held and orphans: how many, up to 999 (100)
+  -y, --yes           of resubmit and give-up: don't ask
+  --json              the server's own answer; times are ISO 8601 in UTC
+
+${operatorHelp}`
+
+const options = { ...connectionOptions, limit: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
+
+/** What a word after `task` does: it asks the server, and shows the answer. */
+interface Verb {
+  operands: readonly string[]
+  ask(operator: Operator, operands: string[], values: Values<typeof options>, terminal: Terminal): Promise<Answer>
+  show(answer: Answer, terminal: Terminal): string
 }
 
-export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
-
-/** Words that other servers use for the same. One that nobody knows means that it is being worked on. */
-const statuses: Record<string, Status> = {
-  queued: 'queued',
-  pending: 'queued',
-  completed: 'completed',
-  succeeded: 'completed',
-  failed: 'failed',
-  cancelled: 'failed',
-  canceled: 'failed',
-  expired: 'failed',
+const verbs: Record<string, Verb> = {
+  show: {
+    operands: ['the id'],
+    ask: (operator, [id = '']) => operator.get(pathOf(id)),
+    show: (answer, terminal) => showTask(answer as unknown as OperatorTask, terminal),
+  },
+  held: {
+    operands: [],
+    ask: async (operator, _, values) => onlyHeld(await listed(operator, ['open'], values)),
+    show: (answer, terminal) => showAttempts(answer, 'No task waits for a decision.', terminal),
+  },
+  orphans: {
+    operands: [],
+    ask: (operator, _, values) => listed(operator, ['orphan', 'abandoned'], values),
+    show: (answer, terminal) => showAttempts(answer, 'No attempt was left behind.', terminal),
+  },
+  adopt: {
+    operands: ['the id', 'the operation'],
+    ask: (operator, [id = '', operation = '']) => adopt(operator, id, operation),
+    show: decided('adopted'),
+  },
+  resubmit: {
+    operands: ['the id'],
+    ask: (operator, [id = ''], { yes = false }, terminal) =>
+      decide(operator, { id, decision: 'resubmit', yes }, terminal),
+    show: decided('resubmitted'),
+  },
+  'give-up': {
+    operands: ['the id'],
+    ask: (operator, [id = ''], { yes = false }, terminal) =>
+      decide(operator, { id, decision: 'give_up', yes }, terminal),
+    show: decided('given up'),
+  },
 }
 
-/** Undefined if it is no task. */
-export function readTask(json: unknown): Task | undefined {
-  if (!isObject(json) || typeof json.id !== 'string' || typeof json.status !== 'string') return undefined
-  // It becomes part of commands that people paste: one that breaks a line or hides something is none.
-  if (json.id === '' || json.id !== printable(json.id)) return undefined
-  const status = statuses[json.status] ?? 'in_progress'
+export const command: Command = {
+  help,
+  async run([word = '', ...args], terminal) {
+    const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
+    if (!verb) {
+      const known = Object.keys(verbs)
+      const advice = suggestion(word, known) || `; say one of: ${known.join(', ')}`
+      throw new UsageFailure(
+        word === '' ? `what about the task?${advice.slice(1)}` : `there is no 'task ${word}'${advice}`,
+      )
+    }
+    const { values, operands } = readArguments(args, { options, operands: verb.operands })
+    const answer = await verb.ask(openOperator(values, terminal), operands, values, terminal)
+    terminal.out(values.json ? jsonLine(answer) : verb.show(answer, terminal))
+    return 0
+  },
+}
+
+/** The attempts of these states in one list, as the server would give it. */
+async function listed(operator: Operator, states: string[], { limit = '100' }: { limit?: string }): Promise<Answer> {
+  if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
+  const pages = await Promise.all(states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`)))
   return {
-    id: json.id,
-    status,
-    progress: numberOf(json.progress),
-    model: textOf(json.model) ?? '',
-    prompt: textOf(json.prompt),
-    seconds: textOf(json.seconds),
-    size: textOf(json.size),
-    seed: numberOf(json.seed),
-    createdAt: timeOf(json.created_at),
-    completedAt: timeOf(json.completed_at),
-    expiresAt: timeOf(json.expires_at),
-    error: status === 'failed' ? readError(json) : null,
-    raw: json,
+    object: 'list',
+    data: pages.flatMap(({ data }) => data as ListedAttempt[]),
+    has_more: pages.some(({ has_more: more }) => more),
   }
 }
 
-export interface Model {
-  id: string
-  raw: Record<string, unknown>
+/** An open attempt of a task that went on without it is nobody's to decide. */
+function onlyHeld(answer: Answer): Answer {
+  const data = (answer.data as ListedAttempt[]).filter(({ task_state: state }) => state === 'held')
+  return { ...answer, data }
 }
 
-export function readModels(json: unknown): Model[] | undefined {
-  if (!isObject(json) || !Array.isArray(json.data)) return undefined
-  return json.data.filter(isObject).flatMap((raw) => (typeof raw.id === 'string' ? [{ id: raw.id, raw }] : []))
-}
-
-export interface TaskPage {
-  tasks: Task[]
-  hasMore: boolean
-  raw: Record<string, unknown>
-}
-
-export function readPage(json: unknown): TaskPage | undefined {
-  if (!isObject(json) || !Array.isArray(json.data)) return undefined
-  const tasks = json.data.map(readTask).filter((task) => task !== undefined)
-  return { tasks, hasMore: json.has_more === true && tasks.length > 0, raw: json }
-}
-
-function readError({ error, status }: Record<string, unknown>) {
-  if (isObject(error)) {
-    const code = textOf(error.code)
-    return { code, message: textOf(error.message) ?? code ?? String(status) }
+function showAttempts({ data, has_more: more }: Answer, none: string, terminal: Terminal): string {
+  const attempts = data as ListedAttempt[]
+  if (attempts.length === 0) {
+    terminal.err(`${none}\n`)
+    return ''
   }
-  return { code: null, message: textOf(error) ?? `the server says '${status}' and no more` }
+  if (more) terminal.err('There are more: --limit shows up to 999.\n')
+  const paint = painter(terminal.colour.stdout)
+  return table<ListedAttempt>(
+    attempts,
+    [
+      { title: 'TASK', text: ({ task }) => task, paint: (_, text) => paint('bold', text) },
+      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
+      { title: 'AGE', text: ({ age_seconds: age }) => roughly(age * 1000), align: 'right' },
+      { title: 'ACCOUNT', text: ({ account }) => account, least: 8 },
+      { title: 'ATTEMPT', text: ({ id }) => id, extra: true },
+      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
+      { title: 'KNOWN', text: outcomeOf, least: 12 },
+    ],
+    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+  )
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function textOf(value: unknown): string | null {
-  if (typeof value === 'number') return String(value)
-  return typeof value === 'string' ? value : null
-}
-
-function numberOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null
-}
-
-/** The end of what `Date` can show. */
-const lastMs = 8.64e15
-
-function timeOf(value: unknown): number | null {
-  const seconds = numberOf(value)
-  return seconds === null || Math.abs(seconds * 1000) > lastMs ? null : seconds * 1000
+function decided(what: string): Verb['show'] {
+  return ({ id, state }) => `${what}: ${printable(`${id} is ${state} now`)}\n`
 }

@@ -27,7 +27,8 @@ export function readAccounts(given: unknown, members: Members, cores: number, mi
     mistakes.keysOf(where, options, ['provider', 'enabled', 'concurrency', 'on_unknown', 'base_url', 'key'])
     const { enabled = true, provider = name } = options
     const member = typeof provider === 'string' && Object.hasOwn(members, provider) ? members[provider] : undefined
-    if (!/^[\w.-]{1,100}$/.test(name)) mistakes.add(where, 'it is no name', 'use letters, digits and . _ -')
+    // It is the name of a folder as well.
+    if (!/^(?!\.+$)[\w.-]{1,100}$/.test(name)) mistakes.add(where, 'it is no name', 'use letters, digits and . _ -')
     if (typeof enabled !== 'boolean')
       mistakes.add(`${where}.enabled`, 'it is neither true nor false', 'write true or false')
     if (!member) {

@@ -63,37 +63,45 @@ function readCard(
     mistakes.add(`${where}.account`, what, oneOf(names))
     return undefined
   }
-  const text = (key: string, fallback: string) => {
-    const value = given[key] ?? fallback
-    if (typeof value !== 'string') mistakes.add(`${where}.${key}`, 'it is not text', 'write it in quotes')
-    return String(value)
-  }
-  const image = text('image', base.image)
-  if (!['none', 'optional', 'required'].includes(image))
-    mistakes.add(`${where}.image`, `'${image}' means nothing`, 'use none, optional or required')
-  const upstreamModel = text('model', base.routes[0]?.upstreamModel ?? id)
+  const upstreamModel = readText(`${where}.model`, given.model, base.routes[0]?.upstreamModel ?? id, mistakes)
   const own = base.routes.filter(({ account }) => first === undefined || account === first)
   const routes = (own.length > 0 ? own : base.routes.slice(0, 1)).map((route) => ({
     ...route,
     account: wanted?.name ?? route.account,
     upstreamModel,
   }))
-  const { concurrency = base.concurrency } = given
-  if (concurrency !== null && (!Number.isInteger(concurrency) || Number(concurrency) < 1))
-    mistakes.add(`${where}.concurrency`, 'it is not a whole number above 0', 'leave it out for no limit')
-  const deadlines = mistakes.mapAt(`${where}.deadlines`, given.deadlines)
   return {
     ...base,
     id,
     ownedBy: wanted?.provider ?? base.ownedBy,
     routes: readRoutes(`${where}.routes`, given.routes, routes, names, mistakes),
+    ...readRules(where, given, base, mistakes),
+  }
+}
+
+/** What a card says beside who makes it. */
+function readRules(where: string, given: Record<string, unknown>, base: ModelCard, mistakes: Mistakes) {
+  const { concurrency = base.concurrency } = given
+  if (concurrency !== null && (!Number.isInteger(concurrency) || Number(concurrency) < 1))
+    mistakes.add(`${where}.concurrency`, 'it is not a whole number above 0', 'leave it out for no limit')
+  const image = readText(`${where}.image`, given.image, base.image, mistakes)
+  if (!['none', 'optional', 'required'].includes(image))
+    mistakes.add(`${where}.image`, `'${image}' means nothing`, 'use none, optional or required')
+  const mapAt = (key: string) => mistakes.mapAt(`${where}.${key}`, given[key])
+  return {
     concurrency: concurrency as number | null,
-    deadlines: readDeadlines(`${where}.deadlines`, deadlines, base.deadlines, mistakes),
-    description: text('description', base.description),
-    seconds: readSeconds(`${where}.seconds`, mistakes.mapAt(`${where}.seconds`, given.seconds), base.seconds, mistakes),
-    size: readSize(`${where}.size`, mistakes.mapAt(`${where}.size`, given.size), base.size, mistakes),
+    deadlines: readDeadlines(`${where}.deadlines`, mapAt('deadlines'), base.deadlines, mistakes),
+    description: readText(`${where}.description`, given.description, base.description, mistakes),
+    seconds: readSeconds(`${where}.seconds`, mapAt('seconds'), base.seconds, mistakes),
+    size: readSize(`${where}.size`, mapAt('size'), base.size, mistakes),
     image: image as ImageRule,
   }
+}
+
+function readText(where: string, given: unknown, fallback: string, mistakes: Mistakes): string {
+  const value = given ?? fallback
+  if (typeof value !== 'string') mistakes.add(where, 'it is not text', 'write it in quotes')
+  return String(value)
 }
 
 function readSeconds(

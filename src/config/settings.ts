@@ -1,4 +1,5 @@
 import { parseDuration } from './duration.ts'
+import { parseBucket, parseDelivery, parseRole, parseStore } from './places.ts'
 
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
 interface Parsed<T> {
@@ -31,6 +32,30 @@ export const settings = {
     fallback: './filmgate-data',
     help: 'folder for the database and the videos',
     parse: (text: string): Parsed<string> => ({ value: text }),
+  },
+  store: {
+    variable: 'FILMGATE_STORE',
+    fallback: '',
+    help: 'postgres://user:password@host/name, if not the data folder',
+    parse: parseStore,
+  },
+  bucket: {
+    variable: 'FILMGATE_BUCKET',
+    fallback: '',
+    help: 's3://bucket/prefix?endpoint=…, if not the data folder',
+    parse: parseBucket,
+  },
+  content: {
+    variable: 'FILMGATE_CONTENT',
+    fallback: 'proxy',
+    help: 'how videos are handed out: proxy, redirect, accel:/path/',
+    parse: parseDelivery,
+  },
+  role: {
+    variable: 'FILMGATE_ROLE',
+    fallback: 'all',
+    help: 'what this process does: api, worker, or all of it',
+    parse: parseRole,
   },
   token: {
     variable: 'FILMGATE_TOKEN',

@@ -46,11 +46,6 @@ export type Recovery = 'key' | 'lookup' | 'list' | 'none'
 /** What to do where recovery can't tell: leave it to the operator until a deadline, fail the task, or submit it anew. */
 export type OnUnknown = 'hold' | 'fail' | 'resubmit'
 
-/** How long an unknown outcome is looked into before the task fails with `submission_unknown`. */
-export const holdMs = 30 * 60_000
-/** A provider may take this long to show what it accepted. */
-export const settleMs = 2 * 60_000
-
 export const unknownOutcome: TaskError = {
   code: 'submission_unknown',
   message: 'It could not be found out whether the provider took this video. Submit it again.',
@@ -58,11 +53,6 @@ export const unknownOutcome: TaskError = {
 
 export function newAttemptId(random: Random): string {
   return `att_${Buffer.from(random(18)).toString('hex')}`
-}
-
-/** How long to wait before the next look at an unknown outcome of that age. */
-export function nextLook(ageMs: number): number {
-  return ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : 60_000
 }
 
 /** The operation that an unknown attempt must be, if exactly one of the candidates is nobody's yet. */

@@ -8,3 +8,9 @@ export interface Clock {
 
 /** That many unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array
+
+/** In [0, 1). */
+export function chance(random: Random): number {
+  const [a = 0, b = 0, c = 0] = random(3)
+  return ((a << 16) | (b << 8) | c) / 0x1000000
+}

@@ -7,7 +7,7 @@ export function remember(durations: readonly number[], took: number): number[] {
 }
 
 /** The middle one; undefined of none. */
-export function median(durations: readonly number[]): number | undefined {
+function median(durations: readonly number[]): number | undefined {
   return [...durations].sort((a, b) => a - b)[Math.floor(durations.length / 2)]
 }
 

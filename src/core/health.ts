@@ -21,30 +21,75 @@ const credentialsPauseMs = 5 * 60_000
 const longestPauseMs = 10 * 60_000
 const failuresBeforePause = 5
 
+/** Answers to sends of one moment come with moments between: what lengthens a pause by less than this is no news. */
+const noNewsMs = 1_000
+
+/**
+ * A pause speaks of what is sent after it. An answer to a send that was begun before its end is old news: it neither
+ * clears the pause nor counts as one more failure in a row, and can only make it longer.
+ */
+export interface Answered {
+  /** When the send was begun. */
+  begunAt: number
+  now: number
+}
+
+/** It took the request, or had a reason of the request's own not to. */
+export function afterAnswer(health: Health, answered: Answered): Health {
+  return isOld(health, answered) ? health : healthy
+}
+
 /** `retryAfterMs`: what the provider asked for, which may be absurd. */
 export function afterRefusal(
   health: Health,
   blame: 'account' | 'busy',
-  now: number,
+  answered: Answered,
   retryAfterMs: number | undefined,
 ): Health {
-  const failures = health.failures + 1
-  if (blame === 'account') return { failures, pausedUntil: now + credentialsPauseMs, reason: 'credentials' }
-  const wanted = retryAfterMs ?? 1_000 * 2 ** Math.min(health.failures, 6)
-  const pauseMs = Math.min(longestPauseMs, Math.max(1_000, Number.isFinite(wanted) ? wanted : longestPauseMs))
-  return { failures, pausedUntil: now + pauseMs, reason: 'busy' }
+  const { now } = answered
+  const old = isOld(health, answered)
+  const failures = old ? health.failures : health.failures + 1
+  const next: Health =
+    blame === 'account'
+      ? { failures, pausedUntil: now + credentialsPauseMs, reason: 'credentials' }
+      : { failures, pausedUntil: now + busyMs(failures, retryAfterMs), reason: 'busy' }
+  return old ? longer(health, next) : next
+}
+
+function busyMs(failures: number, retryAfterMs: number | undefined): number {
+  const wanted = retryAfterMs ?? 1_000 * 2 ** Math.min(Math.max(0, failures - 1), 6)
+  return Math.min(longestPauseMs, Math.max(1_000, Number.isFinite(wanted) ? wanted : longestPauseMs))
+}
+
+/** A key that is refused is said first: nothing else ends that but the operator. */
+function longer(health: Health, next: Health): Health {
+  const lengthens = next.pausedUntil >= health.pausedUntil + noNewsMs
+  const [pausedUntil, failures] = [lengthens ? next.pausedUntil : health.pausedUntil, health.failures]
+  if (health.reason === 'credentials') return { ...health, pausedUntil }
+  if (next.reason === 'credentials' || lengthens) return { failures, pausedUntil, reason: next.reason }
+  return health
 }
 
 /** It could not be reached, or its answer was none. */
-export function afterFault(health: Health, now: number): Health {
+export function afterFault(health: Health, answered: Answered): Health {
+  if (isOld(health, answered)) return health
   const failures = health.failures + 1
   if (failures < failuresBeforePause) return { ...health, failures }
   const pauseMs = Math.min(longestPauseMs, 10_000 * 2 ** Math.min(failures - failuresBeforePause, 6))
-  return { failures, pausedUntil: now + pauseMs, reason: 'failing' }
+  return { failures, pausedUntil: answered.now + pauseMs, reason: 'failing' }
+}
+
+export function isPaused(health: Health, now: number): boolean {
+  return isOld(health, { begunAt: now, now })
+}
+
+/** A pause with an end further away than any is long was made before the clock was set back: it is over. */
+function isOld({ pausedUntil }: Health, { begunAt, now }: Answered): boolean {
+  return begunAt < pausedUntil && pausedUntil <= now + longestPauseMs
 }
 
 /** How many new tasks it may be given now, its slots aside. */
 export function roomOf(health: Health, now: number): number {
-  if (now < health.pausedUntil) return 0
+  if (isPaused(health, now)) return 0
   return health.reason === null ? Number.POSITIVE_INFINITY : 1
 }

@@ -31,6 +31,11 @@ export class Problem extends Error {
     const message = 'The service cannot store anything right now. Try again shortly.'
     return new Problem('storage_unavailable', message, { cause, retryable: true })
   }
+
+  /** What a store throws where an answer names work that is another attempt's. */
+  static ofTakenOperation(cause: unknown): Problem {
+    return new Problem('operation_taken', 'This operation belongs to another attempt already.', { cause })
+  }
 }
 
 /** What the system says when a disk is full, broken or read-only, or when there are no more files or processes for us. */
@@ -57,6 +62,7 @@ export type ProblemCode =
   | 'body_too_large'
   | 'invalid_api_key'
   | 'model_not_found'
+  | 'account_not_found'
   | 'unknown_url'
   // the video
   | 'video_not_found'
@@ -75,6 +81,7 @@ export type ProblemCode =
   | 'content_policy'
   | 'deadline_exceeded'
   | 'lost_upstream'
+  | 'operation_taken'
   // ourselves
   | 'overloaded'
   | 'storage_unavailable'

@@ -1,4 +1,4 @@
-import type { Random } from './clock.ts'
+import { chance, type Random } from './clock.ts'
 
 /** One way to get a model's videos made. */
 export interface Route {
@@ -30,10 +30,4 @@ function draw(routes: readonly Route[], random: Random): number {
     return rest < 0
   })
   return Math.max(0, at)
-}
-
-/** In [0, 1). */
-export function chance(random: Random): number {
-  const [a = 0, b = 0, c = 0] = random(3)
-  return ((a << 16) | (b << 8) | c) / 0x1000000
 }

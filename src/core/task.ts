@@ -18,7 +18,7 @@ import type { ProblemCode } from './problem.ts'
 export type State =
   | 'fetching' //  workers/fetch gets the reference image that was given as a URL
   | 'queued' //    workers/submit opens an attempt and sends it
-  | 'held' //      workers/resolve finds out what became of an attempt that has no answer (yet)
+  | 'held' //      workers/submit finds out what became of an attempt that has no answer (yet)
   | 'running' //   workers/poll asks the provider
   | 'storing' //   workers/collect copies the result into our bucket
   | 'completed' // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
@@ -75,7 +75,7 @@ export interface Task {
   /** It fails if no provider has it by then. */
   startBy: number
   startedAt: number | null
-  /** Since when its provider does not know the operation. */
+  /** Since when its provider does not know the operation or, if there is an output, since when that is of no use. */
   missingAt: number | null
   completedAt: number | null
   expiresAt: number | null
@@ -84,7 +84,7 @@ export interface Task {
   /** The last attempt; open while the task is held. */
   attempt: string | null
   attempts: number
-  /** Accounts that did not take it in this round. */
+  /** Accounts that did not take it in this round, or where it failed: others come first. */
   tried: readonly string[]
   operation: Json
   output: Json

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
-import { expiryOf, nextPoll, nextTry } from './timing.ts'
+import { expiryOf, holdMs, longestDelayMs, nextLook, nextPoll, nextTry } from './timing.ts'
 
 const full = new Problem('storage_unavailable', 'x', { retryable: true })
-const broken = new Problem('generation_failed', 'x', { retryable: true })
+const image = new Problem('image_unavailable', 'x', { retryable: true })
 const odd = new Problem('internal', 'x', { retryable: true })
 const gone = new Problem('provider_unavailable', 'x', { retryable: true })
 const [startBy, finishBy] = [50_000, 90_000]
@@ -12,9 +12,9 @@ const waiting = (tries: number) => ({ tries, state: 'queued' as const, startedAt
 const held = (tries: number) => ({ ...waiting(tries), state: 'held' as const })
 const begun = (tries: number) => ({ ...waiting(tries), state: 'running' as const, startedAt: 0 })
 
-it('a broken film is drawn once more, what nobody foresaw is tried a few times, a final problem never', () => {
-  assert.equal(nextTry(broken, begun(0), 1, 0.5)?.tries, 1)
-  assert.equal(nextTry(broken, begun(1), 1, 0.5), null)
+it('an image that can not be had is tried twice more, what nobody foresaw a few times, a final problem never', () => {
+  assert.equal(nextTry(image, waiting(1), 1, 0.5)?.tries, 2)
+  assert.equal(nextTry(image, waiting(2), 1, 0.5), null)
   assert.equal(nextTry(odd, waiting(3), 1, 0.5)?.tries, 4)
   assert.equal(nextTry(odd, waiting(4), 1, 0.5), null)
   assert.equal(nextTry(new Problem('invalid_image', 'x'), waiting(0), 1, 0.5), null)
@@ -28,6 +28,8 @@ it('once a provider has the work, or may have it, a blocked way there ends it on
   for (const task of [begun(1_000), held(1_000)]) {
     assert.ok(nextTry(odd, task, finishBy - 1, 0.5))
     assert.equal(nextTry(odd, task, finishBy, 0.5), null)
+    assert.ok(nextTry(new Problem('provider_unavailable', 'said to be final'), task, 1, 0.5))
+    assert.equal(nextTry(new Problem('unsupported_output', 'final'), task, 1, 0.5), null)
   }
 })
 
@@ -44,11 +46,23 @@ it('polls the slower the older the task is, within limits and never in step', ()
   assert.notEqual(nextPoll(2_000, 0, 0), nextPoll(2_000, 0, 0.9))
 })
 
+it('polls no less often than a clock that was set back is told by, however slow the provider wants it', () => {
+  for (const chance of [0, 0.5, 0.99]) assert.ok(nextPoll(3_600_000, 1e9, chance) <= longestDelayMs)
+})
+
 it('waits longer with each try, up to a limit, never past the deadline and never all at the same time', () => {
   const delays = [0, 1, 2, 3, 100].map((tries) => nextTry(odd, { ...begun(tries), finishBy: 1e6 }, 1, 0.5)?.delayMs)
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000, 30_000])
   assert.equal(nextTry(odd, begun(100), finishBy - 1_000, 0.5)?.delayMs, 1_000)
   assert.notEqual(nextTry(odd, begun(0), 1, 0)?.delayMs, nextTry(odd, begun(0), 1, 0.9)?.delayMs)
+})
+
+it('looks at an unknown outcome often while somebody may know more, then seldom, and when its time is over', () => {
+  assert.deepEqual(
+    [0, 9_999, 10_000, 119_999, 120_000, holdMs - 5_000, holdMs].map((age) => nextLook(age, true)),
+    [1_000, 1_000, 5_000, 5_000, 60_000, 5_000, 1_000],
+  )
+  assert.deepEqual([nextLook(0, false), nextLook(holdMs - 5_000, false)], [60_000, 5_000])
 })
 
 it('expires later than it completed, at a whole second', () => {

@@ -10,7 +10,6 @@ export const recordRetentionMs = 30 * 24 * 3_600_000
 
 /** How often an action that met a retryable problem is tried again before the task fails. */
 const retries: Partial<Record<ProblemCode, number>> = {
-  generation_failed: 1,
   image_unavailable: 2,
 }
 const defaultRetries = 4
@@ -20,6 +19,30 @@ export const lostAfterMs = 2 * 60_000
 
 /** The longest time between two polls, however old the task. */
 const longestPollMs = 30_000
+
+/** No unfinished task is ever put off for longer than this: one that is was so by a clock that was set back since. */
+export const longestDelayMs = 120_000
+
+/** A finished task only has its bytes left to lose: where that fails it is tried again so often, for ever. */
+export const tidyRetryMs = 30_000
+
+/** How long an unknown outcome is looked into before the task fails with `submission_unknown`. */
+export const holdMs = 30 * 60_000
+/** A provider may take this long to show what it accepted. */
+export const settleMs = 2 * 60_000
+/** An old one is looked at so often: only the operator, or the end of its time, will bring news. */
+const oldLookMs = 60_000
+
+/** How long to wait before the next look at an unknown outcome of that age. `askable`: somebody may know more by then. */
+export function nextLook(ageMs: number, askable: boolean): number {
+  const usual = ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : oldLookMs
+  return Math.min(askable ? usual : oldLookMs, Math.max(1_000, holdMs - ageMs))
+}
+
+/** How long to wait after so many tries that failed. */
+export function backoff(tries: number): number {
+  return Math.min(30_000, 1_000 * 2 ** Math.min(tries, 5))
+}
 
 export interface Retry {
   delayMs: number
@@ -40,12 +63,13 @@ export function nextTry(
   const { tries, state, startedAt, startBy, finishBy } = task
   const spread = 0.75 + chance / 2
   if (problem.code === 'storage_unavailable') return { delayMs: Math.round(3_000 * spread), tries }
-  if (!problem.retryable) return null
-  const delayMs = Math.round(Math.min(30_000, 1_000 * 2 ** Math.min(tries, 5)) * spread)
-  const limit = retries[problem.code]
   // What may have been paid for ends by its provider's word or its deadline, not by a way there that is blocked.
-  const patience =
-    state === 'held' || startedAt !== null ? finishBy : problem.code === 'provider_unavailable' ? startBy : 0
+  const begun = state === 'held' || startedAt !== null
+  const blocked = problem.code === 'provider_unavailable' || problem.code === 'provider_unreachable'
+  if (!problem.retryable && !(begun && blocked)) return null
+  const delayMs = Math.round(backoff(tries) * spread)
+  const limit = retries[problem.code]
+  const patience = begun ? finishBy : problem.code === 'provider_unavailable' ? startBy : 0
   const again = limit === undefined && patience > 0 ? now < patience : tries < (limit ?? defaultRetries)
   if (!again) return null
   // Not past the time that it has: its end should come when it was said to.
@@ -57,7 +81,8 @@ export function nextTry(
 
 /** A twentieth of its age between two polls of a task, so that an old one costs no more than a young one; never in step. */
 export function nextPoll(cadenceMs: number, ageMs: number, chance: number): number {
-  return Math.round(Math.max(cadenceMs, Math.min(longestPollMs, ageMs / 20)) * (0.9 + chance / 5))
+  const usual = Math.max(cadenceMs, Math.min(longestPollMs, ageMs / 20))
+  return Math.min(longestDelayMs, Math.round(usual * (0.9 + chance / 5)))
 }
 
 /** How long to wait with the next download of a result that has not been usable for so long: the first is at once. */

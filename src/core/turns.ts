@@ -13,7 +13,7 @@ export interface Queue {
 export interface Head {
   id: string
   dueAt: number
-  /** Accounts that it must not be given to. */
+  /** Accounts that did not take it, or failed it: only where no other has room is it given to one of them. */
   tried: readonly string[]
 }
 
@@ -58,20 +58,15 @@ export function takeInTurn(
       line: openLine(queue, heads),
     }))
 
-  /** The oldest that is due and finds an account. Those before it wait for one that is full. */
+  /** The oldest, if it is due. Where its card has room, some account has. */
   const takeOne = ({ queue, card, line }: (typeof waiting)[number]): boolean => {
     if (!card || !slots.hasRoom(card) || !slots.ownerHasRoom(queue.owner)) return false
-    for (let head = line.next(); head; head = line.next()) {
-      if (head.dueAt > wanted.now) {
-        nextDue = Math.min(nextDue, head.dueAt)
-        return false
-      }
-      const account = slots.accountOf(card, head.tried)?.name
-      if (!account) continue
-      taken.push({ id: head.id, account, queue, scopes: slots.book(card, queue.owner, account) })
-      return true
-    }
-    return false
+    const head = line.next()
+    if (head && head.dueAt > wanted.now) nextDue = Math.min(nextDue, head.dueAt)
+    const account = head && head.dueAt <= wanted.now && slots.accountOf(card, head.tried)?.name
+    if (!account) return false
+    taken.push({ id: head.id, account, queue, scopes: slots.book(card, queue.owner, account) })
+    return true
   }
   while (waiting.length > 0 && taken.length < wanted.limit)
     waiting = waiting.filter((place) => taken.length >= wanted.limit || takeOne(place))
@@ -101,8 +96,10 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
     left.set(scope, fresh)
     return fresh
   }
-  const accountOf = ({ accounts }: QueueCard, tried: readonly string[]) =>
-    accounts.find(({ name, cap, room }) => !tried.includes(name) && leftIn(accountScope(name), cap, room) > 0)
+  const accountOf = ({ accounts }: QueueCard, tried: readonly string[]) => {
+    const isOpen = ({ name, cap, room }: (typeof accounts)[number]) => leftIn(accountScope(name), cap, room) > 0
+    return accounts.find((one) => !tried.includes(one.name) && isOpen(one)) ?? accounts.find(isOpen)
+  }
   return {
     accountOf,
     hasRoom: (card: QueueCard) => leftIn(cardScope(card.card), card.cap) > 0 && accountOf(card, []) !== undefined,

@@ -1,1 +1,2 @@
+export { openPostgres } from './postgres.ts'
 export { openSqlite } from './sqlite.ts'

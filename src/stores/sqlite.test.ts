@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
-import { newTask, testStore } from './contract.ts'
+import { cardOf, newTask, sent, taken } from './contract/world.ts'
+import { testStore } from './contract.ts'
 import { openSqlite } from './sqlite.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-sqlite-'))
@@ -74,4 +75,17 @@ it('a database of a newer version is refused and left as it is', async () => {
   database.exec('PRAGMA user_version = 999')
   database.close()
   await assert.rejects(open(), /newer version of Filmgate/)
+})
+
+it('a store that is opened anew frees the slots of tasks that no attempt was opened for, and no others', async () => {
+  const one = { ...queue, cards: [cardOf('m', { p: 3 })], now: 10, leaseUntil: 100 }
+  await wipe()
+  {
+    await using store = await open()
+    await sent(store, '1', 'a')
+    await taken(store, '2')
+    for (const number of ['3', '4', '5']) await store.insert(newTask(number))
+  }
+  await using store = await open()
+  assert.equal((await store.claimQueued(one)).tasks.length, 2)
 })

@@ -60,8 +60,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (!entry.keep || !held) wake()
       return held
     },
-    async remove(lease) {
-      const removed = await writer.write('remove', lease)
+    async remove(lease, { orphans = false } = {}) {
+      const removed = await writer.write('remove', lease, orphans)
       wake()
       return removed
     },
@@ -179,7 +179,11 @@ async function startWriter(path: string, on: { commit: () => void; fatal: (error
 
 /** Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, FULL, CANTOPEN. */
 const diskCodes = new Set([3, 5, 8, 10, 13, 14])
+/** SQLITE_CONSTRAINT_UNIQUE; its message ends with the columns. */
+const uniqueCode = 2067
 
-function toProblem({ message, errcode }: { message: string; errcode?: number | undefined }): Error {
-  return errcode !== undefined && diskCodes.has(errcode & 0xff) ? Problem.ofStorage(message) : new Error(message)
+function toProblem({ message, errcode = 0 }: { message: string; errcode?: number | undefined }): Error {
+  if (diskCodes.has(errcode & 0xff)) return Problem.ofStorage(message)
+  const taken = errcode === uniqueCode && message.endsWith('attempts.account, attempts.operation')
+  return taken ? Problem.ofTakenOperation(message) : new Error(message)
 }

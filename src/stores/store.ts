@@ -5,7 +5,8 @@ import type { Turns } from '../core/turns.ts'
 
 /**
  * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
- * can't take now (disk full, gone) throws `storage_unavailable`, and then nothing of it happened.
+ * can't take now (disk full, gone) throws `storage_unavailable`, one whose fact names an operation of the same account
+ * that belongs to another attempt `operation_taken`; whatever a write throws, nothing of it happened.
  */
 export interface Store extends AsyncDisposable {
   insert(task: Task): Promise<void>
@@ -32,12 +33,17 @@ export interface Store extends AsyncDisposable {
   /** Extends leases. Returns those that were lost, whose holders can write nothing any more. */
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
   /**
-   * Writes a decision and gives the lease back. False if the lease was lost meanwhile: then only the fact was written.
+   * Writes a decision and gives the lease back. False if the lease was lost meanwhile, or if it opens an attempt and the
+   * task was deleted: then only the fact was written.
    * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
    */
   record(entry: Entry): Promise<boolean>
-  /** Deletes the row with its slots and events, under the same condition. Attempts that may cost money stay. */
-  remove(lease: Lease): Promise<boolean>
+  /**
+   * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
+   * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its work
+   * may go on.
+   */
+  remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
 
   /**
    * Makes unfinished tasks due that nobody holds and that are due later than any delay of ours: the clock was set back.
@@ -50,10 +56,15 @@ export interface Store extends AsyncDisposable {
 
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>
-  /** Those of that state, the newest first. */
+  /** Those of that state: open ones the oldest first, for they wait for somebody; all others the newest first. */
   attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
   /** The operations of this account that belong to an attempt, of those given. */
   bound(account: string, operations: readonly string[]): Promise<Set<string>>
+  /**
+   * Whether another open attempt on the same account is of a task with the same prompt: what that account lists may be
+   * either's. False if there is no such attempt.
+   */
+  hasTwin(attempt: string): Promise<boolean>
   events(task: string): Promise<TaskEvent[]>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>

@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { type Attempt, type AttemptFact, operationKey, unknownOutcome } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
 import { apply, type Change } from '../../core/states.ts'
-import { isTaskId, type Json, type Task, type TaskEvent } from '../../core/task.ts'
+import { isTaskId, type Json, type Task } from '../../core/task.ts'
+import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import type { Store } from '../../stores/store.ts'
 import { type OperatorDependencies, taskNotFound, tell } from '../operator.ts'
@@ -113,11 +114,7 @@ async function decide(
     const { change, fact, name } = await make({ task, attempt, now })
     const after = apply(task, change)
     const detail = { operator: request.token.name, attempt: attempt.id, account: attempt.account }
-    const events: TaskEvent[] = [
-      { at: now, name, detail },
-      { at: now, name: after.state, detail: after.error && { ...after.error } },
-    ]
-    if (!(await store.record({ task: after, fact, events })))
+    if (!(await store.record({ task: after, fact, events: eventsOf(task, after, now, [name, detail]) })))
       throw refusal(`Task '${id}' was moved on by somebody else meanwhile. Look at it again.`)
     log.info(name, { task: id, ...detail })
     return await tell(after, store)

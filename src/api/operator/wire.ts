@@ -1,6 +1,7 @@
 import type { AccountView } from '../../core/account.ts'
 import type { Attempt } from '../../core/attempt.ts'
 import { formatSize } from '../../core/catalog.ts'
+import { isPaused } from '../../core/health.ts'
 import { type Task, type TaskEvent, wireStatus } from '../../core/task.ts'
 
 /*
@@ -64,7 +65,7 @@ export function toOperatorAttempt(attempt: Attempt) {
 /** `recovering`: its pause is over, and one task goes first to see. */
 export function toOperatorAccount({ name, provider, concurrency, onUnknown, health }: AccountView, now: number) {
   const { failures, pausedUntil, reason } = health
-  const paused = now < pausedUntil
+  const paused = isPaused(health, now)
   return {
     name,
     object: 'operator.account',

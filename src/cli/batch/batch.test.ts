@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { readTask } from '../task.ts'
+import { readTask } from '../video.ts'
 import { journalName, type LineState, openJournal, ownerOf } from './journal.ts'
 import { decode, readLines } from './lines.ts'
 import { match, type OpenLine, type Verdict } from './recover.ts'

@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Failure } from '../failure.ts'
-import { isObject } from '../task.ts'
+import { isObject } from '../video.ts'
 
 /** What was about to be submitted. */
 export interface Intent {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { suggestion } from '../arguments.ts'
 import { faultOf, type Order, withoutUndefined } from '../film.ts'
 import { slug } from '../slug.ts'
-import { isObject } from '../task.ts'
+import { isObject } from '../video.ts'
 
 /** One film of a batch. */
 export interface Line {

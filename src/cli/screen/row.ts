@@ -1,5 +1,5 @@
 import type { Trouble } from '../patience.ts'
-import type { Task } from '../task.ts'
+import type { Task } from '../video.ts'
 import type { BarView } from './bar.ts'
 import { type Sample, timeLeft, withSample } from './estimate.ts'
 import { printable } from './text.ts'

@@ -1,8 +1,8 @@
 import { exits, Failure, UsageFailure } from '../failure.ts'
+import type { Answer, Operator, OperatorTask } from '../operator.ts'
 import { painter, printable } from '../screen/text.ts'
 import { relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import type { Answer, Operator, OperatorTask } from './operator.ts'
 
 /** The decisions that can't be taken back, in the words of the question that is asked first. */
 const questions = {

@@ -1,8 +1,8 @@
+import type { OperatorAttempt, OperatorTask, Reason } from '../operator.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter } from '../screen/text.ts'
 import { relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import type { OperatorAttempt, OperatorTask, Reason } from './operator.ts'
 
 /** A task for the eye: what it is, what was tried, and all that happened, in order. */
 export function showTask(task: OperatorTask, terminal: Terminal): string {

@@ -8,6 +8,7 @@ export function testAttempts(world: StoreWorld): void {
   testOpened(world)
   testFacts(world)
   testOperations(world)
+  testTwins(world)
   testEvents(world)
 }
 
@@ -37,10 +38,32 @@ function testOpened(world: StoreWorld): void {
     await using store = await fresh(world)
     await sent(store, '1', 'a')
     const task = await taken(store, '2')
-    await assert.rejects(store.record(decide(task, { state: 'held' }, { opened: newAttempt('a', task) })))
+    const entry = decide(task, { state: 'held' }, { opened: newAttempt('a', task) })
+    await assert.rejects(store.record(entry), (error: { code?: string }) => error.code !== 'operation_taken')
     assert.equal((await store.find(task.id))?.state, 'queued')
     assert.equal((await store.attempt('a'))?.task, newTask('1').id)
     assert.equal(await store.record(decide(task, { state: 'failed' })), true)
+  })
+
+  it('opens no attempt for a task that was deleted after its claim, and leaves the lease', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    await store.delete('alice', task.id, 20)
+    const rest = { opened: newAttempt('a', task), keep: true, events: [{ at: 1, name: 'x', detail: null }] }
+    assert.equal(await store.record(decide(task, { state: 'held', attempt: 'a', attempts: 1 }, rest)), false)
+    assert.deepEqual([await store.attempt('a'), await store.events(task.id)], [undefined, []])
+    const after = await store.find(task.id)
+    assert.deepEqual([after?.state, after?.attempt, after?.dueAt], ['queued', null, 100])
+    const [next] = await store.claim({ state: 'overdue', limit: 1, now: 100, leaseUntil: 200 })
+    assert.equal(next?.deletedAt, 20)
+  })
+
+  it('takes what became of an attempt whose task was deleted since', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    await store.delete('alice', task.id, 20)
+    assert.ok(await store.record(decide(task, { state: 'running' }, { fact: factOf('a', 'accepted', 'op') })))
+    assert.equal((await store.attempt('a'))?.state, 'accepted')
   })
 
   it('takes an attempt and what became of it at once', async () => {
@@ -51,7 +74,7 @@ function testOpened(world: StoreWorld): void {
     assert.deepEqual(await store.attempt('a'), { ...rest.opened, ...rest.fact })
   })
 
-  it('gives the attempts of a task in their order, and those of a state the newest first', async () => {
+  it('gives the attempts of a task in their order, the open ones oldest first, all others newest first', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     for (const [id, number, openedAt] of [
@@ -67,11 +90,13 @@ function testOpened(world: StoreWorld): void {
       ['a', 'b', 'c'],
     )
     assert.deepEqual(await store.attempts('none'), [])
-    assert.deepEqual(await idsIn('open', 2), ['c', 'b'])
+    assert.deepEqual(await idsIn('open', 2), ['a', 'b'])
+    const states = ['open', 'abandoned', 'refused', 'accepted', 'orphan'] as const
     await store.record({ task, fact: factOf('a', 'abandoned'), keep: true })
     await store.record({ task, fact: factOf('c', 'refused'), keep: true })
-    const states = ['open', 'abandoned', 'refused', 'accepted', 'orphan'] as const
     assert.deepEqual(await Promise.all(states.map((state) => idsIn(state))), [['b'], ['a'], ['c'], [], []])
+    await store.record({ task, fact: factOf('b', 'abandoned'), keep: true })
+    assert.deepEqual(await idsIn('abandoned'), ['b', 'a'])
   })
 }
 
@@ -139,8 +164,8 @@ function testOperations(world: StoreWorld): void {
       store.record(decide(three, { state: 'running' }, { fact: factOf('c', 'accepted', { ...operation, id: 'y' }) })),
     ])
     assert.deepEqual(
-      results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
+      results.map((result) => (result.status === 'rejected' ? result.reason.code : result.status)),
+      ['fulfilled', 'operation_taken', 'fulfilled'],
     )
     assert.deepEqual([(await store.attempt('b'))?.state, (await store.find(two.id))?.state], ['open', 'held'])
     assert.ok(await store.find(newTask('4').id))
@@ -165,6 +190,25 @@ function testOperations(world: StoreWorld): void {
     assert.deepEqual(await store.bound('p', keys), new Set([operationKey(operation)]))
     assert.deepEqual(await store.bound('q', keys), new Set())
     assert.deepEqual(await store.bound('p', []), new Set())
+  })
+}
+
+function testTwins(world: StoreWorld): void {
+  it('knows whether another open attempt on the same account is for the same prompt', async () => {
+    await using store = await fresh(world)
+    const alone = await sent(store, '1', 'a', { prompt: 'a fox', seconds: 4 })
+    assert.equal(await store.hasTwin('a'), false)
+    assert.equal(await store.hasTwin('none'), false)
+    await sent(store, '2', 'b', { prompt: 'a hen' })
+    const elsewhere = await taken(store, '3', { prompt: 'a fox' })
+    await store.record({ task: elsewhere, opened: newAttempt('c', elsewhere, { account: 'q' }), keep: true })
+    assert.equal(await store.hasTwin('a'), false)
+    const twin = await sent(store, '4', 'd', { prompt: 'a fox', owner: 'bob', card: 'm', seconds: 9 })
+    assert.deepEqual(await Promise.all(['a', 'b', 'c', 'd'].map((id) => store.hasTwin(id))), [true, false, false, true])
+    await store.record(decide(twin, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
+    assert.deepEqual([await store.hasTwin('a'), await store.hasTwin('d')], [false, true])
+    assert.ok(await store.remove(alone))
+    assert.equal(await store.hasTwin('d'), false)
   })
 }
 

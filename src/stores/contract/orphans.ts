@@ -151,6 +151,19 @@ function testRemoved(world: StoreWorld): void {
     assert.equal(await stateOf(store, 'other'), 'open')
   })
 
+  it('makes an orphan of an accepted attempt whose task is removed while its work may go on', async () => {
+    await using store = await fresh(world)
+    const [ended, goesOn] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    for (const [task, id] of [
+      [ended, 'a'],
+      [goesOn, 'b'],
+    ] as const)
+      await store.record(decide(task, { state: 'running' }, { ...accepted(id), keep: true }))
+    assert.ok(await store.remove(ended))
+    assert.ok(await store.remove(goesOn, { orphans: true }))
+    assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], [undefined, 'orphan'])
+  })
+
   it('removes nothing for somebody who lost the lease', async () => {
     await using store = await fresh(world)
     const { old } = await inherited(store)

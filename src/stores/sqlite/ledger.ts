@@ -59,6 +59,6 @@ export function prepareLedger(database: DatabaseSync) {
 }
 
 /** As the unique index compares it. */
-export function toOperation(operation: Json): string | null {
+function toOperation(operation: Json): string | null {
   return operation === null ? null : operationKey(operation)
 }

@@ -16,7 +16,7 @@ export function prepareQueue(database: DatabaseSync) {
     `INSERT INTO turns (card, owner, served) VALUES (?, ?, ?)
      ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
   )
-  // More than one, for the first may wait for an account that is full while another has room for the next.
+  // More than one: where there is room for many, one claim takes many of one queue.
   const heads = database.prepare(
     `SELECT id, due_at, tried FROM tasks INDEXED BY tasks_queue
      WHERE state = 'queued' AND card = ? AND owner = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 100`,

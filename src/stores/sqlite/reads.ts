@@ -5,7 +5,7 @@ import type { Store } from '../store.ts'
 import { lanes } from './verbs.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'events' | 'accountsInUse' | 'durations' | 'tokens'> & {
+  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
   }
 
@@ -30,17 +30,28 @@ export function prepareReads(reader: DatabaseSync): Reads {
   )
   const attempt = reader.prepare('SELECT * FROM attempts WHERE id = ?')
   const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number')
-  const attemptsIn = reader.prepare('SELECT * FROM attempts WHERE state = ? ORDER BY opened_at DESC LIMIT ?')
+  const settled = reader.prepare('SELECT * FROM attempts WHERE state = ? ORDER BY opened_at DESC LIMIT ?')
   // The condition of the partial index, word for word: SQLite takes it for nothing less.
-  const costly = reader.prepare(
-    `SELECT * FROM attempts INDEXED BY attempts_state
-     WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? ORDER BY opened_at DESC LIMIT ?`,
-  )
+  const costly = (order: 'ASC' | 'DESC') =>
+    reader.prepare(
+      `SELECT * FROM attempts INDEXED BY attempts_state
+       WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? ORDER BY opened_at ${order} LIMIT ?`,
+    )
+  const byState = { open: costly('ASC'), abandoned: costly('DESC'), orphan: costly('DESC') }
   const bound = reader.prepare('SELECT 1 FROM attempts WHERE account = ? AND operation = ?')
+  const twin = reader.prepare(
+    `SELECT 1 FROM attempts AS own
+     JOIN tasks AS own_task ON own_task.id = own.task
+     JOIN attempts AS other INDEXED BY attempts_state
+       ON other.state IN ('open', 'abandoned', 'orphan') AND other.state = 'open' AND other.account = own.account
+     JOIN tasks AS other_task ON other_task.id = other.task
+     WHERE own.id = ? AND other.id <> own.id AND other_task.prompt = own_task.prompt LIMIT 1`,
+  )
   const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
-  const accounts = reader.prepare(
-    `SELECT DISTINCT account FROM tasks INDEXED BY tasks_work
-     WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL`,
+  // From one to the next in the index: a DISTINCT would read all that is in flight.
+  const nextAccount = reader.prepare(
+    `SELECT account FROM tasks INDEXED BY tasks_work
+     WHERE state IN ('held', 'running', 'storing') AND account > ? ORDER BY account LIMIT 1`,
   )
   const durations = reader.prepare(
     `SELECT card, completed_at - started_at AS took FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000)
@@ -77,12 +88,18 @@ export function prepareReads(reader: DatabaseSync): Reads {
     },
     attempts: async (task) => attempts.all(task).map(toAttempt),
     async attemptsIn(state, limit) {
-      const settled = state === 'accepted' || state === 'refused'
-      return (settled ? attemptsIn : costly).all(state, limit).map(toAttempt)
+      const statement = state === 'accepted' || state === 'refused' ? settled : byState[state]
+      return statement.all(state, limit).map(toAttempt)
     },
     bound: async (account, operations) => new Set(operations.filter((operation) => bound.get(account, operation))),
+    hasTwin: async (id) => twin.get(id) !== undefined,
     events: async (task) => events.all(task).map(toEvent),
-    accountsInUse: async () => accounts.all().map(({ account }) => String(account)),
+    async accountsInUse() {
+      const names: string[] = []
+      for (let row = nextAccount.get(''); row; row = nextAccount.get(String(row.account)))
+        names.push(String(row.account))
+      return names
+    },
     async durations() {
       const found = new Map<string, number[]>()
       for (const { card, took } of durations.all()) {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { columns, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
+import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
 import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
 import { prepareLedger } from './ledger.ts'
@@ -59,7 +60,8 @@ export function prepareVerbs(database: DatabaseSync) {
     record({ task, keep = false, releases = false, opened, fact, events = [] }: Entry): boolean {
       const { id, fence, deletedAt, state, attempt } = task
       const was = before.get(id)
-      const held = record.run(...toMutable(task), id, fence, deletedAt, Number(keep)).changes === 1
+      const values = [...toMutable(task), id, fence, deletedAt, Number(keep), Number(opened !== undefined)]
+      const held = record.run(...values).changes === 1
       if (held && opened) ledger.open(opened)
       if (fact) ledger.settle(fact, held ? attempt : undefined)
       if (!held) return false
@@ -71,10 +73,10 @@ export function prepareVerbs(database: DatabaseSync) {
       ledger.note(id, events)
       return true
     },
-    remove({ id, fence }: Lease): boolean {
+    remove({ id, fence }: Lease, orphans: boolean): boolean {
       const was = remove.get(id, fence)
       if (!was) return false
-      if (was.state === 'held') ledger.orphan(String(was.attempt))
+      if (was.state === 'held' || orphans) ledger.orphan(String(was.attempt))
       queue.free(id)
       ledger.forget(id)
       return true
@@ -112,12 +114,12 @@ export const lanes: Record<Lane['state'], { index: string; where: string; due: s
   overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
 }
 
-/** No unfinished task is ever put off for longer than this. */
-const longestDelayMs = 120_000
+const [taskId, fence, deletedAt, keep, opens] = [1, 2, 3, 4, 5].map((place) => `?${mutableColumns.length + place}`)
 
-const [taskId, fence, deletedAt, keep] = [1, 2, 3, 4].map((place) => `?${mutableColumns.length + place}`)
-
-/** A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. */
+/**
+ * A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. Nothing
+ * is sent for a deleted one any more, so none is opened.
+ */
 const recordStatement = `
   UPDATE tasks SET leased = ${keep}, ${mutableColumns
     .map((name, at) => {
@@ -127,7 +129,7 @@ const recordStatement = `
       return `due_at = CASE WHEN ${keep} THEN due_at WHEN deleted_at IS ${deletedAt} THEN ${value} ELSE 0 END`
     })
     .join(', ')}
-  WHERE id = ${taskId} AND fence = ${fence} AND leased = 1`
+  WHERE id = ${taskId} AND fence = ${fence} AND leased = 1 AND NOT (${opens} AND deleted_at IS NOT NULL)`
 
 const recoverStatement = `
   UPDATE tasks SET due_at = :now WHERE leased = 0 AND due_at > :late AND id IN (

@@ -1,8 +1,9 @@
-import { findConnection } from '../connection.ts'
-import { Failure, UsageFailure } from '../failure.ts'
-import { networkFailure, readFailure, redirected } from '../refusal.ts'
-import { isObject } from '../task.ts'
-import type { Terminal } from '../terminal.ts'
+import { readText } from './body.ts'
+import { findConnection } from './connection.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { networkFailure, readFailure, redirected } from './refusal.ts'
+import type { Terminal } from './terminal.ts'
+import { isObject } from './video.ts'
 
 /** The operator's side of a Filmgate. */
 export interface Operator {
@@ -79,7 +80,7 @@ export function openOperator(flags: { 'base-url'?: string; token?: string }, { e
       const answer = await fetch(`${baseUrl}${path}`, { ...init, headers, signal, redirect: 'manual' })
       if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseUrl)
       if (!answer.ok) throw await readFailure(answer, { baseUrl, tokenSource })
-      const body: unknown = await answer.json()
+      const body: unknown = JSON.parse(await readText(answer))
       if (isObject(body)) return body
       throw new SyntaxError('no object')
     } catch (error) {

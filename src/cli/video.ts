@@ -1,0 +1,108 @@
+import { printable } from './screen/text.ts'
+
+/** A task as any Videos API shows it. Only what the command line reads is checked; `raw` is the answer as it came. */
+export interface Task {
+  id: string
+  status: Status
+  /** 0 to 100, or null from servers that don't say. */
+  progress: number | null
+  model: string
+  prompt: string | null
+  seconds: string | null
+  size: string | null
+  seed: number | null
+  /** Milliseconds since the epoch. */
+  createdAt: number | null
+  completedAt: number | null
+  expiresAt: number | null
+  error: { code: string | null; message: string } | null
+  raw: Record<string, unknown>
+}
+
+export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
+
+/** Words that other servers use for the same. One that nobody knows means that it is being worked on. */
+const statuses: Record<string, Status> = {
+  queued: 'queued',
+  pending: 'queued',
+  completed: 'completed',
+  succeeded: 'completed',
+  failed: 'failed',
+  cancelled: 'failed',
+  canceled: 'failed',
+  expired: 'failed',
+}
+
+/** Undefined if it is no task. */
+export function readTask(json: unknown): Task | undefined {
+  if (!isObject(json) || typeof json.id !== 'string' || typeof json.status !== 'string') return undefined
+  // It becomes part of commands that people paste: one that breaks a line or hides something is none.
+  if (json.id === '' || json.id !== printable(json.id)) return undefined
+  const status = statuses[json.status] ?? 'in_progress'
+  return {
+    id: json.id,
+    status,
+    progress: numberOf(json.progress),
+    model: textOf(json.model) ?? '',
+    prompt: textOf(json.prompt),
+    seconds: textOf(json.seconds),
+    size: textOf(json.size),
+    seed: numberOf(json.seed),
+    createdAt: timeOf(json.created_at),
+    completedAt: timeOf(json.completed_at),
+    expiresAt: timeOf(json.expires_at),
+    error: status === 'failed' ? readError(json) : null,
+    raw: json,
+  }
+}
+
+export interface Model {
+  id: string
+  raw: Record<string, unknown>
+}
+
+export function readModels(json: unknown): Model[] | undefined {
+  if (!isObject(json) || !Array.isArray(json.data)) return undefined
+  return json.data.filter(isObject).flatMap((raw) => (typeof raw.id === 'string' ? [{ id: raw.id, raw }] : []))
+}
+
+export interface TaskPage {
+  tasks: Task[]
+  hasMore: boolean
+  raw: Record<string, unknown>
+}
+
+export function readPage(json: unknown): TaskPage | undefined {
+  if (!isObject(json) || !Array.isArray(json.data)) return undefined
+  const tasks = json.data.map(readTask).filter((task) => task !== undefined)
+  return { tasks, hasMore: json.has_more === true && tasks.length > 0, raw: json }
+}
+
+function readError({ error, status }: Record<string, unknown>) {
+  if (isObject(error)) {
+    const code = textOf(error.code)
+    return { code, message: textOf(error.message) ?? code ?? String(status) }
+  }
+  return { code: null, message: textOf(error) ?? `the server says '${status}' and no more` }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function textOf(value: unknown): string | null {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' ? value : null
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** The end of what `Date` can show. */
+const lastMs = 8.64e15
+
+function timeOf(value: unknown): number | null {
+  const seconds = numberOf(value)
+  return seconds === null || Math.abs(seconds * 1000) > lastMs ? null : seconds * 1000
+}

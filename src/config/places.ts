@@ -1,0 +1,91 @@
+import type { Mistakes } from './mistakes.ts'
+
+/** Where rows live: in the data folder, or in a PostgreSQL database that many processes share. */
+export type StorePlace = { kind: 'sqlite' } | { kind: 'postgres'; url: string }
+
+/** Where bytes live: in the data folder, or in an S3 bucket. */
+export type BucketPlace =
+  | { kind: 'disk' }
+  | { kind: 's3'; bucket: string; prefix: string; endpoint?: string; region?: string; forcePathStyle?: boolean }
+
+/** How videos are handed out: by this process, by a signed link, or by the nginx in front of it. */
+export type Delivery = 'proxy' | 'redirect' | { accel: string }
+
+export type Role = 'all' | 'api' | 'worker'
+
+interface Parsed<T> {
+  value: T
+  fix?: string
+}
+
+export function parseStore(text: string): Parsed<StorePlace> {
+  if (text === '') return { value: { kind: 'sqlite' } }
+  const url = URL.parse(text)
+  const fits = url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== '' && url.pathname.length > 1
+  return {
+    value: { kind: 'postgres', url: text },
+    ...(fits ? {} : { fix: 'use postgres://user:password@host:5432/database, or leave it out' }),
+  }
+}
+
+const s3Options = ['endpoint', 'region', 'path_style']
+
+export function parseBucket(text: string): Parsed<BucketPlace> {
+  if (text === '') return { value: { kind: 'disk' } }
+  const fix = 'use s3://bucket/prefix?endpoint=https://…&region=…&path_style=true, or leave it out'
+  const url = URL.parse(text)
+  if (url?.protocol !== 's3:' || url.hostname === '') return { value: { kind: 'disk' }, fix }
+  if (url.username !== '' || url.password !== '')
+    return {
+      value: { kind: 'disk' },
+      fix: 'give the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, not in the URL',
+    }
+  const given = Object.fromEntries(url.searchParams)
+  const endpoint = given.endpoint === undefined ? undefined : URL.parse(given.endpoint)
+  const unknown = Object.keys(given).filter((name) => !s3Options.includes(name))
+  const isStyle = given.path_style === undefined || ['true', 'false'].includes(given.path_style)
+  if (unknown.length > 0 || endpoint === null || !isStyle) return { value: { kind: 'disk' }, fix }
+  return {
+    value: {
+      ...{ kind: 's3', bucket: url.hostname, prefix: url.pathname.replace(/^\/|\/$/g, '') },
+      ...(given.endpoint !== undefined && { endpoint: given.endpoint }),
+      ...(given.region !== undefined && { region: given.region }),
+      ...(given.path_style !== undefined && { forcePathStyle: given.path_style === 'true' }),
+    },
+  }
+}
+
+export function parseDelivery(text: string): Parsed<Delivery> {
+  if (text === 'proxy' || text === 'redirect') return { value: text }
+  const accel = /^accel:(\/[\w/-]*\/)$/.exec(text)?.[1]
+  if (accel) return { value: { accel } }
+  return { value: 'proxy', fix: 'use proxy, redirect (needs an S3 bucket) or accel:/path/ (needs nginx in front)' }
+}
+
+export function parseRole(text: string): Parsed<Role> {
+  if (text === 'all' || text === 'api' || text === 'worker') return { value: text }
+  return { value: 'all', fix: 'use all, api or worker' }
+}
+
+/** What can't work together. */
+export function checkPlaces(
+  { store, bucket, delivery, role }: { store: StorePlace; bucket: BucketPlace; delivery: Delivery; role: Role },
+  mistakes: Mistakes,
+): void {
+  if (role !== 'all' && store.kind === 'sqlite')
+    mistakes.add(
+      'role',
+      `'${role}' alone has nobody to work with`,
+      'set a store that processes can share: postgres://…',
+    )
+  if (delivery === 'redirect' && bucket.kind === 'disk')
+    mistakes.add('content', 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
+  if (typeof delivery === 'object' && bucket.kind === 's3')
+    mistakes.add('content', 'nginx can only deliver files of the data folder', 'use proxy or redirect')
+}
+
+/** For the log to cut out. */
+export function secretsOf(store: StorePlace): string[] {
+  const password = store.kind === 'postgres' ? URL.parse(store.url)?.password : undefined
+  return password ? [password, decodeURIComponent(password)] : []
+}

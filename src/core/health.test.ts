@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { afterAnswer, afterFault, afterRefusal, type Health, healthy, isPaused, roomOf } from './health.ts'
+
+const at = (now: number, begunAt = now) => ({ begunAt, now })
+const minutes = 60_000
+
+/** So many faults of sends that were all begun at 0, one each millisecond from there. */
+function faults(count: number, from = 0, health = healthy): Health {
+  return Array.from({ length: count }).reduce<Health>((now, _, n) => afterFault(now, at(from + n, 0)), health)
+}
+
+it('five faults in a row are a pause, and those of the same moment make it no longer', () => {
+  assert.equal(roomOf(faults(4), 10), Number.POSITIVE_INFINITY)
+  assert.deepEqual(faults(5), { failures: 5, pausedUntil: 10_004, reason: 'failing' })
+  assert.deepEqual(faults(12), faults(5))
+  assert.deepEqual(faults(3, 20_000, faults(5)), faults(5), 'they come late, but are of the same moment')
+  assert.equal(afterFault(faults(5), at(11_000)).pausedUntil, 31_000)
+})
+
+it('a pause is only made longer by an answer to what was sent before it ended', () => {
+  const refused = afterRefusal(healthy, 'account', at(0), undefined)
+  assert.deepEqual(refused, { failures: 1, pausedUntil: 5 * minutes, reason: 'credentials' })
+  assert.deepEqual(afterRefusal(refused, 'busy', at(1), 1_000), refused)
+  assert.deepEqual(afterRefusal(refused, 'account', at(10), undefined), refused, 'milliseconds are no news')
+  const longer = afterRefusal(refused, 'busy', at(1), 7 * minutes)
+  assert.deepEqual(longer, { ...refused, pausedUntil: 7 * minutes + 1 }, 'it still needs its operator')
+  const busy = afterRefusal(healthy, 'busy', at(0), 1_000)
+  assert.deepEqual(afterRefusal(busy, 'busy', at(1), 8_000), { failures: 1, pausedUntil: 8_001, reason: 'busy' })
+  assert.deepEqual(afterRefusal(afterRefusal(healthy, 'busy', at(0), 9 * minutes), 'account', at(1), undefined), {
+    ...{ failures: 1, pausedUntil: 9 * minutes, reason: 'credentials' },
+  })
+})
+
+it('only what was sent after a pause ends it', () => {
+  const refused = afterRefusal(healthy, 'account', at(0), undefined)
+  assert.deepEqual(afterAnswer(refused, at(1_000, 0)), refused)
+  assert.deepEqual(afterAnswer(refused, at(6 * minutes, 4 * minutes)), refused)
+  assert.equal(afterAnswer(refused, at(6 * minutes, 5 * minutes)), healthy)
+  const longest = afterRefusal(healthy, 'busy', at(minutes), Number.POSITIVE_INFINITY)
+  assert.deepEqual(afterAnswer(longest, at(minutes + 1, 0)), longest, 'however long the send took')
+})
+
+it('without a wish of its own a busy account pauses longer each time, and one task goes first after it', () => {
+  let health = healthy
+  for (const [now, pauseMs] of [
+    [0, 1_000],
+    [1_000, 2_000],
+    [3_000, 4_000],
+  ] as const) {
+    health = afterRefusal(health, 'busy', at(now), undefined)
+    assert.equal(health.pausedUntil, now + pauseMs)
+  }
+  assert.deepEqual([roomOf(health, 6_999), roomOf(health, 7_000)], [0, 1])
+})
+
+it('a clock that is set back leaves no pause that is longer than any', () => {
+  const refused = afterRefusal(healthy, 'account', at(1e9), undefined)
+  assert.equal(isPaused(refused, 1e9), true)
+  assert.deepEqual([isPaused(refused, 0), roomOf(refused, 0)], [false, 1])
+  assert.equal(afterAnswer(refused, at(0)), healthy)
+})

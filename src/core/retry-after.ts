@@ -1,0 +1,7 @@
+/** How long an answer asks us to wait, in milliseconds from now: its header has seconds, or a date. It may be absurd. */
+export function retryAfterMs({ headers }: Pick<Response, 'headers'>, now: number): number | undefined {
+  const text = headers.get('retry-after')?.trim()
+  if (!text) return undefined
+  const ms = /^-?\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Number.isNaN(ms) ? undefined : ms
+}

@@ -1,0 +1,65 @@
+import { roomOf } from '../core/health.ts'
+import { orderRoutes } from '../core/routing.ts'
+import { leaseMs, renewMs } from '../core/timing.ts'
+import type { QueueCard } from '../core/turns.ts'
+import type { Lanes, WorkerLane } from './lanes.ts'
+import { type EngineOptions, idleMs } from './options.ts'
+import type { Runs } from './runs.ts'
+
+/** A lane that had something due is looked at again so soon, for there may be more. A run that ends wakes us earlier. */
+const crowdedMs = 100
+
+/** Starts what is due and returns how long nothing else will be. `mayClaim` is asked before each claim. */
+export function openClaims(
+  { store, tools, ownerCaps, clock, random }: EngineOptions,
+  { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
+): () => Promise<number> {
+  /** Returns after how long the lane has something else to do. */
+  async function claimIn(lane: WorkerLane, limit: number, due = Number.POSITIVE_INFINITY): Promise<number> {
+    const now = clock.now()
+    const leaseUntil = now + leaseMs
+    if (lane.where === 'queue') {
+      const cards = openCards(now, lane)
+      const { tasks, nextDue } = await store.claimQueued({ cards, ownerCaps, limit, now, leaseUntil })
+      for (const task of tasks) runs.begin(task, lane)
+      return (nextDue ?? Number.POSITIVE_INFINITY) - now
+    }
+    if (due <= now)
+      for (const task of await store.claim({ ...lane.where, limit, now, leaseUntil })) runs.begin(task, lane)
+    return due - now
+  }
+
+  /** Every card with the accounts that may be given work now, the preferred first. */
+  function openCards(now: number, queue: WorkerLane): QueueCard[] {
+    const inQueue = [...runs.active].filter(({ lane }) => lane === queue)
+    const sending = Map.groupBy(inQueue, ({ task }) => task.account)
+    const cards = new Set([...tools.catalog.entries.values()].map(({ card }) => card))
+    return [...cards].map((card) => ({
+      card: card.id,
+      cap: card.concurrency,
+      accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
+        const account = tools.accounts.get(name)
+        const most = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
+        const room = most - (sending.get(name)?.length ?? 0)
+        return account && room > 0 ? [{ name, cap: account.concurrency, room }] : []
+      }),
+    }))
+  }
+
+  return async () => {
+    // After a stall, or a clock set ahead, our own leases look as if they had ended: nobody else's would be taken so.
+    if (Math.abs(clock.now() - runs.renewedAt) > 2 * renewMs) await runs.renew()
+    await lanes.extend(clock.now())
+    const busy = new Map<WorkerLane, number>()
+    for (const { lane } of runs.active) busy.set(lane, (busy.get(lane) ?? 0) + 1)
+    const dues = await lanes.nextDues()
+    // All at once, so that a store can take them together: there are three lanes for each account.
+    const delays = lanes.all.map(async (lane) => {
+      // One queue for all accounts, so its room is theirs: one that hangs must not use up that of the others.
+      const room = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
+      if (room <= 0 || !mayClaim()) return idleMs
+      return Math.max(crowdedMs, await claimIn(lane, room, dues.get(lane)))
+    })
+    return Math.min(idleMs, ...(await Promise.all(delays)))
+  }
+}

@@ -1,0 +1,25 @@
+import type { Clock, Random } from '../core/clock.ts'
+import type { Log } from '../log.ts'
+import type { Spill } from '../spill.ts'
+import type { Store } from '../stores/store.ts'
+import type { Tools, Worker } from '../workers/worker.ts'
+
+export interface EngineOptions {
+  store: Store
+  workers: readonly Worker[]
+  /** Takes every task that its owner deleted, whatever its state. */
+  discard: Pick<Worker, 'name' | 'run'>
+  tools: Tools
+  /** How many tasks a token may have in work at once, for those that are limited. */
+  ownerCaps: Readonly<Record<string, number>>
+  clock: Clock
+  random: Random
+  log: Log
+  /** Where answers are kept that the store can't take. */
+  spill: Spill
+  /** Cuts secrets out of a piece of JSON. */
+  redact: (json: string) => string
+}
+
+/** An engine that has nothing to do, or can't do it, looks again after this long even if nothing woke it. */
+export const idleMs = 1_000

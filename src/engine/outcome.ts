@@ -1,0 +1,104 @@
+import { type AttemptFact, operationKey } from '../core/attempt.ts'
+import { chance } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { apply, type Change } from '../core/states.ts'
+import { isFinished, type Json, type Task, type TaskError, type TaskEvent } from '../core/task.ts'
+import { eventsOf, type Note } from '../core/timeline.ts'
+import { nextTry, tidyRetryMs } from '../core/timing.ts'
+import type { Entry } from '../stores/store.ts'
+import type { Decision, Worker } from '../workers/worker.ts'
+import type { EngineOptions } from './options.ts'
+
+/** Everything but a removal. */
+export type Step = Exclude<Decision, { remove: true }>
+
+/** What is written of what happened to a task. */
+export type Outcomes = ReturnType<typeof openOutcomes>
+
+export function openOutcomes({ store, clock, random, log, redact }: EngineOptions) {
+  function safe<T>(value: T): T {
+    return JSON.parse(redact(JSON.stringify(value))) as T
+  }
+
+  /** Secrets are cut out of what people read. An operation is read by its provider only, who must know it again. */
+  function entryOf(before: Task, { change, fact, note, releases }: Step): Entry {
+    const task = apply(before, change)
+    const events = safe(eventsOf(before, task, clock.now(), note))
+    return {
+      task,
+      events,
+      releases: releases ?? false,
+      ...(fact && { fact: { ...fact, problem: safe(fact.problem) } }),
+    }
+  }
+
+  /** Another try later, or the end. */
+  async function afterFailure(task: Task, problem: Problem, worker: Pick<Worker, 'name'>): Promise<Step> {
+    const { code, message, cause } = problem
+    log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
+    const change = changeAfter(task, problem)
+    const given: TaskError = { code, message: textOf(problem) }
+    const note: Note = [`${worker.name} met a problem`, { ...given, tries: task.tries }]
+    if (change.state !== 'failed') return (await isNoted(task, note[0], code)) ? { change } : { change, note }
+    if (task.state !== 'held' || task.attempt === null) return { change, note }
+    // Nobody will look for its outcome any more.
+    const settledAt = clock.now()
+    return { change, note, fact: { id: task.attempt, state: 'abandoned', operation: null, settledAt, problem: given } }
+  }
+
+  function changeAfter(task: Task, problem: Problem): Change {
+    const now = clock.now()
+    if (isFinished(task)) return { dueAt: now + tidyRetryMs }
+    const retry = nextTry(problem, task, now, chance(random))
+    if (retry) return { dueAt: now + retry.delayMs, tries: retry.tries }
+    const { code, message } = problem
+    return { state: 'failed', error: { code, message }, dueAt: now }
+  }
+
+  /** Each problem is noted once while the task stays where it is: an outage of two days would fill the timeline. */
+  async function isNoted(task: Task, name: string, code: string): Promise<boolean> {
+    const events = await store.events(task.id).catch(() => [])
+    const here = events.slice(events.findLastIndex((event) => event.name === task.state) + 1)
+    return here.some((event) => event.name === name && codeOf(event) === code)
+  }
+
+  /**
+   * What the store will never take fails the task, or its action would be repeated without end. What was learnt is kept:
+   * it may be the only trace of work that was paid for.
+   */
+  async function failing({ fact }: Entry, task: Task, worker: Pick<Worker, 'name'>, cause: unknown): Promise<Entry> {
+    const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
+    const entry = entryOf(task, await afterFailure(task, problem, worker))
+    return fact ? { ...entry, fact } : entry
+  }
+
+  /** Where it is the answer that can't be written, its attempt is given up, and the log has what it was. */
+  function givingUp({ fact, ...entry }: Entry, cause: unknown): Entry {
+    if (!fact) return entry
+    const { id, state, operation } = fact
+    log.error('an answer could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
+    return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(reasonOf(fact, cause)) } }
+  }
+
+  function eventOf(name: string, detail: Json): TaskEvent {
+    return { at: clock.now(), name, detail: safe(detail) }
+  }
+
+  return { entryOf, afterFailure, failing, givingUp, eventOf }
+}
+
+/** Whose the work is can't be told, but the operator may find out. */
+function reasonOf({ operation }: AttemptFact, cause: unknown): TaskError {
+  const { code } = Problem.from(cause)
+  if (code !== 'operation_taken')
+    return { code: 'internal', message: 'Its answer could not be stored; the log has it.' }
+  return { code, message: `It was answered with what is another attempt's: ${operationKey(operation).slice(0, 400)}` }
+}
+
+function textOf({ message, cause }: Problem): string {
+  return (cause instanceof Error ? `${message} (${cause.message})` : message).slice(0, 500)
+}
+
+function codeOf({ detail }: TaskEvent): Json | undefined {
+  return detail !== null && typeof detail === 'object' && !Array.isArray(detail) ? detail.code : undefined
+}

@@ -1,0 +1,113 @@
+import { Problem } from '../core/problem.ts'
+import { apply } from '../core/states.ts'
+import type { Task } from '../core/task.ts'
+import { leaseMs } from '../core/timing.ts'
+import type { Entry } from '../stores/store.ts'
+import type { Action, Decision, Worker } from '../workers/worker.ts'
+import type { WorkerLane } from './lanes.ts'
+import type { EngineOptions } from './options.ts'
+import type { Outcomes } from './outcome.ts'
+import { openPauses } from './pauses.ts'
+import type { Records } from './records.ts'
+
+/** A task that a worker of this process moves on at this moment. */
+export interface Run {
+  task: Task
+  readonly lane: WorkerLane
+  readonly worker: Pick<Worker, 'name' | 'run' | 'persists'>
+  readonly abort: AbortController
+  /** Its decision is written, so it has no lease to lose any more. */
+  written: boolean
+  done: Promise<void>
+}
+
+export interface Runs {
+  /** Runs, not ids: after a long stall this process may be given a task anew while its old run still winds down. */
+  readonly active: ReadonlySet<Run>
+  begin(task: Task, lane: WorkerLane): void
+  /** Keeps the leases of all; whose lease is lost is told to stop, unless what it learns is worth recording. */
+  renew(): Promise<void>
+  /** When that was done last. */
+  readonly renewedAt: number
+}
+
+class LeaseLost extends Error {}
+
+export function openRuns(
+  options: EngineOptions,
+  { outcomes, records, onEnd }: { outcomes: Outcomes; records: Records; onEnd: () => void },
+): Runs {
+  const { store, discard, tools, clock, log } = options
+  const active = new Set<Run>()
+  const sayIfPaused = openPauses(tools, log)
+  let renewedAt = clock.now()
+
+  async function act(run: Run): Promise<void> {
+    const { worker, abort } = run
+    let decision: Decision
+    try {
+      decision = await worker.run(run.task, tools, await actionOf(run))
+    } catch (thrown) {
+      if (abort.signal.aborted || thrown instanceof LeaseLost) return
+      decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
+    }
+    sayIfPaused(run.task.account)
+    if ('remove' in decision) return records.remove(run, decision)
+    const entry = outcomes.entryOf(run.task, decision)
+    const written = await records.record(run, entry)
+    if (!written) return
+    run.written = true
+    const { id, state, error } = written.task
+    if (state !== run.task.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
+    if (written === entry) await decision.afterwards?.()
+  }
+
+  async function actionOf(run: Run): Promise<Action> {
+    const { task, abort } = run
+    return {
+      signal: abort.signal,
+      attempt: task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null,
+      bound: (account, operations) => store.bound(account, operations),
+      hasTwin: (attempt) => store.hasTwin(attempt),
+      attempts: () => store.attempts(task.id),
+      async commit(change, opened) {
+        const after = apply(task, change)
+        const { id, number, account, upstreamModel } = opened
+        const detail = { attempt: id, number, account, model: upstreamModel }
+        const entry: Entry = { task: after, opened, keep: true, events: [outcomes.eventOf('attempt opened', detail)] }
+        if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')
+        run.task = after
+        return after
+      },
+    }
+  }
+
+  return {
+    active,
+    get renewedAt() {
+      return renewedAt
+    },
+    begin(task, lane) {
+      const worker = task.deletedAt === null ? lane.worker : discard
+      const run: Run = { task, lane, worker, abort: new AbortController(), written: false, done: Promise.resolve() }
+      active.add(run)
+      run.done = act(run)
+        .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
+        .finally(() => {
+          active.delete(run)
+          onEnd()
+        })
+    },
+    async renew() {
+      const runs = [...active].filter(({ written }) => !written)
+      const leases = runs.map(({ task: { id, fence } }) => ({ id, fence }))
+      const now = clock.now()
+      const lostLeases = leases.length === 0 ? [] : await store.renew(leases, now + leaseMs)
+      renewedAt = now
+      for (const { id, fence } of lostLeases) {
+        const lost = runs.find(({ task }) => task.id === id && task.fence === fence)
+        if (lost && !lost.worker.persists) lost.abort.abort()
+      }
+    },
+  }
+}

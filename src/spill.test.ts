@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { replay } from './engine/replay.ts'
+import { openSpill } from './spill.ts'
+import { factOf, newTask, sent } from './stores/contract/world.ts'
+import { openSqlite } from './stores/sqlite.ts'
+
+it('what one process learnt and could not record, the next one tells the store', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-spill-'))
+  try {
+    await using store = await openSqlite({ folder, now: 0, onFatal: assert.ifError })
+    await sent(store, '1', 'att_1')
+    const lines: string[] = []
+    const say = (event: string) => void lines.push(event)
+    const log = { info: say, warn: say, error: say }
+    openSpill(folder).keep(factOf('att_1', 'accepted', { id: 'paid for' }))
+    openSpill(folder).keep(factOf('att_2', 'accepted', { id: 'of a lost row' }))
+    // A process that died while it wrote.
+    writeFileSync(join(folder, 'att_3.json.part'), '{"id"')
+
+    const spill = openSpill(folder)
+    await replay({ store, spill, log })
+    const attempt = await store.attempt('att_1')
+    assert.deepEqual([attempt?.state, attempt?.operation], ['accepted', { id: 'paid for' }])
+    assert.equal((await store.find(newTask('1').id))?.state, 'held')
+    assert.deepEqual(lines.sort(), ['an answer belongs to no attempt', 'an answer was recorded late'])
+    assert.deepEqual(
+      spill.all().map(({ id }) => id),
+      ['att_2'],
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

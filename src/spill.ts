@@ -1,0 +1,57 @@
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { AttemptFact } from './core/attempt.ts'
+
+/**
+ * What providers answered and the store could not take, one file for each, on disk before anything else is done: it may
+ * be the only trace of work that was paid for. It is told to the store when that is back, or at the next start.
+ */
+export interface Spill {
+  keep(fact: AttemptFact): void
+  drop(attempt: string): void
+  all(): AttemptFact[]
+}
+
+export function openSpill(folder: string): Spill {
+  mkdirSync(folder, { recursive: true })
+  const pathOf = (attempt: string) => join(folder, `${attempt.replace(/[^\w-]/g, '_')}.json`)
+  return {
+    keep(fact) {
+      const path = pathOf(fact.id)
+      const file = openSync(`${path}.part`, 'w')
+      try {
+        writeSync(file, JSON.stringify(fact))
+        fsyncSync(file)
+      } finally {
+        closeSync(file)
+      }
+      renameSync(`${path}.part`, path)
+      syncFolder(folder)
+    },
+    drop: (attempt) => rmSync(pathOf(attempt), { force: true }),
+    all: () =>
+      readdirSync(folder)
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as AttemptFact),
+  }
+}
+
+/** A rename is on disk when its folder is. */
+function syncFolder(folder: string): void {
+  const directory = openSync(folder, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}

@@ -1,0 +1,110 @@
+import type { Clock } from '../core/clock.ts'
+import { columns, toRow } from '../core/row.ts'
+import type { Task } from '../core/task.ts'
+import { openBatches } from './postgres/batch.ts'
+import { openClaims } from './postgres/claims.ts'
+import { followClock } from './postgres/clock.ts'
+import { CommitUnknown, type Database, openDatabase } from './postgres/database.ts'
+import { recordAll, remove } from './postgres/entries.ts'
+import { migrate } from './postgres/migrate.ts'
+import { openReads } from './postgres/reads.ts'
+import { openWakeups } from './postgres/wakeups.ts'
+import type { Entry, Store } from './store.ts'
+
+export interface PostgresOptions {
+  /** postgres://user:password@host:port/database */
+  url: string
+  /** Milliseconds since whenever, that nobody sets. */
+  monotonic: () => number
+  sleep: Clock['sleep']
+  /** What this process calls itself when it speaks to the others: unlike any of them. */
+  name: string
+}
+
+/** All times that the store is given must be of its clock. */
+export interface PostgresStore extends Store {
+  readonly clock: Clock
+}
+
+/** The store of many processes. The table of tasks is the queue; what one turn of the loop asks for is one statement. */
+export async function openPostgres({ url, monotonic, sleep, name }: PostgresOptions): Promise<PostgresStore> {
+  await using stack = new AsyncDisposableStack()
+  const database = stack.use(await openDatabase(url))
+  await migrate(database)
+  const clock = stack.use(await followClock(database, monotonic, sleep))
+  const wakeups = stack.use(openWakeups(database, clock, name))
+  const claims = openClaims(database)
+  const insertOne = openBatches((tasks: readonly Task[]) => insertAll(database, tasks))
+  const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
+  const { wake } = wakeups
+  const resources = stack.move()
+
+  return {
+    clock,
+    ...openReads(database),
+    ...claims,
+    async insert(task) {
+      await insertOne(task)
+      wake()
+    },
+    async delete(owner, id, now) {
+      const rows = await database.write((query) => query(hideStatement, [id, owner, now]))
+      wake()
+      return rows.length === 1
+    },
+    async record(entry) {
+      const held = await recordOne(entry)
+      if (!entry.keep || !held) wake()
+      return held
+    },
+    async remove(lease, { orphans = false } = {}) {
+      const removed = await database.write((query) => remove(query, lease, orphans))
+      wake()
+      return removed
+    },
+    async recover(now) {
+      await claims.recover(now)
+      wake()
+    },
+    onDue: wakeups.onWake,
+    async insertToken({ name, kind, digest, models }, createdAt) {
+      const values = [name, kind, digest, JSON.stringify(models), createdAt]
+      const text = 'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES ($1, $2, $3, $4, $5)'
+      await database.write((query) => query(text, values))
+    },
+    async deleteToken(name) {
+      await database.write((query) => query('DELETE FROM tokens WHERE name = $1', [name]))
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+const hideStatement = `UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
+    start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
+  WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id`
+
+const names = columns.join(', ')
+const insertStatement = `INSERT INTO tasks (${names}) SELECT ${names} FROM json_populate_recordset(NULL::tasks, $1)
+  ON CONFLICT (id) DO NOTHING RETURNING id`
+
+/** Where one of them is refused, each is inserted by itself, so that it fails alone. */
+async function insertAll(
+  database: Database,
+  tasks: readonly Task[],
+  again = false,
+): Promise<({ value: undefined } | { error: unknown })[]> {
+  const rows = tasks.map((task) => {
+    const values = toRow(task)
+    return Object.fromEntries(columns.map((name, at) => [name, values[at]]))
+  })
+  try {
+    const inserted = await database.write((query) => query(insertStatement, [JSON.stringify(rows)]))
+    const ids = new Set(inserted.map(({ id }) => id))
+    // After a COMMIT whose outcome nobody knew, the row that is there is our own: ids are drawn from 144 bits.
+    return tasks.map(({ id }) => (ids.has(id) || again ? { value: undefined } : { error: new Error(`${id} exists`) }))
+  } catch (error) {
+    if (error instanceof CommitUnknown && !again) return insertAll(database, tasks, true)
+    if (tasks.length === 1) return [{ error }]
+    return (await Promise.all(tasks.map((task) => insertAll(database, [task], again)))).flat()
+  }
+}

@@ -1,0 +1,193 @@
+import { readable } from '../../core/row.ts'
+import type { Task } from '../../core/task.ts'
+import { longestDelayMs } from '../../core/timing.ts'
+import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
+import type { Claim, Lease, QueueClaim, Store } from '../store.ts'
+import type { Database, Query } from './database.ts'
+import { queueLock } from './migrate.ts'
+import { lanes } from './reads.ts'
+
+type Claims = Pick<Store, 'claim' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
+
+/** A claim over a long queue takes longer than a read, and nobody waits for it at the other end. */
+const withinMs = 10_000
+
+/**
+ * Nobody's clock runs ahead of the database's here: a process whose own is wrong must not take what others hold. It is
+ * stable within a statement, so that the index is used.
+ */
+const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
+
+export function openClaims(database: Database): Claims {
+  return {
+    async claim(wanted) {
+      const rows = await database.write(async (query) => {
+        if (wanted.state === 'overdue') await release(query, wanted.now)
+        return query(claimStatement(wanted), [
+          'account' in wanted ? wanted.account : '',
+          wanted.now,
+          wanted.limit,
+          wanted.leaseUntil,
+        ])
+      }, withinMs)
+      return readable(rows)
+    },
+    claimQueued: (wanted) =>
+      database.write(async (query) => {
+        // One process at a time: what is free is counted, then booked.
+        await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
+        await release(query, wanted.now)
+        return takeQueued(query, wanted)
+      }, withinMs),
+    async claimOne(id, state, leaseUntil) {
+      const rows = await database.write((query) =>
+        query(
+          `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
+           WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING *`,
+          [id, state, leaseUntil],
+        ),
+      )
+      return readable(rows)[0]
+    },
+    async renew(leases, leaseUntil) {
+      const rows = await database.write((query) => renew(query, leases, leaseUntil))
+      const kept = new Map(rows.map(({ id, fence }) => [id, fence]))
+      return leases.filter(({ id, fence }) => kept.get(id) !== fence)
+    },
+    async recover(now) {
+      await database.write((query) =>
+        query(
+          `UPDATE tasks SET due_at = $1 WHERE NOT leased AND due_at > $2
+             AND state IN ('fetching', 'queued', 'held', 'running', 'storing')`,
+          [now, now + longestDelayMs],
+        ),
+      )
+    },
+  }
+}
+
+function claimStatement({ state }: Claim): string {
+  const { where, due: column } = lanes[state]
+  return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $4
+    WHERE id IN (
+      SELECT id FROM tasks WHERE ${'$1'}::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
+      ORDER BY ${column} LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING *`
+}
+
+/** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
+async function release(query: Query, now: number): Promise<void> {
+  await query(
+    `WITH left_behind AS (
+       UPDATE tasks SET leased = false WHERE state = 'queued' AND leased AND due_at <= ${due('$1')} RETURNING id
+     )
+     DELETE FROM slots WHERE task IN (SELECT id FROM left_behind)`,
+    [now],
+  )
+}
+
+function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
+  return query(
+    `UPDATE tasks SET due_at = $3 WHERE id IN (
+       SELECT tasks.id FROM tasks JOIN unnest($1::text[], $2::bigint[]) AS held (id, fence)
+         ON tasks.id = held.id AND tasks.fence = held.fence AND tasks.leased
+       ORDER BY tasks.id FOR UPDATE OF tasks
+     )
+     RETURNING id, fence`,
+    [leases.map(({ id }) => id), leases.map(({ fence }) => fence), leaseUntil],
+  )
+}
+
+async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
+  const queues = await findQueues(query, wanted)
+  const heads = await readHeads(query, queues, wanted)
+  const used = await countSlots(query, wanted)
+  const { taken, nextDue } = takeInTurn(
+    queues,
+    ({ card, owner }) => heads.get(`${card} ${owner}`) ?? [],
+    (scope) => used.get(scope) ?? 0,
+    wanted,
+  )
+  if (taken.length === 0) return { tasks: [], nextDue }
+  const rows = await query(
+    `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
+     FROM unnest($1::text[], $2::text[]) AS taken (id, account)
+     WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING tasks.*`,
+    [taken.map(({ id }) => id), taken.map(({ account }) => account), wanted.leaseUntil],
+  )
+  const got = new Map(readable(rows).map((task) => [task.id, task]))
+  const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
+  await query('INSERT INTO slots SELECT * FROM json_populate_recordset(NULL::slots, $1)', [JSON.stringify(slots)])
+  const turn = Math.max(...queues.map(({ served }) => served))
+  const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
+  const turns = [...served].map(([{ card, owner }, served]) => ({ card, owner, served }))
+  await query(
+    `INSERT INTO turns SELECT * FROM json_populate_recordset(NULL::turns, $1)
+     ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
+    [JSON.stringify(turns)],
+  )
+  return { tasks: taken.flatMap(({ id }) => got.get(id) ?? []), nextDue }
+}
+
+/** Who waits, by steps from one (card, owner) to the next in the index: however long the queues, only they are read. */
+async function findQueues(query: Query, { cards }: QueueClaim): Promise<Queue[]> {
+  const rows = await query(
+    `WITH RECURSIVE queues AS (
+       SELECT first.* FROM unnest($1::text[]) AS asked (card), LATERAL (
+         SELECT card, owner FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C"
+         ORDER BY card, owner LIMIT 1
+       ) AS first
+       UNION ALL
+       SELECT next.* FROM queues, LATERAL (
+         SELECT card, owner FROM tasks
+         WHERE state = 'queued' AND tasks.card = queues.card AND tasks.owner > queues.owner
+         ORDER BY card, owner LIMIT 1
+       ) AS next
+     )
+     SELECT card, owner, coalesce(served, 0) AS served FROM queues LEFT JOIN turns USING (card, owner)`,
+    [cards.map(({ card }) => card)],
+  )
+  return rows.map(({ card, owner, served }) => ({ card: String(card), owner: String(owner), served: Number(served) }))
+}
+
+/** More than one of each: an owner who is alone may get all. */
+async function readHeads(query: Query, queues: readonly Queue[], { limit }: QueueClaim): Promise<Map<string, Head[]>> {
+  const each = Math.min(100, Math.max(8, Math.ceil((4 * limit) / Math.max(1, queues.length))))
+  const rows = await query(
+    `SELECT asked.card, asked.owner, head.* FROM unnest($1::text[], $2::text[]) AS asked (card, owner), LATERAL (
+       SELECT id, due_at, tried FROM tasks
+       WHERE state = 'queued' AND NOT leased AND card = asked.card COLLATE "C" AND owner = asked.owner COLLATE "C"
+         AND due_at IS NOT NULL
+       ORDER BY due_at LIMIT $3
+     ) AS head ORDER BY head.due_at`,
+    [queues.map(({ card }) => card), queues.map(({ owner }) => owner), each],
+  )
+  const heads = new Map<string, Head[]>()
+  for (const { card, owner, id, due_at: dueAt, tried } of rows) {
+    const key = `${card} ${owner}`
+    heads.set(key, heads.get(key) ?? [])
+    heads.get(key)?.push({ id: String(id), dueAt: Number(dueAt), tried: triedOf(tried) })
+  }
+  return heads
+}
+
+function triedOf(tried: unknown): readonly string[] {
+  try {
+    return tried ? JSON.parse(String(tried)) : []
+  } catch {
+    return []
+  }
+}
+
+/** No further than the cap: more than all is as good as all. */
+async function countSlots(query: Query, wanted: QueueClaim): Promise<Map<string, number>> {
+  const caps = cappedScopes(wanted)
+  const rows = await query(
+    `SELECT scope, (SELECT count(*) FROM (
+       SELECT FROM slots WHERE slots.scope = asked.scope COLLATE "C" LIMIT asked.cap
+     ) AS taken) AS used FROM unnest($1::text[], $2::bigint[]) AS asked (scope, cap)`,
+    [[...caps.keys()], [...caps.values()]],
+  )
+  return new Map(rows.map(({ scope, used }) => [String(scope), Number(used)]))
+}

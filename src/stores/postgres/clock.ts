@@ -1,0 +1,48 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Database } from './database.ts'
+
+const everyMs = 10_000
+const tries = 3
+
+/**
+ * The database's time, which all its processes share: leases end for everybody at once, whatever the clocks of the
+ * machines say. Between two looks it is counted by this machine's monotonic clock, which nobody sets.
+ */
+export async function followClock(
+  database: Database,
+  monotonic: () => number,
+  sleep: Clock['sleep'],
+): Promise<Clock & AsyncDisposable> {
+  const stop = new AbortController()
+  let offset = await measure(database, monotonic)
+
+  async function follow(): Promise<void> {
+    for (;;) {
+      await sleep(everyMs, stop.signal)
+      if (stop.signal.aborted) return
+      // Where the database can't be asked, the last answer is good enough.
+      offset = await measure(database, monotonic).catch(() => offset)
+    }
+  }
+  const following = follow()
+  return {
+    now: () => Math.round(monotonic() + offset),
+    sleep,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await following
+    },
+  }
+}
+
+/** How far the database's clock is from ours. The quickest answer is the least wrong. */
+async function measure(database: Database, monotonic: () => number): Promise<number> {
+  let best = { took: Number.POSITIVE_INFINITY, offset: 0 }
+  for (let at = 0; at < tries; at += 1) {
+    const asked = monotonic()
+    const [row] = await database.read('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now')
+    const took = monotonic() - asked
+    if (took < best.took) best = { took, offset: Number(row?.now) - asked - took / 2 }
+  }
+  return best.offset
+}

@@ -1,0 +1,153 @@
+import { fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from '../../core/row.ts'
+import type { TaskView } from '../../core/task.ts'
+import type { Token } from '../../core/token.ts'
+import type { Lane, Store } from '../store.ts'
+import { openBatches } from './batch.ts'
+import type { Database } from './database.ts'
+import { hashOf } from './entries.ts'
+
+type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'tokens' | 'read'>
+
+const view = viewColumns.join(', ')
+
+/** Everything that is only read. */
+export function openReads(database: Database): Reads {
+  const query = database.read
+  const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
+    const rows = await query(`SELECT owner, ${view} FROM tasks WHERE id = ANY($1) AND deleted_at IS NULL`, [
+      wanted.map(({ id }) => id),
+    ])
+    const found = new Map(rows.map((row) => [row.id, row]))
+    return wanted.map(({ owner, id }) => {
+      const row = found.get(id)
+      return { value: row?.owner === owner ? viewOf(row) : undefined }
+    })
+  })
+
+  return {
+    read: (owner, id) => readOne({ owner, id }),
+    async find(id) {
+      const [row] = await query('SELECT * FROM tasks WHERE id = $1', [id])
+      return row && fromRow(row)
+    },
+    async list(owner, { after, limit, order }) {
+      const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
+      // Before the first of all ids, or after the last: where a list without a cursor begins.
+      const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
+      const rows = await query(
+        `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
+         ORDER BY id ${direction} LIMIT $3`,
+        [owner, start, limit],
+      )
+      return rows.map(viewOf)
+    },
+    async repeats(owner, digest, since) {
+      const rows = await query(
+        `SELECT id FROM tasks WHERE owner = $1 AND id >= $2 AND digest = $3 AND deleted_at IS NULL
+         ORDER BY id DESC LIMIT 100`,
+        [owner, `video_${since.toString(16).padStart(12, '0')}`, digest],
+      )
+      return rows.map(({ id }) => String(id))
+    },
+    nextDue: (lanes) => nextDue(database, lanes),
+    async attempt(id) {
+      const [row] = await query('SELECT * FROM attempts WHERE id = $1', [id])
+      return row && toAttempt(row)
+    },
+    attempts: async (task) =>
+      (await query('SELECT * FROM attempts WHERE task = $1 ORDER BY number', [task])).map(toAttempt),
+    async attemptsIn(state, limit) {
+      const order = state === 'open' ? 'ASC' : 'DESC'
+      const text = `SELECT * FROM attempts WHERE state = $1 ORDER BY opened_at ${order} LIMIT $2`
+      return (await query(text, [state, limit])).map(toAttempt)
+    },
+    async bound(account, operations) {
+      const text = 'SELECT operation FROM attempts WHERE account = $1 AND operation_hash = ANY($2)'
+      const rows = await query(text, [account, operations.map(hashOf)])
+      return new Set(rows.map(({ operation }) => String(operation)))
+    },
+    async hasTwin(id) {
+      const rows = await query(
+        `SELECT FROM attempts AS own JOIN tasks AS own_task ON own_task.id = own.task
+         JOIN attempts AS other ON other.state = 'open' AND other.account = own.account AND other.id <> own.id
+         JOIN tasks AS other_task ON other_task.id = other.task AND other_task.prompt = own_task.prompt
+         WHERE own.id = $1 LIMIT 1`,
+        [id],
+      )
+      return rows.length > 0
+    },
+    events: async (task) =>
+      (await query('SELECT at, name, detail FROM events WHERE task = $1 ORDER BY number', [task])).map(toEvent),
+    async accountsInUse() {
+      const rows = await query(accountsStatement)
+      return rows.map(({ account }) => String(account))
+    },
+    durations: () => durations(database),
+    tokens: async () =>
+      (await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')).map(toToken),
+  }
+}
+
+function viewOf(row: Row): TaskView {
+  return toView(viewColumns.map((name) => row[name]))
+}
+
+/** Where each lane's tasks are: its condition, and the column that says when they are due. */
+export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'start_by' }> = {
+  fetching: { where: "state = 'fetching'", due: 'due_at' },
+  completed: { where: "state = 'completed'", due: 'due_at' },
+  failed: { where: "state = 'failed'", due: 'due_at' },
+  held: { where: "state = 'held' AND account = $1", due: 'due_at' },
+  running: { where: "state = 'running' AND account = $1", due: 'due_at' },
+  storing: { where: "state = 'storing' AND account = $1", due: 'due_at' },
+  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  overdue: { where: "state = 'queued' AND NOT leased", due: 'start_by' },
+}
+
+/** From one to the next in the index: a DISTINCT would read all that is in flight. */
+const accountsStatement = `WITH RECURSIVE accounts AS (
+    (SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL
+     ORDER BY account LIMIT 1)
+    UNION ALL
+    SELECT next.account FROM accounts, LATERAL (
+      SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account > accounts.account
+      ORDER BY account LIMIT 1
+    ) AS next
+  ) SELECT account FROM accounts`
+
+/** All lanes of one state are one part of the question, so that a hundred accounts are no hundred questions. */
+async function nextDue(database: Database, wanted: readonly Lane[]): Promise<(number | undefined)[]> {
+  const states = [...new Set(wanted.map(({ state }) => state))]
+  const parts = states.map((state) => {
+    const { where, due } = lanes[state]
+    return `SELECT '${state}' AS state, account, (
+      SELECT ${due} FROM tasks WHERE ${where.replace('$1', 'asked.account')} AND ${due} IS NOT NULL ORDER BY ${due} LIMIT 1
+    ) AS due FROM jsonb_to_recordset($1) AS asked (state text, account text) WHERE asked.state = '${state}'`
+  })
+  if (parts.length === 0) return []
+  const asked = wanted.map((lane) => ({ state: lane.state, account: 'account' in lane ? lane.account : '' }))
+  const rows = await database.read(parts.join(' UNION ALL '), [JSON.stringify(asked)])
+  const dues = new Map(rows.map(({ state, account, due }) => [`${state} ${account}`, due as number | null]))
+  return asked.map(({ state, account }) => dues.get(`${state} ${account}`) ?? undefined)
+}
+
+async function durations(database: Database): Promise<Map<string, number[]>> {
+  const rows = await database.read(
+    `SELECT card, completed_at - started_at AS took
+     FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000) AS newest
+     WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
+  )
+  const found = new Map<string, number[]>()
+  for (const { card, took } of rows) found.set(String(card), [...(found.get(String(card)) ?? []), Number(took)])
+  return found
+}
+
+function toToken(row: Row): Token {
+  return {
+    name: row.name as string,
+    kind: row.kind as Token['kind'],
+    digest: row.digest as string,
+    models: JSON.parse(row.models as string) as string[],
+  }
+}

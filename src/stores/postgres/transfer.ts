@@ -1,0 +1,123 @@
+import type { Client } from 'pg'
+import { Problem } from '../../core/problem.ts'
+import type { Row } from '../../core/row.ts'
+import {
+  lastStatement,
+  type Mark,
+  markStatement,
+  markTable,
+  pageStatement,
+  pageValues,
+  type TableName,
+  type Transfer,
+  tableNames,
+  tables,
+  unfinishedMessage,
+} from '../transfer/transfer.ts'
+import { CommitUnknown, type Database, openDatabase, type Query } from './database.ts'
+import { hashOf } from './entries.ts'
+import { migrate } from './migrate.ts'
+
+/** As in `migrate.ts`: the same in every process. */
+const moveLock = 6_025_003
+const pageMs = 60_000
+const longMs = 3_600_000
+
+/** Refuses a database that a service or another move is using. */
+export async function openPostgresTransfer(url: string): Promise<Transfer> {
+  await using stack = new AsyncDisposableStack()
+  const database = stack.use(await openDatabase(url))
+  const client = await database.connect().catch((error: Error & { code?: string }) => {
+    throw new Error(`the database can't be reached: ${error.message || error.code}`, { cause: error })
+  })
+  stack.defer(() => client.end())
+  await lockOut(client)
+  await migrate(database)
+  const transfer = transferOf(database)
+  const resources = stack.move()
+  return { ...transfer, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
+/** The lock is this connection's, and goes with it. A service is known by the connection on which it listens. */
+async function lockOut(client: Client): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT pg_try_advisory_lock($1) AS locked, EXISTS (
+       SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+         AND query LIKE 'LISTEN filmgate%') AS served`,
+    [moveLock],
+  )
+  const [{ locked, served }] = rows as [{ locked: boolean; served: boolean }]
+  if (served) throw new Error('a Filmgate is running on the database; stop every process of it first')
+  if (!locked) throw new Error('another move is at work on the database')
+}
+
+function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
+  const ask: Query = (text, values) => write(database, (query) => query(text, values), pageMs)
+  return {
+    read(table, after, limit) {
+      const text = pageStatement(table, after === null, (number) => `$${number}`)
+      return ask(text, pageValues(table, after, limit))
+    },
+    last: async (table) => (await ask(lastStatement(table)))[0] ?? null,
+    async insert(table, rows) {
+      await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)])
+    },
+    async look() {
+      if (await isUnfinished(database)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
+      const parts = tableNames.map((table) => `EXISTS (SELECT FROM ${table})`)
+      const [row] = await ask(`SELECT ${parts.join(' OR ')} AS used`)
+      return row?.used === true ? 'used' : 'empty'
+    },
+    async begin({ source, checksum }: Mark) {
+      await write(database, async (query) => {
+        await query(markStatement)
+        await query(`DELETE FROM ${markTable}`)
+        await query(`INSERT INTO ${markTable} (source, checksum) VALUES ($1, $2)`, [source, checksum])
+      })
+    },
+    async clear() {
+      if (!(await isUnfinished(database))) throw new Error('only what a move left may be removed')
+      await write(database, (query) => query(`TRUNCATE ${tableNames.join(', ')}`))
+    },
+    async finish() {
+      await write(database, async (query) => {
+        // Rows came with their numbers: the next one must be new.
+        await query("SELECT setval(pg_get_serial_sequence('events', 'number'), max(number)) FROM events HAVING count(*) > 0")
+        await query(`DROP TABLE IF EXISTS ${markTable}`)
+        // Nothing is known of the new rows yet, and the queue's plans depend on it.
+        await query(`ANALYZE ${tableNames.join(', ')}`)
+      })
+    },
+  }
+}
+
+export async function refuseUnfinished(database: Database): Promise<void> {
+  if (await isUnfinished(database)) throw new Error(unfinishedMessage)
+}
+
+async function isUnfinished(database: Database): Promise<boolean> {
+  const [row] = await database.read('SELECT to_regclass($1) IS NOT NULL AS found', [markTable])
+  return row?.found === true
+}
+
+/** Whatever else it collides with is an error. */
+function insertStatement(table: TableName): string {
+  const { key, columns } = tables[table] as { key: string[]; columns: string[] }
+  const names = [...columns, ...(table === 'attempts' ? ['operation_hash'] : [])].join(', ')
+  const own = table === 'events' ? 'OVERRIDING SYSTEM VALUE' : ''
+  return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
+    ON CONFLICT (${key.join(', ')}) DO NOTHING`
+}
+
+function withHash(row: Row): Row {
+  return { ...row, operation_hash: typeof row.operation === 'string' ? hashOf(row.operation) : null }
+}
+
+/** All that is written here can be written twice, so a COMMIT of unknown outcome is simply one to repeat. */
+async function write<Result>(database: Database, work: (query: Query) => Promise<Result>, withinMs = longMs) {
+  try {
+    return await database.write(work, withinMs)
+  } catch (error) {
+    throw error instanceof CommitUnknown ? Problem.ofStorage(error) : error
+  }
+}

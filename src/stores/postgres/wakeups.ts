@@ -1,0 +1,75 @@
+import type { Client } from 'pg'
+import type { Clock } from '../../core/clock.ts'
+import type { Database } from './database.ts'
+
+const channel = 'filmgate_due'
+const retryMs = 2_000
+
+/** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
+export interface Wakeups extends AsyncDisposable {
+  onWake(listener: () => void): () => void
+  /** Wakes this process now and the others soon: at most one message is under way, after the commit that it speaks of. */
+  wake(): void
+}
+
+export function openWakeups(database: Database, clock: Clock, name: string): Wakeups {
+  const listeners = new Set<() => void>()
+  const stop = new AbortController()
+  let told = true
+  let telling: Promise<void> | undefined
+
+  const call = () => {
+    for (const listener of listeners) listener()
+  }
+  const tell = async () => {
+    while (!told && !stop.signal.aborted) {
+      told = true
+      // Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
+      await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
+    }
+    telling = undefined
+  }
+
+  async function hear(client: Client): Promise<void> {
+    const gone = new Promise<void>((resolve) => client.once('end', resolve))
+    client.on('notification', ({ payload }) => {
+      if (payload !== name) call()
+    })
+    await client.query(`LISTEN ${channel}`)
+    // Whatever was said while nobody listened.
+    call()
+    const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
+    await Promise.race([gone, stopped])
+  }
+
+  async function keepHearing(): Promise<void> {
+    while (!stop.signal.aborted) {
+      let client: Client | undefined
+      try {
+        client = await database.connect()
+        await hear(client)
+      } catch {
+        // It is tried again below, for as long as it takes.
+      }
+      await client?.end().catch(() => {})
+      await clock.sleep(retryMs, stop.signal)
+    }
+  }
+
+  const hearing = keepHearing()
+  return {
+    onWake(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    wake() {
+      call()
+      told = false
+      telling ??= tell()
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await Promise.all([hearing, telling])
+    },
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Row, Value } from '../../core/row.ts'
+import {
+  lastStatement,
+  type Mark,
+  markStatement,
+  markTable,
+  pageStatement,
+  pageValues,
+  type TableName,
+  type Transfer,
+  tableNames,
+  tables,
+  unfinishedMessage,
+} from '../transfer/transfer.ts'
+import { migrate } from './migrate.ts'
+
+export interface SqliteTransferOptions {
+  /** The data folder, which must exist and belong to this process alone. */
+  folder: string
+  /** As a source there must be a database; as a target it may be made. */
+  as: 'source' | 'target'
+}
+
+export function openSqliteTransfer({ folder, as }: SqliteTransferOptions): Transfer {
+  const path = join(folder, 'filmgate.db')
+  if (as === 'source' && !existsSync(path)) throw new Error(`there is no database in ${folder}`)
+  const database = new DatabaseSync(path)
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    migrate(database)
+  } catch (error) {
+    database.close()
+    throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })
+  }
+  return transferOf(database)
+}
+
+function transferOf(database: DatabaseSync): Transfer {
+  return {
+    async read(table, after, limit) {
+      const statement = database.prepare(pageStatement(table, after === null, (number) => `?${number}`))
+      return statement.all(...pageValues(table, after, limit))
+    },
+    last: async (table) => database.prepare(lastStatement(table)).get() ?? null,
+    async insert(table, rows) {
+      const statement = database.prepare(insertStatement(table))
+      inTransaction(database, () => {
+        for (const row of rows) statement.run(...tables[table].columns.map((name) => row[name] as Value))
+      })
+    },
+    async look() {
+      if (isUnfinished(database)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
+      const isUsed = tableNames.some((table) => database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get())
+      return isUsed ? 'used' : 'empty'
+    },
+    async begin({ source, checksum }: Mark) {
+      inTransaction(database, () => {
+        database.exec(`${markStatement}; DELETE FROM ${markTable}`)
+        database.prepare(`INSERT INTO ${markTable} (source, checksum) VALUES (?, ?)`).run(source, checksum)
+      })
+    },
+    async clear() {
+      if (!isUnfinished(database)) throw new Error('only what a move left may be removed')
+      inTransaction(database, () => database.exec(tableNames.map((table) => `DELETE FROM ${table}`).join(';')))
+    },
+    async finish() {
+      database.exec(`DROP TABLE ${markTable}; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)`)
+    },
+    async [Symbol.asyncDispose]() {
+      database.close()
+    },
+  }
+}
+
+export function refuseUnfinished(database: DatabaseSync): void {
+  if (isUnfinished(database)) throw new Error(unfinishedMessage)
+}
+
+function isUnfinished(database: DatabaseSync): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(markTable) !== undefined
+}
+
+/** Whatever else it collides with is an error. */
+function insertStatement(table: TableName): string {
+  const { key, columns } = tables[table] as { key: string[]; columns: string[] }
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT (${key.join(', ')}) DO NOTHING`
+}
+
+function inTransaction(database: DatabaseSync, work: () => void): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    work()
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+

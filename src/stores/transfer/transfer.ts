@@ -1,0 +1,93 @@
+import { columns, type Row } from '../../core/row.ts'
+
+/**
+ * All rows of a store, for moving them to another one: nothing else may use either meanwhile. A target that is being
+ * filled is marked as unfinished, and no service starts on it until the mark is gone.
+ */
+export interface Transfer extends AsyncDisposable {
+  /** The rows that come after this one in the order of the key, which is the same in every store. */
+  read(table: TableName, after: Row | null, limit: number): Promise<Row[]>
+  /** The row with the last key. */
+  last(table: TableName): Promise<Row | null>
+  /** All of them or none. What is there already stays as it is. */
+  insert(table: TableName, rows: readonly Row[]): Promise<void>
+  /** What an unfinished move left; 'used' if there are rows that no move put there. */
+  look(): Promise<Mark | 'empty' | 'used'>
+  /** Writes the mark. */
+  begin(mark: Mark): Promise<void>
+  /** Removes all rows of an unfinished move. */
+  clear(): Promise<void>
+  /** Removes the mark: from now on it is a store like any other. */
+  finish(): Promise<void>
+}
+
+/** Which rows an unfinished move was of: where they are, and a checksum over all of them. */
+export interface Mark {
+  source: string
+  checksum: string
+}
+
+interface Table {
+  key: readonly string[]
+  columns: readonly string[]
+}
+
+const [attempts, events, tokens, turns, slots] = [
+  'id task number account key_version upstream_model opened_at state operation settled_at problem',
+  'number task at name detail',
+  'name kind digest models created_at',
+  'card owner served',
+  'scope task',
+].map((names) => names.split(' ')) as [string[], string[], string[], string[], string[]]
+
+/** Every table, with the columns that all stores have. Leases are not among them: nobody holds any. */
+export const tables = {
+  tasks: { key: ['id'], columns },
+  attempts: { key: ['id'], columns: attempts },
+  events: { key: ['number'], columns: events },
+  tokens: { key: ['name'], columns: tokens },
+  turns: { key: ['card', 'owner'], columns: turns },
+  slots: { key: ['scope', 'task'], columns: slots },
+} satisfies Record<string, Table>
+
+export type TableName = keyof typeof tables
+export const tableNames = Object.keys(tables) as TableName[]
+
+export const markTable = 'unfinished_move'
+export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`
+
+/** What a service says that is started on it. */
+export const unfinishedMessage =
+  'a move into this database has not finished; run the same `filmgate migrate` again before you start a service on it'
+
+/**
+ * A dead process's leases end with the move: what it held is due at once, and what it had only taken off the queue
+ * has no slots. `mark` names a parameter by its number, as the database does.
+ */
+export function pageStatement(name: TableName, isFirst: boolean, mark: (number: number) => string): string {
+  const { key, columns }: Table = tables[name]
+  const shown = columns.map((column) =>
+    name === 'tasks' && column === 'due_at' ? 'CASE WHEN leased THEN 0 ELSE due_at END AS due_at' : column,
+  )
+  const marks = key.map((_, at) => mark(at + 1))
+  const conditions = [
+    ...(isFirst ? [] : [`(${key.join(', ')}) > (${marks.join(', ')})`]),
+    ...(name === 'slots'
+      ? ["NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = slots.task AND tasks.state = 'queued')"]
+      : []),
+  ]
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  const limit = mark(isFirst ? 1 : key.length + 1)
+  return `SELECT ${shown.join(', ')} FROM ${name} ${where} ORDER BY ${key.join(', ')} LIMIT ${limit}`
+}
+
+/** The values of the page's parameters, in their order. */
+export function pageValues(name: TableName, after: Row | null, limit: number): (string | number)[] {
+  const { key }: Table = tables[name]
+  return [...(after ? key.map((column) => after[column] as string | number) : []), limit]
+}
+
+export function lastStatement(name: TableName): string {
+  const { key }: Table = tables[name]
+  return `SELECT ${key.join(', ')} FROM ${name} ORDER BY ${key.map((column) => `${column} DESC`).join(', ')} LIMIT 1`
+}
