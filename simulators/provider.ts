@@ -1,6 +1,7 @@
 import type { Recovery } from '../src/core/attempt.ts'
 import { formatSize } from '../src/core/catalog.ts'
 import { Problem } from '../src/core/problem.ts'
+import { retryAfterMs } from '../src/core/retry-after.ts'
 import type { Json } from '../src/core/task.ts'
 import type { Member } from '../src/providers/index.ts'
 import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from '../src/providers/provider.ts'
@@ -34,7 +35,8 @@ function providerOf(name: string, recovery: Recovery): Provider {
     async submit(request, call) {
       const headers = { ...jsonHeaders(call), ...(recovery === 'key' ? { 'idempotency-key': call.attemptId } : {}) }
       const body = JSON.stringify({ ...toUpstream(request), reference: call.attemptId })
-      return readSubmitted(await call.send('/jobs', { method: 'POST', headers, body }, call.signal), recovery)
+      const response = await call.send('/jobs', { method: 'POST', headers, body }, call.signal)
+      return readSubmitted(response, recovery, call.now())
     },
     async poll(operation, call) {
       const path = `/jobs/${encodeURIComponent(String(operation))}`
@@ -77,10 +79,11 @@ function toUpstream({ model, prompt, seconds, size }: ProviderRequest) {
 }
 
 /** Only 200 with an id is an acceptance, and only these statuses are refusals; anything else says nothing. */
-async function readSubmitted(response: Response, recovery: Recovery): Promise<Submitted> {
+async function readSubmitted(response: Response, recovery: Recovery, now: number): Promise<Submitted> {
   const { status } = response
   const blame = blames[status]
-  if (blame) return { refused: { ...refusalOf(status, blame), ...retryAfter(response) } }
+  const wait = retryAfterMs(response, now)
+  if (blame) return { refused: { ...refusalOf(status, blame), ...(wait !== undefined && { retryAfterMs: wait }) } }
   const body = (await response.json()) as { id?: unknown }
   // Its own word for a reference that it knows already: that job is ours.
   if (status === 409 && recovery === 'lookup' && typeof body.id === 'string') return { operation: body.id }
@@ -95,13 +98,6 @@ const blames: Record<number, Refusal['blame']> = {
 
 function refusalOf(status: number, blame: Refusal['blame']): Refusal {
   return { blame, problem: new Problem('generation_failed', 'The provider refused this video.', { cause: status }) }
-}
-
-function retryAfter(response: Response): { retryAfterMs?: number } {
-  const text = response.headers.get('retry-after')
-  if (text === null) return {}
-  const ms = /^-?\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isNaN(ms) ? {} : { retryAfterMs: ms }
 }
 
 async function readProgress(response: Response): Promise<Progress> {

@@ -6,7 +6,7 @@ import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
 import { type BucketPlace, checkPlaces, type Delivery, type Role, type StorePlace, secretsOf } from './config/places.ts'
 import { type SettingName, settings } from './config/settings.ts'
-import { readTokens } from './config/tokens.ts'
+import { readTokens, unfitting } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Token } from './core/token.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -28,6 +28,8 @@ export interface Config {
   outboundAllow: readonly string[]
   /** All secrets above in the clear, for the log to cut out. */
   secrets: readonly string[]
+  /** What works, and is most likely not meant: for whoever starts it to see. */
+  warnings: readonly string[]
 }
 
 export interface ConfigSources {
@@ -52,7 +54,9 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const read = <Name extends SettingName>(name: Name) => {
     const { where, text } = raw(name)
     const { value, fix } = settings[name].parse(text ?? settings[name].fallback)
-    if (fix) mistakes.add(where, `'${text}' can't be used`, fix)
+    // A place may have a password in it.
+    const shown = name === 'store' || name === 'bucket' ? 'its value' : `'${text}'`
+    if (fix) mistakes.add(where, `${shown} can't be used`, fix)
     return value as ReturnType<(typeof settings)[Name]['parse']>['value']
   }
 
@@ -64,25 +68,27 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'])
   const accounts = readAccounts(yaml.accounts, members, availableParallelism(), mistakes)
   const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
-  const { tokens, secrets } = readTokens(
+  const { tokens, patterns, secrets } = readTokens(
     yaml.tokens,
     { client: raw('token'), operator: raw('operator-token') },
     mistakes,
   )
-  const keys = accounts.flatMap(({ credential }) => credential ?? [])
+  const keys = accounts.list.flatMap(({ credential }) => credential ?? [])
   const outboundAllow = readAllow(yaml.outbound, mistakes)
   mistakes.throwIfAny()
+  const catalog = buildCatalog(cards, aliases, defaultModel)
   return {
     host,
     port,
     data,
     ...places,
     retentionMs,
-    catalog: buildCatalog(cards, aliases, defaultModel),
-    accounts,
+    catalog,
+    accounts: accounts.list,
     tokens,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
+    warnings: unfitting(patterns, catalog, mistakes),
   }
 }
 

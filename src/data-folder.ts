@@ -10,6 +10,8 @@ export interface DataFolder extends Disposable {
   readonly accounts: string
   /** Where answers of providers are kept that the store could not take. */
   readonly spill: string
+  /** The file that says who it is, to others that share its store. */
+  readonly identity: string
   /** Files that need not survive the process. */
   readonly scratch: string
 }
@@ -24,7 +26,7 @@ export function openDataFolder(given: string): DataFolder {
   const inside = (name: string) => join(path, name)
   const folder = {
     ...{ path, bucket: inside('bucket'), accounts: inside('accounts') },
-    ...{ spill: inside('spill'), scratch: inside('scratch') },
+    ...{ spill: inside('spill'), scratch: inside('scratch'), identity: inside('identity') },
   }
   let lock: DatabaseSync | undefined
   try {

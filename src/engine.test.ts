@@ -10,11 +10,13 @@ import { Problem } from './core/problem.ts'
 import type { Json, Task } from './core/task.ts'
 import { leaseMs, renewMs } from './core/timing.ts'
 import { startEngine } from './engine.ts'
+import { noHealths } from './healths.fixture.ts'
 import { memorySpill } from './spill.fixture.ts'
 import { newAttempt } from './stores/contract/world.ts'
 import { newTask } from './stores/contract.ts'
 import { openSqlite } from './stores/sqlite.ts'
 import type { Store } from './stores/store.ts'
+import { rehome } from './workers/rehome.ts'
 import type { Decision, Tools, Worker } from './workers/worker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-engine-'))
@@ -46,7 +48,20 @@ async function world(
   const say = (event: string, fields: object = {}) => void lines.push(`${event} ${JSON.stringify(fields)}`)
   const log = { info: say, warn: say, error: say }
   const spill = memorySpill()
-  const options = { store, workers: [worker], discard, tools, ownerCaps: {}, clock, random, log, spill, redact }
+  const options = {
+    store,
+    workers: [worker],
+    discard,
+    rehome,
+    tools,
+    ownerCaps: {},
+    healths: noHealths,
+    clock,
+    random,
+    log,
+    spill,
+    redact,
+  }
   stack.use(await startEngine(options))
   const until = async (condition: (task: Task) => boolean, id = task.id) => {
     for (;;) {

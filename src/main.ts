@@ -12,6 +12,8 @@ import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { startEngine } from './engine.ts'
+import { openHealths } from './healths.ts'
+import { identityOf, localise } from './local.ts'
 import { openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
@@ -20,7 +22,7 @@ import { openRandom } from './random.ts'
 import { openSpill } from './spill.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
-import { discard, workers } from './workers/index.ts'
+import { discard, rehome, workers } from './workers/index.ts'
 import type { Account } from './workers/worker.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new is begun, and all is released. */
@@ -54,8 +56,8 @@ const world: World = {
   maxVideoBytes: 4 * 2 ** 30,
 }
 
-export async function start(config: Config, given: Partial<World> = {}): Promise<Service> {
-  const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...given }
+export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
+  const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...changes }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -72,7 +74,8 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
     }
   }
 
-  const folder = stack.use(openDataFolder(config.data))
+  const folder = stack.use(openDataFolder(given.data))
+  const config = given.store.kind === 'sqlite' ? given : localise(given, members, identityOf(folder.identity, random))
   const places = { folder, random, onFatal: failure.resolve }
   const { store, clock } = await openStore(config, { ...places, clock: others.clock })
   stack.use(store)
@@ -85,6 +88,8 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
   const accounts = new Map<string, Account>()
   for (const account of config.accounts) accounts.set(account.name, await openAccount(account))
   const tokens = await gatherTokens(config, store)
+  const since = config.store.kind === 'sqlite' ? clock.now() : 0
+  const healths = openHealths({ store, accounts, clock, log, since })
 
   const means = { bucket, media, outbound, accounts, scratch: folder.scratch, retentionMs: config.retentionMs }
   const knowledge = { catalog: config.catalog, durations: await store.durations() }
@@ -95,12 +100,12 @@ export async function start(config: Config, given: Partial<World> = {}): Promise
   const redact = openRedactor(config.secrets)
   const draining = new AbortController()
   const app = buildApp({
-    ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, accounts, clock, random, log },
+    ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, accounts, healths, clock, random, log },
     ...{ delivery: config.delivery, draining: draining.signal, healthOnly: config.role === 'worker' },
   })
   const silent = silentConnections(app)
   const spill = openSpill(folder.spill)
-  const works = { store, workers, discard, tools, ownerCaps, clock, random, log, spill, redact }
+  const works = { store, workers, discard, rehome, tools, ownerCaps, healths, clock, random, log, spill, redact }
   const engine = config.role === 'api' ? undefined : await startEngine(works)
   stack.defer(async () => {
     draining.abort()

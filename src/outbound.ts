@@ -5,6 +5,7 @@ import { Client, type Dispatcher } from 'undici'
 import { Problem } from './core/problem.ts'
 import { type Allow, parseAllow } from './outbound/address.ts'
 import { collect } from './outbound/answer.ts'
+import { readBase } from './outbound/base.ts'
 import { addressesOf, connect, type Network, type Resolver } from './outbound/connect.ts'
 import { admit, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
 import {
@@ -21,6 +22,7 @@ export {
   type Network,
   parseAllow,
   type Resolver,
+  readBase,
   type Upstream,
   type UpstreamDeadlines,
   type UpstreamRequest,

@@ -43,6 +43,8 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/log\.ts$/, ['src/core/']],
   [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
   [/^src\/(data-folder|spill)\.ts$/, ['src/core/', 'node:']],
+  [/^src\/local\.ts$/, ['src/core/', 'type:src/config.ts', 'type:src/providers/index.ts', 'node:']],
+  [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/stores\/postgres\//, ['src/core/', 'src/stores/', 'node:', 'pg']],
@@ -86,7 +88,14 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [/^src\/config/, ['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml']],
   [/^src\/main\.ts$/, ['src/', 'node:']],
-  [/^src\/cli\//, ['src/cli/', 'src/config', 'src/main.ts', 'node:']],
+  [
+    /^src\/migrate/,
+    [
+      ...['src/core/', 'src/migrate', 'src/data-folder.ts', 'src/stores/index.ts', 'src/buckets/index.ts', 'node:'],
+      ...['src/stores/transfer/', 'type:src/buckets/bucket.ts', 'type:src/config/places.ts'],
+    ],
+  ],
+  [/^src\/cli\//, ['src/cli/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'node:']],
 ]
 
 it('every import follows the arrows', () => {

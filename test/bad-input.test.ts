@@ -247,6 +247,18 @@ describe('bodies', () => {
       assert.deepEqual([fault.status, fault.code], [400, 'invalid_json'], body)
     }
   })
+  it('JSON that is empty, or has a name that reaches into objects, is told so', async () => {
+    for (const [body, message] of [
+      ['', /^The body is empty: send a JSON object\.$/],
+      ['{"prompt":"x","image":{"__proto__":1}}', /^The body has a field named '__proto__'/],
+      ['{"constructor":{"prototype":1}}', /'prototype' within 'constructor'/],
+      ['{"__proto__":1', /^The body is not valid JSON\.$/],
+    ] as const) {
+      const fault = await faultOf(await raw('application/json', body))
+      assert.deepEqual([fault.status, fault.code], [400, 'invalid_json'], body)
+      assert.match(fault.message ?? '', message)
+    }
+  })
   it('JSON nested a hundred thousand deep', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const fault = await faultOf(await raw('application/json', `{"model":"studio","prompt":"x","image":${deep}}`))
@@ -379,10 +391,21 @@ describe('bodies made to be slow or large', () => {
 
 describe('everything else', () => {
   it('unknown ids and paths, in the envelope', async () => {
-    for (const id of ['video_1', `video_${'0'.repeat(48)}`, 'x'.repeat(400), '%00', "'%20OR%201=1", '..%2f..%2fetc']) {
-      assert.equal((await faultOf(await service.fetch(`/v1/videos/${id}`))).status, 404, id)
-      assert.equal((await faultOf(await service.fetch(`/v1/videos/${id}/content`))).status, 404, id)
+    const ids = [
+      'video_1',
+      `video_${'0'.repeat(48)}`,
+      'x'.repeat(400),
+      'x'.repeat(10_000),
+      '%00',
+      "'%20OR%201=1",
+      '..%2f..%2fetc',
+    ]
+    for (const path of ids.flatMap((id) => [`/v1/videos/${id}`, `/v1/videos/${id}/content`])) {
+      const fault = await faultOf(await service.fetch(path))
+      assert.deepEqual([fault.status, fault.code], [404, 'video_not_found'], path.slice(0, 100))
     }
+    const fault = await faultOf(await service.fetch(`/v1/models/${'x'.repeat(10_000)}`))
+    assert.deepEqual([fault.status, fault.code], [404, 'model_not_found'])
     for (const path of ['/v1/videos/%zz', '/v1/%'])
       assert.ok([400, 404].includes((await faultOf(await service.fetch(path))).status), path)
     for (const [method, path] of [
@@ -392,6 +415,13 @@ describe('everything else', () => {
       ['POST', '/v1/videos/x/y/z'],
     ] as const) {
       assert.equal((await faultOf(await service.fetch(path, { method }))).status, 404, `${method} ${path}`)
+    }
+  })
+  it('a limit that is none says which there are', async () => {
+    for (const limit of ['-1', '101', '1000', 'abc', '']) {
+      const { status, param, message } = await faultOf(await service.fetch(`/v1/videos?limit=${limit}`))
+      assert.deepEqual([status, param], [400, 'limit'], limit)
+      assert.match(message ?? '', /expected a whole number from 0 to 100/)
     }
   })
   it('a token that is no token, long, or an attack', async () => {

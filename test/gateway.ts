@@ -79,7 +79,8 @@ export class Gateway implements AsyncDisposable {
 
   static async open(options: GatewayOptions): Promise<Gateway> {
     const { mode = 'none', tokens = [], members = simulated, outbound, random } = options
-    const upstream = await startUpstream({ mode, dripMs: 100 })
+    await using stack = new AsyncDisposableStack()
+    const upstream = stack.use(await startUpstream({ mode, dripMs: 100 }))
     const common = { provider: `sim-${mode}`, base_url: upstream.url, key: 'the upstream key' }
     const yaml = ({ accounts, models = {} }: Pick<GatewayOptions, 'accounts' | 'models'>) => {
       const filled = Object.entries(accounts).map(([name, account]) => [name, { ...common, ...account }])
@@ -89,6 +90,7 @@ export class Gateway implements AsyncDisposable {
     const patience = { upstreamDeadlines: impatient, ...outbound }
     const world = { clock, outbound: patience, maxVideoBytes: 2 ** 20, ...(random && { random }) }
     const service = await startService({ yaml: yaml(options), members, world })
+    stack.move()
     return new Gateway(upstream, service, clock, yaml)
   }
 

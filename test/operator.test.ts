@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { runCli } from '../src/cli/cli.fixture.ts'
-import { command } from '../src/cli/task/command.ts'
+import { command } from '../src/cli/task.ts'
 import type { Terminal } from '../src/cli/terminal.ts'
 import type { Attempt } from '../src/core/attempt.ts'
 import { Problem } from '../src/core/problem.ts'
@@ -28,6 +28,7 @@ const data = join(root, 'data')
 const random = openRandom()
 const held: string[] = []
 let orphan: string
+let patient: string
 let service: TestService
 let env: Record<string, string>
 
@@ -37,6 +38,7 @@ before(async () => {
     await using store = await openSqlite({ folder: data, now: Date.now(), onFatal: assert.fail })
     for (let count = 0; count < 12; count += 1) held.push(await hold(store))
     orphan = await leaveBehind(store)
+    patient = await hold(store, {}, 3_600_000)
   }
   service = await startService({ env: { FILMGATE_DATA: data, FILMGATE_OPERATOR_TOKEN: secret } })
   env = { FILMGATE_BASE_URL: `${service.url}/v1`, FILMGATE_OPERATOR_TOKEN: secret }
@@ -47,7 +49,11 @@ after(async () => {
 })
 
 /** A held task that no worker will look at: nothing is ever due. */
-async function hold(store: Store, given: { account?: string; finishBy?: number } = {}): Promise<string> {
+async function hold(
+  store: Store,
+  given: { account?: string; finishBy?: number } = {},
+  ageMs = 600_000,
+): Promise<string> {
   const now = Date.now()
   const asked = { owner: 'default', model: 'studio', card: 'studio', prompt: evil, parameters: {}, image: null }
   const size = { width: 256, height: 256 }
@@ -56,7 +62,7 @@ async function hold(store: Store, given: { account?: string; finishBy?: number }
   const id = newTaskId(now, random)
   const attempt: Attempt = {
     ...{ id: `att_${id.slice(-36)}`, task: id, number: 1, account: given.account ?? 'gone', keyVersion: '12345678' },
-    ...{ upstreamModel: 'studio', openedAt: now - 600_000, state: 'open', operation: null, settledAt: null },
+    ...{ upstreamModel: 'studio', openedAt: now - ageMs, state: 'open', operation: null, settledAt: null },
     problem: { code: 'provider_unavailable', message: 'the connection broke \x1b[31m' },
   }
   const task: Task = {
@@ -101,7 +107,8 @@ interface Shown {
 async function call(path: string, init: RequestInit = {}, bearer = secret) {
   const headers = { authorization: `Bearer ${bearer}`, ...init.headers }
   const answer = await service.fetch(`/operator/v1${path}`, { ...init, headers })
-  const body = (await answer.json()) as Shown & { error: { message: string; type: string } | null; data: Shown[] }
+  type Fault = { message: string; type: string; param: string | null }
+  const body = (await answer.json()) as Shown & { error: Fault | null; data: Shown[] }
   return { status: answer.status, body }
 }
 
@@ -130,7 +137,9 @@ it('operator routes are for the operator token alone, and that token is for noth
   assert.equal((await call('/tasks/x/give_up', { method: 'POST' }, token)).status, 401)
   const answer = await service.fetch('/v1/models', { headers: { authorization: `Bearer ${secret}` } })
   assert.equal(answer.status, 401)
-  assert.equal((await call('/nothing')).status, 404)
+  const nothing = await call('/nothing')
+  assert.deepEqual([nothing.status, nothing.body.error?.code], [404, 'unknown_url'])
+  assert.match(nothing.body.error?.message ?? '', /GET \/operator\/v1\/nothing\. .*\/operator\/v1\/attempts/)
 })
 
 it('shows all that happened to a film, in order', async () => {
@@ -156,16 +165,26 @@ it('shows all that happened to a film, in order', async () => {
 it('lists what may have cost money and is nobody’s', async () => {
   const open = (await call('/attempts?limit=1')).body
   assert.equal(open.has_more, true)
-  const [newest] = open.data
-  assert.deepEqual([newest?.state, newest?.account, newest?.task_state], ['open', 'gone', 'held'])
-  assert.ok(Number(newest?.age_seconds) >= 600)
+  const [longest] = open.data
+  assert.deepEqual([longest?.task, longest?.state, longest?.account], [patient, 'open', 'gone'])
+  assert.equal(longest?.task_state, 'held')
+  assert.ok(Number(longest?.age_seconds) >= 3_600)
   const orphans = (await call('/attempts?state=orphan')).body
   assert.deepEqual(
     orphans.data.map(({ task, operation, task_state: state }) => [task, operation, state]),
     [[orphan, { id: 'late' }, 'failed']],
   )
-  for (const query of ['state=accepted', 'limit=0', 'limit=1000', 'limit=x', 'page=2'])
-    assert.equal((await call(`/attempts?${query}`)).status, 400, query)
+  for (const [query, param, message] of [
+    ['state=accepted', 'state', /Supported values are: 'open', 'abandoned', 'orphan'/],
+    ['limit=0', 'limit', /expected a whole number from 1 to 999/],
+    ['limit=1000', 'limit', /expected a whole number from 1 to 999/],
+    ['limit=abc', 'limit', /expected a whole number from 1 to 999/],
+    ['page=2', 'page', /^Unknown parameter: 'page'\. This request takes: state, limit\.$/],
+  ] as const) {
+    const { status, body } = await call(`/attempts?${query}`)
+    assert.deepEqual([status, body.error?.param], [400, param], query)
+    assert.match(body.error?.message ?? '', message)
+  }
 })
 
 describe('a held task', () => {
@@ -281,6 +300,43 @@ it('a body that says no operation changes nothing', async () => {
   assert.equal((await call(`/tasks/${id}`)).body.state, 'held')
 })
 
+it('a body that is not taken says what would be', async () => {
+  const id = take()
+  const send = async (decision: string, type: string, body: string) => {
+    const headers = { 'content-type': type }
+    const { status, body: answer } = await call(`/tasks/${id}/${decision}`, { method: 'POST', headers, body })
+    return [status, answer.error?.code, answer.error?.param, answer.error?.message]
+  }
+  assert.deepEqual(await send('adopt', 'application/json', '{"operation":"x","more":1}'), [
+    ...[400, 'unknown_parameter', 'more', "Unknown parameter: 'more'. This request takes: operation."],
+  ])
+  const [, code, , message] = await send('adopt', 'application/json', '{"operation":{"__proto__":1}}')
+  assert.equal(code, 'invalid_json')
+  assert.match(String(message), /a field named '__proto__'/)
+  assert.deepEqual(await send('adopt', 'multipart/form-data; boundary=b', '--b--'), [
+    ...[415, 'unsupported_media_type', null, 'Send the request as application/json.'],
+  ])
+  assert.deepEqual(await send('give_up', 'text/plain', 'please'), [
+    ...[415, 'unsupported_media_type', null, 'This request has no body: send none, and no Content-Type.'],
+  ])
+  assert.deepEqual(await send('give_up', 'application/json', '{'), [
+    ...[400, 'invalid_json', null, 'The body is not valid JSON.'],
+  ])
+  const [status] = await send('give_up', 'application/json', '')
+  assert.equal(status, 200)
+})
+
+it('what is not there is not found, however long its name', async () => {
+  const long = 'x'.repeat(10_000)
+  const task = await call(`/tasks/${long}`)
+  assert.deepEqual([task.status, task.body.error?.code], [404, 'video_not_found'])
+  for (const name of ['nobody', long]) {
+    const { status, body } = await post(`/accounts/${name}/resume`)
+    assert.deepEqual([status, body.error?.code], [404, 'account_not_found'])
+    assert.match(body.error?.message ?? '', /^There is no account '(nobody|x{100})'\. Configured are: studio\.$/)
+  }
+})
+
 it('an account that refused our key is shown as paused, and goes on when it is resumed', async () => {
   let refusing = true
   const refused = { problem: new Problem('provider_unavailable', 'no'), blame: 'account' } as const
@@ -295,7 +351,7 @@ it('an account that refused our key is shown as paused, and goes on when it is r
   const headers = { authorization: `Bearer ${secret}` }
   const ask = async (path: string, method = 'GET') => {
     const answer = await moody.fetch(`/operator/v1/accounts${path}`, { method, headers })
-    return { status: answer.status, body: (await answer.json()) as { data: Health[] } & Health }
+    return { status: answer.status, body: (await answer.json()) as { data: Health[]; was_paused: boolean } & Health }
   }
   type Health = { name: string; health: { state: string; reason: string; paused_until: string } }
   assert.deepEqual((await ask('')).body.data[0]?.health, { state: 'ok', reason: null, paused_until: null, failures: 0 })
@@ -306,11 +362,16 @@ it('an account that refused our key is shown as paused, and goes on when it is r
     runCli(args, { env: { FILMGATE_BASE_URL: moody.url, FILMGATE_OPERATOR_TOKEN: secret }, cwd: root })
   const table = await run('accounts')
   assert.match(table.stdout, /^ACCOUNT .*\nstudio +paused +studio .*it refuses our key.*; next try in (5 min|\d+ s)\n$/)
+  assert.equal((await ask('/studio/resume', 'POST')).body.was_paused, true)
+  while ((await ask('')).body.data[0]?.health.state !== 'paused');
   refusing = false
-  assert.equal((await ask('/nobody/resume', 'POST')).status, 404)
   const resumed = await run('accounts', 'resume', 'studio')
   assert.deepEqual([resumed.code, resumed.stdout], [0, 'resumed studio\n'], resumed.stderr)
   assert.equal((await moody.finish(id)).status, 'completed')
+  const again = await ask('/studio/resume', 'POST')
+  assert.deepEqual([again.status, again.body.was_paused, again.body.health.state], [200, false, 'ok'])
+  const unneeded = await run('accounts', 'resume', 'studio')
+  assert.deepEqual([unneeded.code, unneeded.stdout], [0, 'studio was not paused\n'], unneeded.stderr)
 })
 
 describe('the command line', () => {
@@ -345,7 +406,8 @@ describe('the command line', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
     for (const text of [list, left, shown]) assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
     const json = JSON.parse(await run('task', 'held', '--limit', '1', '--json'))
-    assert.deepEqual([json.data.length, json.has_more], [1, true])
+    // Of those that are sent at this moment there may be any number, all of them younger.
+    assert.deepEqual([json.data.length, json.data[0].task, json.has_more], [1, patient, true])
   })
 
   it('decides: asks first in a terminal, needs --yes elsewhere', async () => {

@@ -82,6 +82,19 @@ it('the curls make a film', async () => {
   assertFilm()
 })
 
+it('every example in docs/configuration.md starts as it stands, and its models can be used', async () => {
+  const text = readFileSync(join(root, 'docs', 'configuration.md'), 'utf8')
+  const examples = [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml)
+  assert.ok(examples.length >= 2, 'the examples were not found')
+  for (const yaml of examples) {
+    await using own = await startService({ yaml, env: { TEAM_A_TOKEN: 'a secret of team a' } })
+    const { data } = (await (await own.fetch('/v1/models')).json()) as { data: { id: string }[] }
+    assert.ok(data.length > 0)
+    for (const { id: model } of data)
+      assert.equal((await own.submit({ model, prompt: 'a red fox' })).status, 200, model)
+  }
+})
+
 it('every page that the README names is there', () => {
   for (const [, path] of readme.matchAll(/\]\(((?!http)[^)#]+)\)/g)) assert.ok(existsSync(join(root, path ?? '')), path)
 })

@@ -127,6 +127,44 @@ describe('routes', { concurrency: 4 }, () => {
     assert.deepEqual([way.accepts('none'), way.accepts('strict')], [1, 1])
   })
 
+  it('make no more films than there are, where each fails and the others are busy in between', async () => {
+    await using busy = await startUpstream({ mode: 'none', rates: { 'submit-429-seconds-before-accept': 1 } })
+    const provider = 'sim-unbilled'
+    await using way = await Gateway.open({
+      members: { ...simulated, [provider]: unbilled },
+      accounts: { first: { provider }, second: { provider, base_url: busy.url } },
+      models: two,
+    })
+    way.upstream.setFaults({ rates: { 'poll-failed': 1 } })
+    const id = await way.submit('film', 'loop')
+    await way.fails(id, 'generation_failed')
+    assert.equal(way.accepts('loop'), 2)
+    const accepted = (await way.attempts(id)).filter(([, state]) => state === 'accepted')
+    assert.deepEqual(
+      accepted.map(([account]) => account),
+      ['first', 'first'],
+    )
+  })
+
+  it('lead back to an account that did not take the task, when it is ready again and the others are full', async () => {
+    await using way = await Gateway.open({
+      accounts: { first: {}, second: { concurrency: 1 } },
+      models: { ...two, alone: { account: 'second' } },
+    })
+    const [fault, prompt] = ['submit-429-seconds-before-accept', 'bounced']
+    way.upstream.setFaults({ speed: 600_000, next: [{ fault, prompt }] })
+    const plug = await way.submit('alone', 'plug')
+    await until('the second is full', async () => (await way.show(plug)).state === 'running')
+    const id = await way.submit('film', prompt)
+    await until('it is taken', async () => (await way.show(id)).state === 'running')
+    assert.deepEqual(await way.attempts(id), [
+      ['first', 'refused'],
+      ['first', 'accepted'],
+    ])
+    way.upstream.setFaults({ speed: 0 })
+    await way.makes(id, prompt)
+  })
+
   it('leave out an account that fails again and again', async () => {
     await using way = await Gateway.open({
       accounts: { first: { concurrency: 10 }, second: {} },
@@ -169,6 +207,19 @@ describe('X1: a configuration that changes while a task runs', { concurrency: 4 
     await until('a new one is sent', () => way.accepts('new') === 1)
     const bearers = way.upstream.ledger().accepts.map(({ bearer }) => bearer)
     assert.ok(bearers[0] === 'the upstream key' && bearers.length === 2, bearers.join())
+  })
+
+  it('fails a task whose outcome is unknown after half an hour, though its account is gone', async () => {
+    await using way = await Gateway.open({ accounts, models })
+    way.upstream.setFaults({ next: ['submit-500-after-accept'] })
+    const id = await way.submit('film')
+    await until('it is unknown', () => way.isNoted(id, 'outcome unknown'))
+    await way.restart({ accounts: { other: {} } })
+    await until('its account is missed', () => way.isNoted(id, 'submit met a problem'))
+    assert.equal((await way.video(id)).status, 'queued')
+    way.clock.jump(31 * 60_000)
+    await way.fails(id, 'submission_unknown')
+    assert.deepEqual(await way.attempts(id), [['main', 'abandoned']])
   })
 
   it('lets a task wait for an account that is gone, and go on when it is back', async () => {

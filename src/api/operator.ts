@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
-import type { AccountView } from '../core/account.ts'
+import type { AccountView, Healths } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
@@ -15,6 +15,7 @@ import { toWireList } from './wire.ts'
 export interface OperatorDependencies {
   store: Store
   accounts: ReadonlyMap<string, AccountView>
+  healths: Healths
   clock: Clock
   log: Log
 }
@@ -63,8 +64,9 @@ export function listAttempts({ store, clock }: OperatorDependencies) {
 }
 
 /** `missing` are those that unfinished tasks wait for and nobody configured. */
-export function listAccounts({ store, accounts, clock }: OperatorDependencies) {
+export function listAccounts({ store, accounts, healths, clock }: OperatorDependencies) {
   return async () => {
+    await healths.learn()
     const now = clock.now()
     const missing = (await store.accountsInUse()).filter((name) => !accounts.has(name))
     return { ...toWireList([...accounts.values()].map((account) => toOperatorAccount(account, now))), missing }
@@ -75,13 +77,15 @@ export function listAccounts({ store, accounts, clock }: OperatorDependencies) {
  * For who mended what was wrong: the account is as good as new, until it shows otherwise. `was_paused`: whether that
  * changed anything; one that was recovering is let off that too.
  */
-export function resumeAccount({ accounts, clock, log }: OperatorDependencies) {
+export function resumeAccount({ accounts, healths, clock, log }: OperatorDependencies) {
   return async (request: FastifyRequest) => {
     const { name } = request.params as { name: string }
     const account = accounts.get(name)
     if (!account) throw accountNotFound(name, [...accounts.keys()])
+    await healths.learn()
     const paused = account.health.reason !== null
     account.health = healthy
+    await healths.tell(name)
     log.info('account resumed', { account: name, operator: request.token.name, paused })
     return { ...toOperatorAccount(account, clock.now()), was_paused: paused }
   }

@@ -102,24 +102,45 @@ export function fitSeconds(card: ModelCard, asked: string | number | undefined):
   if (asked === undefined) return rule.default
   const text = String(asked)
   const seconds = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN
-  if ('values' in rule ? rule.values.includes(seconds) : seconds >= rule.min && seconds <= rule.max) return seconds
-  const allowed =
-    'values' in rule
-      ? `Supported values are: ${rule.values.map((value) => `'${value}'`).join(', ')}.`
-      : `Model '${card.id}' takes whole seconds from '${rule.min}' to '${rule.max}'.`
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${allowed}`, { param: 'seconds' })
+  if (takesSeconds(rule, seconds)) return seconds
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).seconds}`, {
+    param: 'seconds',
+  })
 }
 
 export function fitSize(card: ModelCard, asked: string | undefined): Size {
-  const rule = card.size
-  const text = asked ?? rule.default
+  const text = asked ?? card.size.default
   const size = parseSize(text)
-  if (size && ('values' in rule ? rule.values.includes(text) : fitsSides(rule, size))) return size
-  const allowed =
-    'values' in rule
-      ? `Supported values are: ${rule.values.map((value) => `'${value}'`).join(', ')}.`
-      : `Model '${card.id}' takes <width>x<height> with each side from ${rule.minSide} to ${rule.maxSide}, a multiple of ${rule.multipleOf}, for example '${rule.default}'.`
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${allowed}`, { param: 'size' })
+  if (size && takesSize(card.size, text)) return size
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).size}`, {
+    param: 'size',
+  })
+}
+
+export function takesSeconds(rule: SecondsRule, seconds: number): boolean {
+  return 'values' in rule ? rule.values.includes(seconds) : seconds >= rule.min && seconds <= rule.max
+}
+
+export function takesSize(rule: SizeRule, text: string): boolean {
+  if ('values' in rule) return rule.values.includes(text)
+  const size = parseSize(text)
+  return size !== undefined && fitsSides(rule, size)
+}
+
+/** In words for whoever asked for something else. */
+export function whatItTakes({ id, seconds, size }: Pick<ModelCard, 'id' | 'seconds' | 'size'>) {
+  const listed = (values: readonly (string | number)[]) =>
+    `Supported values are: ${values.map((value) => `'${value}'`).join(', ')}.`
+  return {
+    seconds:
+      'values' in seconds
+        ? listed(seconds.values)
+        : `Model '${id}' takes whole seconds from '${seconds.min}' to '${seconds.max}'.`,
+    size:
+      'values' in size
+        ? listed(size.values)
+        : `Model '${id}' takes <width>x<height> with each side from ${size.minSide} to ${size.maxSide}, a multiple of ${size.multipleOf}, for example '${size.default}'.`,
+  }
 }
 
 export function parseSize(text: string): Size | undefined {

@@ -1,3 +1,4 @@
+import type { AccountHealth } from './account.ts'
 import type { Attempt, AttemptState } from './attempt.ts'
 import type { State, Task, TaskEvent, TaskView } from './task.ts'
 
@@ -117,6 +118,15 @@ export function toAttempt(row: Row): Attempt {
 
 export function toEvent(row: Row): TaskEvent {
   return { at: row.at as number, name: row.name as string, detail: parse(row.detail) }
+}
+
+export function toHealth(row: Row): AccountHealth {
+  return {
+    account: row.account as string,
+    keyVersion: row.key_version as string,
+    health: parse(row.health),
+    changedAt: row.changed_at as number,
+  }
 }
 
 export function json(value: unknown): string | null {

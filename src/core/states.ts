@@ -27,7 +27,7 @@ const next: Record<State, readonly State[]> = {
   queued: ['queued', 'held', 'failed'],
   held: ['held', 'running', 'queued', 'failed'],
   running: ['running', 'storing', 'queued', 'failed'],
-  storing: ['storing', 'completed', 'running', 'failed'],
+  storing: ['storing', 'completed', 'running', 'queued', 'failed'],
   completed: ['completed'],
   failed: ['failed'],
 }

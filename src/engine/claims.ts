@@ -11,7 +11,7 @@ const crowdedMs = 100
 
 /** Starts what is due and returns how long nothing else will be. `mayClaim` is asked before each claim. */
 export function openClaims(
-  { store, tools, ownerCaps, clock, random }: EngineOptions,
+  { store, tools, healths, ownerCaps, clock, random }: EngineOptions,
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
   /** Returns after how long the lane has something else to do. */
@@ -24,9 +24,10 @@ export function openClaims(
       for (const task of tasks) runs.begin(task, lane)
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
-    if (due <= now)
-      for (const task of await store.claim({ ...lane.where, limit, now, leaseUntil })) runs.begin(task, lane)
-    return due - now
+    const then = now - lane.lagMs
+    if (due <= then)
+      for (const task of await store.claim({ ...lane.where, limit, now: then, leaseUntil })) runs.begin(task, lane)
+    return due - then
   }
 
   /** Every card with the accounts that may be given work now, the preferred first. */
@@ -46,9 +47,17 @@ export function openClaims(
     }))
   }
 
+  let learntAt = Number.NEGATIVE_INFINITY
+  async function learn(): Promise<void> {
+    if (Math.abs(clock.now() - learntAt) < idleMs) return
+    learntAt = clock.now()
+    await healths.learn()
+  }
+
   return async () => {
     // After a stall, or a clock set ahead, our own leases look as if they had ended: nobody else's would be taken so.
     if (Math.abs(clock.now() - runs.renewedAt) > 2 * renewMs) await runs.renew()
+    await learn()
     await lanes.extend(clock.now())
     const busy = new Map<WorkerLane, number>()
     for (const { lane } of runs.active) busy.set(lane, (busy.get(lane) ?? 0) + 1)

@@ -1,3 +1,4 @@
+import { isLocalName } from '../core/account.ts'
 import type { Lane, Store } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
@@ -6,6 +7,8 @@ import type { EngineOptions } from './options.ts'
 export interface WorkerLane {
   worker: Worker
   where: Lane | 'queue'
+  /** What is due is left alone for so long: its own process comes first. */
+  lagMs: number
 }
 
 export interface Lanes {
@@ -16,11 +19,14 @@ export interface Lanes {
   nextDues(): Promise<Map<WorkerLane, number | undefined>>
 }
 
+/** A process that has not looked after its task for so long is gone. */
+const goneMs = 15_000
+
 /** Tasks of an account that nobody here configured wait at most this much longer for their deadline. */
 const extendMs = 30_000
 
 /** One for each state; where an account is asked, one for each account, so that a slow one holds up nobody else's. */
-export async function openLanes({ store, workers, tools, clock }: EngineOptions): Promise<Lanes> {
+export async function openLanes({ store, workers, rehome, tools, clock }: EngineOptions): Promise<Lanes> {
   const lanes = lanesOf(workers)
   const known = new Set<string>()
   let extended = clock.now()
@@ -28,7 +34,8 @@ export async function openLanes({ store, workers, tools, clock }: EngineOptions)
     for (const account of accounts) {
       if (known.has(account)) continue
       known.add(account)
-      lanes.push(...lanesOfAccount(workers, account))
+      const foreign = isLocalName(account) && !tools.accounts.has(account)
+      lanes.push(...(foreign ? lanesOfAccount([rehome], account, goneMs) : lanesOfAccount(workers, account)))
     }
   }
   lay([...tools.accounts.keys(), ...(await store.accountsInUse())])
@@ -51,25 +58,25 @@ function lanesOf(workers: readonly Worker[]): WorkerLane[] {
       switch (state) {
         case 'queued':
           return [
-            { worker, where: 'queue' },
-            { worker, where: { state: 'overdue' } },
+            { worker, where: 'queue', lagMs: 0 },
+            { worker, where: { state: 'overdue' }, lagMs: 0 },
           ]
         case 'held':
         case 'running':
         case 'storing':
           return []
         default:
-          return [{ worker, where: { state } }]
+          return [{ worker, where: { state }, lagMs: 0 }]
       }
     }),
   )
 }
 
-function lanesOfAccount(workers: readonly Worker[], account: string): WorkerLane[] {
+function lanesOfAccount(workers: readonly Worker[], account: string, lagMs = 0): WorkerLane[] {
   return workers.flatMap((worker) =>
     worker.states
       .filter((state) => state === 'held' || state === 'running' || state === 'storing')
-      .map((state) => ({ worker, where: { state, account } })),
+      .map((state) => ({ worker, where: { state, account }, lagMs })),
   )
 }
 

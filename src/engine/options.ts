@@ -1,3 +1,4 @@
+import type { Healths } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
 import type { Spill } from '../spill.ts'
@@ -9,12 +10,15 @@ export interface EngineOptions {
   workers: readonly Worker[]
   /** Takes every task that its owner deleted, whatever its state. */
   discard: Pick<Worker, 'name' | 'run'>
+  /** Takes tasks that another process was making itself, once it is gone. */
+  rehome: Worker
   tools: Tools
   /** How many tasks a token may have in work at once, for those that are limited. */
   ownerCaps: Readonly<Record<string, number>>
   clock: Clock
   random: Random
   log: Log
+  healths: Healths
   /** Where answers are kept that the store can't take. */
   spill: Spill
   /** Cuts secrets out of a piece of JSON. */

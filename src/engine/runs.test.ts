@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
+import { noHealths } from '../healths.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { WorkerLane } from './lanes.ts'
@@ -17,13 +18,21 @@ function openWorld(run: Worker['run']) {
   const log = { info() {}, warn() {}, error: assert.fail }
   const store = { record: async () => true, renew: async (leases: unknown) => leases }
   const random = (count: number) => new Uint8Array(count)
-  const options = { store, clock, random, log, redact: (text: string) => text, tools: { accounts: new Map() } }
+  const options = {
+    store,
+    healths: noHealths,
+    clock,
+    random,
+    log,
+    redact: (text: string) => text,
+    tools: { accounts: new Map() },
+  }
   const outcomes = openOutcomes(options as unknown as EngineOptions)
   const records = openRecords(options as unknown as EngineOptions, outcomes)
   const ended = Promise.withResolvers<void>()
   const runs = openRuns(options as unknown as EngineOptions, { outcomes, records, onEnd: ended.resolve })
   const worker: Worker = { name: 'test', states: ['fetching'], limit: 1, run }
-  runs.begin(task, { worker, where: { state: 'fetching' } } satisfies WorkerLane)
+  runs.begin(task, { worker, where: { state: 'fetching' }, lagMs: 0 } satisfies WorkerLane)
   return { runs, ended: ended.promise }
 }
 

@@ -37,7 +37,7 @@ export function openRuns(
   options: EngineOptions,
   { outcomes, records, onEnd }: { outcomes: Outcomes; records: Records; onEnd: () => void },
 ): Runs {
-  const { store, discard, tools, clock, log } = options
+  const { store, discard, tools, healths, clock, log } = options
   const active = new Set<Run>()
   const sayIfPaused = openPauses(tools, log)
   let renewedAt = clock.now()
@@ -52,6 +52,7 @@ export function openRuns(
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
     sayIfPaused(run.task.account)
+    await healths.tell(run.task.account ?? '')
     if ('remove' in decision) return records.remove(run, decision)
     const entry = outcomes.entryOf(run.task, decision)
     const written = await records.record(run, entry)

@@ -20,7 +20,7 @@ export interface Upstream {
    * followed: they are answers. An answer has up to 4 MiB, also when decoded.
    */
   send(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
-  /** Any other request, which may be repeated. Redirects are answers here too. */
+  /** Any other request, which may be repeated: whether it left is no matter. Redirects are answers here too. */
   fetch(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
   /**
    * GETs a result as a stream, over at most 3 redirects, each judged: from the upstream itself, or from any host that is
@@ -109,8 +109,8 @@ class Way {
       return await wholeAnswer(exchange, MAX_ANSWER_BYTES)
     } catch (thrown) {
       // Before TLS is up there is no socket to send on; and what was only handed to the socket counts as written.
-      const unsent = socket === undefined || socket.bytesWritten === 0
-      if (!unsent || kind === 'fetch') signal.throwIfAborted()
+      const unsent = kind === 'send' && (socket === undefined || socket.bytesWritten === 0)
+      if (!unsent) signal.throwIfAborted()
       throw unsent ? unreachable(thrown) : unavailable(thrown)
     } finally {
       socket?.destroy()

@@ -50,7 +50,8 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
 
 export function call(attemptId: string): Call {
   const none = () => Promise.reject(new Error('this provider has no network'))
-  return { signal: new AbortController().signal, attemptId, credential: null, send: none, fetch: none, download: none }
+  const { signal } = new AbortController()
+  return { signal, attemptId, credential: null, now: () => 0, send: none, fetch: none, download: none }
 }
 
 /** The operation of a submit that is accepted. */

@@ -17,8 +17,9 @@ export interface Provider {
   /** With `lookup`: a reference can't be used twice, so what was not found may safely be sent again. */
   readonly refusesDuplicates?: true
   /**
-   * The one billable request. `provider_unreachable` means that it surely did not arrive; whatever else is thrown leaves
-   * its outcome unknown.
+   * The one billable request, which goes by `call.send` and by nothing else: where that was never called, or surely did
+   * not leave, the task may be sent elsewhere. Whatever else is thrown leaves its outcome unknown. Nothing that is
+   * thrown by `call.fetch` says anything about it.
    */
   submit(request: ProviderRequest, call: Call): Promise<Submitted>
   /** An unknown upstream status means running. */
@@ -46,8 +47,10 @@ export interface Call extends Upstream {
   signal: AbortSignal
   /** One id for one submit to one account, used wherever the provider takes a reference of ours. */
   attemptId: string
-  /** Of the account that took the task, as it was then if it is still known. */
+  /** The account's key as it is configured now, whichever took the task: docs/decisions has why. */
   credential: string | null
+  /** Our clock, for a date that a provider names. */
+  now(): number
 }
 
 export type Submitted = { operation: Json } | { refused: Refusal }

@@ -78,17 +78,33 @@ it('a finished film outlives the process, and is not drawn again', async () => {
   assert.ok(bytes.equals(await download(second, await finish(second, operation, world))))
 })
 
-it('a failed drawing is told once, and the next poll begins anew', async () => {
+it('a film whose child died or hung is drawn once more; then it has failed, and the next poll begins anew', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const real = world.media.render
+  let drawn = 0
   world.media.render = async () => {
+    drawn += 1
     throw new Problem('generation_failed', 'the child died', { retryable: true })
   }
   const operation = await submit(provider, request)
-  await assert.rejects(finish(provider, operation, world), { code: 'generation_failed', retryable: true })
-  world.media.render = real
+  await assert.rejects(finish(provider, operation, world), { code: 'generation_failed' })
+  assert.equal(drawn, 2)
+  world.media.render = (...film) => (drawn++ === 2 ? Promise.reject(new Error('again')) : real(...film))
   assert.ok(await finish(provider, operation, world))
+  assert.equal(drawn, 4)
+})
+
+it('a film that can not be drawn has failed at once, which is told and not thrown; a full disk is thrown', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  world.media.render = () => Promise.reject(new Problem('generation_failed', 'The reference image could not be read.'))
+  const operation = await submit(provider, request)
+  await world.pause()
+  const answer = await provider.poll(operation, call('1'))
+  assert.equal(answer.status === 'failed' && answer.problem.code, 'generation_failed')
+  world.media.render = () => Promise.reject(Problem.ofStorage('full'))
+  await assert.rejects(finish(provider, operation, world), { code: 'storage_unavailable' })
 })
 
 it('what a finished film leaves is removed when it is forgotten, and half a film of a dead process at the start', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { Problem } from '../core/problem.ts'
 import type { Media } from '../media/media.ts'
-import type { Cards, Provider } from './provider.ts'
+import type { Cards, Progress, Provider } from './provider.ts'
 
 export interface StudioOptions {
   /** Its own folder: images of films to draw, and films that are not collected yet. */
@@ -44,7 +44,9 @@ export const studioCards: Cards = [
 /** A film being drawn in this process. After a restart there is none: the next poll finds it done, or draws it again. */
 interface Drawing {
   progress: number
-  outcome: 'pending' | 'done' | { failure: unknown }
+  outcome: 'pending' | 'done' | { failure: Problem }
+  /** The child died or hung over it once already. */
+  again: boolean
   abort: AbortController
   ended: Promise<void>
 }
@@ -77,18 +79,28 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     try {
       await media.render(job, report, drawing.abort.signal)
       drawing.outcome = 'done'
-    } catch (failure) {
-      drawing.outcome = { failure }
+    } catch (thrown) {
+      drawing.outcome = { failure: Problem.from(thrown) }
     }
   }
 
   /** A drawing that goes on from an earlier lease is stopped first: two must not write one file. */
-  function begin(operation: Operation): void {
+  function begin(operation: Operation, again = false): void {
     const previous = drawings.get(operation.film)
     previous?.abort.abort()
-    const drawing: Drawing = { progress: 0, outcome: 'pending', abort: new AbortController(), ended: Promise.resolve() }
+    const [abort, ended] = [new AbortController(), Promise.resolve()]
+    const drawing: Drawing = { progress: 0, outcome: 'pending', again, abort, ended }
     drawing.ended = (previous?.ended ?? Promise.resolve()).then(() => draw(operation, drawing))
     drawings.set(operation.film, drawing)
+  }
+
+  /** A child that died or hung may have been killed by the machine: its film is drawn once more. A full disk is no end. */
+  function afterFailure(operation: Operation, { again }: Drawing, problem: Problem): Progress {
+    drawings.delete(operation.film)
+    if (problem.code === 'storage_unavailable') throw problem
+    if (!problem.retryable || again) return { status: 'failed', problem }
+    begin(operation, true)
+    return { status: 'running', progress: null }
   }
 
   async function forget({ film }: Operation): Promise<void> {
@@ -108,7 +120,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
       const { seed, caption } = parameters as { seed?: number; caption?: boolean }
       const options = { image: image !== null, seed: seed ?? null, caption: caption ?? true }
       const operation: Operation = { film: attemptId, prompt, seconds, ...size, ...options }
-      if (image) await writeFile(imagePath(attemptId), image.bytes, { flush: true })
+      if (image) await keepImage(imagePath(attemptId), image.bytes)
       begin(operation)
       return { operation: { ...operation } }
     },
@@ -120,8 +132,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
       if (!drawing) begin(operation)
       if (!drawing || drawing.outcome === 'pending') return { status: 'running', progress: drawing?.progress ?? null }
       if (drawing.outcome === 'done') return { status: 'succeeded', output: { film: operation.film } }
-      drawings.delete(operation.film)
-      throw drawing.outcome.failure
+      return afterFailure(operation, drawing, drawing.outcome.failure)
     },
     async download(output) {
       const { film } = output as unknown as Operation
@@ -144,6 +155,16 @@ async function sweep(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const file of await readdir(folder)) {
     if (file.endsWith('.part')) await rm(join(folder, file), { force: true })
+  }
+}
+
+/** Half an image would be left for good: a submit that fails is not sent again under the same name. */
+async function keepImage(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeFile(path, bytes, { flush: true })
+  } catch (thrown) {
+    await rm(path, { force: true })
+    throw thrown
   }
 }
 

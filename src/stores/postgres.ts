@@ -8,6 +8,7 @@ import { CommitUnknown, type Database, openDatabase } from './postgres/database.
 import { recordAll, remove } from './postgres/entries.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
+import { refuseUnfinished } from './postgres/transfer.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import type { Entry, Store } from './store.ts'
 
@@ -31,6 +32,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   await using stack = new AsyncDisposableStack()
   const database = stack.use(await openDatabase(url))
   await migrate(database)
+  await refuseUnfinished(database)
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))
   const claims = openClaims(database)
@@ -67,6 +69,11 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
       wake()
     },
     onDue: wakeups.onWake,
+    async saveHealth({ account, keyVersion, health, changedAt }) {
+      const values = [account, keyVersion, JSON.stringify(health), changedAt]
+      await database.write((query) => query(healthStatement, values))
+      wake()
+    },
     async insertToken({ name, kind, digest, models }, createdAt) {
       const values = [name, kind, digest, JSON.stringify(models), createdAt]
       const text = 'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES ($1, $2, $3, $4, $5)'
@@ -82,6 +89,10 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
 const hideStatement = `UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
     start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
   WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id`
+
+const healthStatement = `INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
+    changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`
 
 const names = columns.join(', ')
 const insertStatement = `INSERT INTO tasks (${names}) SELECT ${names} FROM json_populate_recordset(NULL::tasks, $1)

@@ -1,3 +1,4 @@
+import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
 import type { State, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
@@ -70,6 +71,11 @@ export interface Store extends AsyncDisposable {
   accountsInUse(): Promise<string[]>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
+
+  /** How accounts were doing when that last changed, by their name and key. */
+  healths(): Promise<AccountHealth[]>
+  /** An older one than is there changes nothing. */
+  saveHealth(health: AccountHealth): Promise<void>
 
   tokens(): Promise<Token[]>
   insertToken(token: Token, createdAt: number): Promise<void>

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -18,7 +18,7 @@ export const collect: Worker = {
     const { clock, bucket, media, scratch, retentionMs, maxVideoBytes } = tools
     const account = accountOf(task, tools)
     const { provider } = account
-    const call = callOf(account, task, signal)
+    const call = callOf(account, task, tools, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     try {
       await mkdir(scratch, { recursive: true })
@@ -54,14 +54,16 @@ function askAgain({ missingAt, tries }: Task, { code, message, cause }: Problem,
   const since = missingAt ?? now
   if (now >= since + lostAfterMs) throw new Problem(code, message, { cause })
   return {
-    change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, output: null, tries: tries + 1 },
+    // The output stays: it tells the next poll what has been missing.
+    change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, tries: tries + 1 },
     note: ['result not usable: on to a fresh link', { code, message }],
   }
 }
 
 /** Closes the file also where the bucket gave up before it read a byte; `await using` would hide the bucket's error. */
 async function store(bucket: Bucket, key: string, file: string, signal: AbortSignal): Promise<Asset> {
-  const source = createReadStream(file)
+  // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
+  const source = (await open(file)).createReadStream()
   try {
     return await bucket.put(key, source, signal)
   } finally {

@@ -19,16 +19,24 @@ const png = Buffer.from(
   'base64',
 )
 
+type Mover = Pick<Worker, 'name' | 'run'>
+
 /** A provider that does as the test says, and a bucket that is real. */
 export interface WorkerWorld {
   tools: Tools
   answers: Partial<Provider>
+  /** What the store says, where a test has a say in it. */
+  known: Partial<Pick<Action, 'bound' | 'hasTwin' | 'attempts' | 'commit'>>
   run(task: Task, attempt?: Partial<Attempt>): Promise<{ decision: Decision; after: Task | undefined }>
   read(key: string): Promise<string | undefined>
 }
 
 /** What every worker must do, whatever it is for. `examples` are tasks of each of its states (those it is given). */
-export function testWorker(worker: Worker, examples: Partial<Record<State, Task>>, states = worker.states): void {
+export function testWorker(
+  worker: Mover & Partial<Worker>,
+  examples: Partial<Record<State, Task>>,
+  states = worker.states ?? [],
+): void {
   describe(`the ${worker.name} worker`, () => {
     it('has an example for each of its states, and no other', () => {
       assert.deepEqual(Object.keys(examples).sort(), [...states].sort())
@@ -63,15 +71,18 @@ const exampleCard: ModelCard = {
 }
 
 /** As the engine gives it; `held` follows what is committed. */
-function action(task: Task, held = { task }, attempt = openAttempt(task)): Action {
+function action(task: Task, held = { task }, attempt = openAttempt(task), known: WorkerWorld['known'] = {}): Action {
   return {
     signal: new AbortController().signal,
     attempt: task.state === 'held' ? attempt : null,
     bound: async () => new Set(),
+    hasTwin: async () => false,
+    attempts: async () => [attempt],
     async commit(change) {
       held.task = apply(held.task, change)
       return held.task
     },
+    ...known,
   }
 }
 
@@ -83,12 +94,14 @@ export function openAttempt(task: Task, fields: Partial<Attempt> = {}): Attempt 
   }
 }
 
-export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
+export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
   const folder = mkdtempSync(join(tmpdir(), `filmgate-${worker.name}-`))
   after(() => rmSync(folder, { recursive: true }))
   const clock = manualClock(1_000_000)
   const bucket = await openDisk({ folder: join(folder, 'bucket') })
   const answers: Partial<Provider> = {}
+  const known: WorkerWorld['known'] = {}
+  const answer = async () => new Response('{}')
   const provider: Provider = {
     name: 'p',
     cadenceMs: 100,
@@ -101,7 +114,8 @@ export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
     forget: async (operation, call) => answers.forget?.(operation, call),
   }
   const account = (name: string): Account => ({
-    ...{ name, provider, credential: null, keyVersion: '1', upstream: null },
+    ...{ name, provider, credential: null, keyVersion: '1' },
+    upstream: { send: answer, fetch: answer, download: answer },
     ...{ concurrency: 1, onUnknown: 'hold', health: healthy },
   })
   const tools: Tools = {
@@ -130,14 +144,15 @@ export async function makeWorld(worker: Worker): Promise<WorkerWorld> {
   return {
     tools,
     answers,
+    known,
     async run(task, attempt) {
       const held = { task }
-      const decision = await worker.run(task, tools, action(task, held, openAttempt(task, attempt)))
+      const decision = await worker.run(task, tools, action(task, held, openAttempt(task, attempt), known))
       return { decision, after: 'change' in decision ? apply(held.task, decision.change) : undefined }
     },
     async read(key) {
       const object = await bucket.open(key)
-      return object && text(object.stream())
+      return object && text(object.stream)
     },
   }
 }

@@ -1,36 +1,75 @@
-import { chance } from '../core/routing.ts'
+import { chance } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import { nextPoll } from '../core/timing.ts'
-import { callOf, type Tools, type Worker } from './worker.ts'
+import { nextLook, nextPoll, settleMs } from '../core/timing.ts'
+import { findOut, type Looking } from './submit/resolve.ts'
+import { accept } from './submit/send.ts'
+import { type Account, type Action, callOf, type Decision, type Tools, type Worker } from './worker.ts'
 
 /**
  * Lets go of a task that its owner deleted, whatever state it was in: the work, the bytes, and the row. Work that can't
  * be stopped is waited for, since it will be charged for; its result is never fetched.
  */
-export const discard: Worker = {
+export const discard: Pick<Worker, 'name' | 'run'> = {
   name: 'discard',
-  states: [],
-  limit: 16,
-  async run(task, tools, { signal }) {
+  async run(task, tools, action) {
     const { clock, random, bucket, accounts } = tools
     const account = accounts.get(task.account ?? '')
-    if (task.state === 'running' && account && (await stillRuns(task, tools, signal))) {
-      const { cadenceMs } = account.provider
-      const now = clock.now()
-      return { change: { dueAt: now + nextPoll(cadenceMs, now - (task.startedAt ?? now), chance(random)) } }
+    if (task.state === 'held' && account) {
+      const decision = await lookFor(task, account, tools, action)
+      if (decision) return decision
     }
-    if (task.operation !== null && account)
-      await account.provider.forget?.(task.operation, callOf(account, task, signal))
+    const work = task.state === 'running' ? await stop(task, account, tools, action.signal) : 'over'
+    if (work === 'runs' && account) {
+      const now = clock.now()
+      const age = now - (task.startedAt ?? now)
+      return { change: { dueAt: now + nextPoll(account.provider.cadenceMs, age, chance(random)) } }
+    }
+    if (work === 'over' && task.operation !== null && account)
+      await account.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))
     await bucket.removeFolder(task.id)
-    return { remove: true }
+    return work === 'over' ? { remove: true } : { remove: true, orphans: true }
   },
 }
 
-async function stillRuns(task: Task, { clock, accounts }: Tools, signal: AbortSignal): Promise<boolean> {
-  const account = accounts.get(task.account ?? '')
-  if (!account || clock.now() >= task.finishBy) return false
-  const call = callOf(account, task, signal)
-  if ((await account.provider.cancel?.(task.operation, call)) === 'cancelled') return false
-  const { status } = await account.provider.poll(task.operation, call)
-  return status === 'running'
+/**
+ * What was sent, and may have been taken, is looked for as long as its provider may take to show it, so that it can be
+ * stopped. It is never sent again: if the first did not arrive, that would make what nobody wants. Undefined where
+ * nothing more can be learnt.
+ */
+async function lookFor(task: Task, account: Account, tools: Tools, action: Action): Promise<Decision | undefined> {
+  const { attempt, signal } = action
+  if (!attempt || attempt.state === 'refused') return undefined
+  const looking: Looking = { task, attempt, account, tools, signal }
+  if (attempt.state === 'accepted') return accept(looking, attempt.operation, 'late answer: accepted')
+  const { recovery } = account.provider
+  if (recovery !== 'lookup' && recovery !== 'list') return undefined
+  const asked = await findOut(looking, action)
+  if ('found' in asked) return accept(looking, asked.found, 'attempt adopted')
+  const now = tools.clock.now()
+  const age = now - attempt.openedAt
+  return age < settleMs ? { change: { dueAt: now + nextLook(age, true) } } : undefined
+}
+
+/** `unknown`: nobody is there to ask, or who is does not know it, or it has had its time. */
+async function stop(
+  task: Task,
+  account: Account | undefined,
+  tools: Tools,
+  signal: AbortSignal,
+): Promise<'over' | 'runs' | 'unknown'> {
+  if (!account) return 'unknown'
+  const late = tools.clock.now() >= task.finishBy
+  const call = callOf(account, task, tools, signal)
+  try {
+    if ((await account.provider.cancel?.(task.operation, call)) === 'cancelled') return 'over'
+    const { status } = await account.provider.poll(task.operation, call)
+    if (status === 'running' && !late) return 'runs'
+    return status === 'running' || status === 'missing' ? 'unknown' : 'over'
+  } catch (cause) {
+    signal.throwIfAborted()
+    if (late) return 'unknown'
+    // Whatever it was: a task that failed would take the trace of its work along.
+    throw new Problem('provider_unavailable', 'The work could not be stopped.', { cause, retryable: true })
+  }
 }

@@ -7,7 +7,8 @@ export const expire: Worker = {
   name: 'expire',
   states: ['completed', 'failed'],
   limit: 16,
-  async run(task, { clock, bucket, accounts }, { signal }) {
+  async run(task, tools, { signal }) {
+    const { clock, bucket, accounts } = tools
     if (!isFinished(task)) throw new Error(`a ${task.state} task can't expire`)
     const removeAt = (task.expiresAt ?? task.createdAt) + recordRetentionMs
     const now = clock.now()
@@ -20,7 +21,7 @@ export const expire: Worker = {
     await bucket.removeFolder(task.id)
     const account = accounts.get(task.account ?? '')
     if (task.operation !== null && account)
-      await account.provider.forget?.(task.operation, callOf(account, task, signal))
+      await account.provider.forget?.(task.operation, callOf(account, task, tools, signal))
     return { change: { video: null, image: null, operation: null, dueAt: removeAt } }
   },
 }

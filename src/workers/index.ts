@@ -3,9 +3,10 @@ import { discard } from './discard.ts'
 import { expire } from './expire.ts'
 import { fetch } from './fetch.ts'
 import { poll } from './poll.ts'
+import { rehome } from './rehome.ts'
 import { submit } from './submit.ts'
 import type { Worker } from './worker.ts'
 
-/** Who moves a task on, each for its states; and who takes it, whatever its state, once it is deleted. */
+/** Who moves a task on, each for its states; who takes it once it is deleted; and who, once its process is gone. */
 export const workers: readonly Worker[] = [fetch, submit, poll, collect, expire]
-export { discard }
+export { discard, rehome }

@@ -34,6 +34,10 @@ export interface Action {
   commit(change: Change, opened: Attempt): Promise<Task>
   /** Those of an account's operations that belong to an attempt already. */
   bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
+  /** Whether what the account lists for this attempt may be another's, which has no answer yet either. */
+  hasTwin(attempt: string): Promise<boolean>
+  /** All of the task's, in their order. */
+  attempts(): Promise<readonly Attempt[]>
 }
 
 export interface Notes {
@@ -51,7 +55,11 @@ export type Decision =
       /** Done after the change is recorded, at most once; its failure changes nothing. */
       afterwards?: () => Promise<void>
     } & Notes)
-  | { remove: true }
+  | {
+      remove: true
+      /** Its work may go on at the provider, and will be nobody's. */
+      orphans?: true
+    }
 
 /** A provider as the operator set it up, and how it is doing. */
 export interface Account {
@@ -83,11 +91,12 @@ export interface Tools {
   maxVideoBytes: number
 }
 
-export function callOf(account: Account, task: Task, signal: AbortSignal): Call {
+export function callOf(account: Account, task: Task, { clock }: Pick<Tools, 'clock'>, signal: AbortSignal): Call {
   const { credential, upstream } = account
-  const attemptId = task.attempt ?? task.id
+  const attemptId = task.attempt ?? ''
   const none = () => Promise.reject(new Error(`account '${account.name}' has no address to talk to`))
-  return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential }
+  const now = () => clock.now()
+  return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential, now }
 }
 
 export async function requestOf(
@@ -98,9 +107,14 @@ export async function requestOf(
   const { prompt, seconds, size, parameters, image } = task
   const request = { model, prompt, seconds, size, parameters, image: null }
   if (!image || !('asset' in image)) return request
-  const object = await bucket.open(image.asset.key)
-  if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
-  return { ...request, image: { type: image.type, bytes: await buffer(object.stream()) } }
+  try {
+    const object = await bucket.open(image.asset.key)
+    if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
+    return { ...request, image: { type: image.type, bytes: await buffer(object.stream) } }
+  } catch (thrown) {
+    // Whatever a bucket throws, its bytes can't be had now: that is waited for, and no fault of the task's.
+    throw thrown instanceof Problem ? thrown : Problem.ofStorage(thrown)
+  }
 }
 
 /** The account that has the task. One that the operator took away may come back: until the deadline it is waited for. */

@@ -4,12 +4,13 @@ import { Problem } from '../core/problem.ts'
 import { recordRetentionMs } from '../core/timing.ts'
 import { newTask } from '../stores/contract.ts'
 import { collect } from './collect.ts'
-import { makeWorld, testWorker } from './contract.ts'
+import { makeWorld, openAttempt, testWorker } from './contract.ts'
 import { discard } from './discard.ts'
 import { expire } from './expire.ts'
 import { fetch } from './fetch.ts'
 import { workers } from './index.ts'
 import { poll } from './poll.ts'
+import { rehome } from './rehome.ts'
 import { submit } from './submit.ts'
 
 const png = Buffer.from(
@@ -54,6 +55,7 @@ testWorker(submit, { queued, held })
 testWorker(poll, { running })
 testWorker(collect, { storing })
 testWorker(expire, { completed, failed })
+testWorker(rehome, { held, running, storing })
 testWorker(discard, { queued, held, running, storing, completed, failed }, [
   'queued',
   'held',
@@ -113,16 +115,20 @@ it('poll: what the provider says becomes progress, the next state, or the failur
   const { after } = await world.run(running)
   assert.deepEqual([after?.state, after?.output], ['storing', { file: 1 }])
   world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
-  const last = { ...running, tried: ['q'] }
-  assert.deepEqual((await world.run(last)).after?.error, { code: 'generation_failed', message: 'too dark' })
+  world.known.attempts = async () => ['att_0', 'att_1'].map((id) => openAttempt(running, { id, state: 'accepted' }))
+  assert.deepEqual((await world.run(running)).after?.error, { code: 'generation_failed', message: 'too dark' })
 })
 
 it('poll: an unbilled failure goes on to the next route, a refusal of the prompt does not', async () => {
   const world = await makeWorld(poll)
+  const forgotten: unknown[] = []
+  world.answers.forget = async (operation) => void forgotten.push(operation)
   world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
-  const { after } = await world.run(running)
+  const { after, decision } = await world.run({ ...running, tried: ['q'] })
   assert.deepEqual([after?.state, after?.tried, after?.operation], ['queued', ['p'], null])
   assert.equal(after?.startBy, running.finishBy)
+  if ('afterwards' in decision) await decision.afterwards?.()
+  assert.deepEqual(forgotten, ['op'])
   world.answers.poll = async () => ({ status: 'failed', problem: new Problem('content_policy', 'no swords') })
   assert.equal((await world.run(running)).after?.error?.code, 'content_policy')
 })
@@ -138,11 +144,58 @@ it('poll: without a word of progress it is estimated, and a job nobody knows is 
   assert.equal((await world.run({ ...running, missingAt: 880_000 })).after?.error?.code, 'lost_upstream')
 })
 
-it('poll: past its deadline a task fails, and its work is stopped', async () => {
+it('poll: as many are made as there are routes, however often it was refused on the way', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
+  const stateAfter = async (...states: ('refused' | 'accepted' | 'orphan')[]) => {
+    world.known.attempts = async () => states.map((state, at) => openAttempt(running, { id: `att_${at}`, state }))
+    return (await world.run(running)).after?.state
+  }
+  assert.equal(await stateAfter('refused', 'refused', 'accepted'), 'queued')
+  assert.equal(await stateAfter('accepted', 'refused', 'accepted'), 'failed')
+  assert.equal(await stateAfter('orphan', 'accepted'), 'failed')
+})
+
+for (const thrown of [
+  new Problem('provider_unavailable', '401'),
+  new Problem('generation_failed', 'x'),
+  new Error('y'),
+])
+  it(`poll: what is thrown is no answer, and ends nothing (${thrown.message})`, async () => {
+    const world = await makeWorld(poll)
+    world.answers.poll = () => Promise.reject(thrown)
+    await assert.rejects(world.run(running), { code: 'provider_unavailable', retryable: true })
+    assert.equal((await world.run({ ...running, finishBy: 1_000_000 })).after?.error?.code, 'deadline_exceeded')
+  })
+
+it('poll: a disk that is full is waited for as such', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = () => Promise.reject(Problem.ofStorage('full'))
+  await assert.rejects(world.run(running), { code: 'storage_unavailable' })
+})
+
+it('poll: a job that was missing and then succeeds has all its time for the download; a fresh link has what is left', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = async () => ({ status: 'succeeded', output: 'out' })
+  assert.equal((await world.run({ ...running, missingAt: 881_000 })).after?.missingAt, null)
+  const useless = { ...running, missingAt: 881_000, output: 'old link' }
+  assert.equal((await world.run(useless)).after?.missingAt, 881_000)
+  world.answers.poll = async () => ({ status: 'missing' })
+  const { after } = await world.run(useless)
+  assert.deepEqual([after?.missingAt, after?.output], [1_000_000, null])
+})
+
+it('poll: past its deadline a task fails, and its work is stopped, unless we stop ourselves first', async () => {
   const world = await makeWorld(poll)
   const stopped: unknown[] = []
-  world.answers.cancel = async (operation) => {
+  let signal: AbortSignal | undefined
+  world.answers.poll = async (_operation, call) => {
+    signal = call.signal
+    return { status: 'running', progress: 10 }
+  }
+  world.answers.cancel = async (operation, call) => {
     stopped.push(operation)
+    assert.equal(call.signal, signal, 'the end of the service would not end it')
     return 'cancelled'
   }
   const { after, decision } = await world.run({ ...running, finishBy: 1_000_000 })
@@ -187,6 +240,7 @@ it('collect: a body shorter than it says, or one that is gone, sends the task ba
   }
   const { after } = await world.run({ ...storing, tries: 9, missingAt: 990_000 })
   assert.deepEqual([after?.state, after?.missingAt, after?.dueAt], ['running', 990_000, 1_010_000])
+  assert.equal(after?.output, 'out', 'else the next poll takes it for a job that was missing')
   await assert.rejects(world.run({ ...storing, missingAt: 880_000 }), { code: 'output_unavailable', retryable: false })
 })
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { submitFaults } from '../../simulators/upstream.ts'
-import { runCrowd } from './crowd.ts'
+import { judgeCrowd, runCrowd } from './crowd.ts'
 import { runKills } from './kills.ts'
 import { runMatrix } from './matrix.ts'
 import { pairsOf, runSimulations } from './simulations.ts'
@@ -27,7 +27,7 @@ let failed = false
 process.stdout.write(`Seed ${seed} (--seed ${seed} repeats it)\n`)
 if (wanted('matrix')) failed = !(await runMatrix()) || failed
 if (wanted('simulation')) failed = !(await showSimulations()) || failed
-if (wanted('crowd')) await showCrowd()
+if (wanted('crowd')) failed = !(await showCrowd()) || failed
 if (wanted('kills')) failed = !(await showKills()) || failed
 process.exitCode = failed ? 1 : 0
 
@@ -63,14 +63,17 @@ async function showSimulations(): Promise<boolean> {
   return violations.length === 0
 }
 
-/** No verdict: how fast this machine is today is for whoever reads it to judge. */
-async function showCrowd(): Promise<void> {
-  const { crowd, aloneMs, besideMs, claimP50Ms, claimP99Ms, rssMb } = await runCrowd(values.quick ? 1_000 : 10_000)
+async function showCrowd(): Promise<boolean> {
+  const report = await runCrowd(values.quick ? 1_000 : 10_000)
+  const { crowd, aloneMs, besideMs, claimP50Ms, claimP99Ms, rssMb } = report
   process.stdout.write(`
 ${crowd} tasks in flight at an account that hangs
   50 tasks of a healthy account take ${Math.round(besideMs)} ms, without the crowd ${Math.round(aloneMs)} ms
   a claim takes ${claimP50Ms.toFixed(1)} ms, p99 ${claimP99Ms.toFixed(1)} ms; resident memory ${rssMb} MB
 `)
+  const violations = judgeCrowd(report)
+  for (const violation of violations) process.stdout.write(`  ${violation}\n`)
+  return violations.length === 0
 }
 
 async function showKills(): Promise<boolean> {

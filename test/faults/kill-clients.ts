@@ -4,8 +4,9 @@ import type { Mode } from '../../simulators/upstream.ts'
 /** What the clients of a gateway were told, in all its lives. */
 export interface Told {
   seed: number
-  /** How many prompts there were: each is used once. */
-  prompts: number
+  submits: number
+  /** How often each prompt was sent. */
+  prompts: Map<string, number>
   /** Every task that a client was told of, and the last that it was told. */
   known: Map<string, string>
   violations: string[]
@@ -18,12 +19,23 @@ export interface Listed {
 }
 
 export const secrets = { client: 'My API Key', operator: 'My operator key' }
-const authorization = { authorization: `Bearer ${secrets.client}` }
-const statuses = ['queued', 'in_progress', 'completed', 'failed']
+export const authorization = { authorization: `Bearer ${secrets.client}` }
+/** One submit goes to each in turn. */
+const modes = 4
+export const statuses = ['queued', 'in_progress', 'completed', 'failed']
+
+/** A third is the same as the one before. */
+export function nextPrompt(told: Told, mode: Mode): string {
+  told.submits += 1
+  const number = Math.floor(told.submits / modes) % 3 === 2 ? told.submits - modes : told.submits
+  const prompt = `film ${number} of ${told.seed} for ${mode}`
+  told.prompts.set(prompt, (told.prompts.get(prompt) ?? 0) + 1)
+  return prompt
+}
 
 export async function submit(told: Told, url: string, mode: Mode): Promise<void> {
-  told.prompts += 1
-  const body = JSON.stringify({ model: `sim-${mode}`, prompt: `film ${told.prompts} of ${told.seed} for ${mode}` })
+  const prompt = nextPrompt(told, mode)
+  const body = JSON.stringify({ model: `sim-${mode}`, prompt })
   const headers = { ...authorization, 'content-type': 'application/json' }
   const answer = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body })
   const text = await answer.text()

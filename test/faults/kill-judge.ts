@@ -33,15 +33,22 @@ const answeredMs = 5_000
 export function judgeKills({ tasks, ledgers, kills }: KilledWorld): Judgement {
   const violations: string[] = []
   const accepts = [...ledgers].flatMap(([mode, ledger]) => ledger.accepts.map((accept) => ({ mode, ...accept })))
-  const prompts = new Set(tasks.map(({ task }) => task.prompt))
-  for (const { mode, prompt } of accepts)
-    if (!prompts.has(prompt)) violations.push(`an accept of no task: ${prompt} (${mode})`)
+  const known = new Set(tasks.flatMap(({ attempts }) => attempts.map(({ id }) => id)))
+  for (const { mode, prompt, reference } of accepts)
+    if (!known.has(reference ?? '')) violations.push(`an accept of no attempt: ${prompt} (${mode})`)
+  const unclear = Map.groupBy(
+    tasks.filter(({ attempts }) => attempts.some(({ state }) => state === 'open')),
+    ({ task }) => task.prompt,
+  )
   for (const { task, attempts } of tasks) {
     const mode = task.card.replace('sim-', '') as Mode
     const faults = (ledgers.get(mode)?.faults ?? []).filter(({ prompt }) => prompt === task.prompt)
-    const own = accepts.filter(({ prompt }) => prompt === task.prompt)
+    const own = accepts.filter(({ reference }) => attempts.some(({ id }) => id === reference))
     const names = faults.map(({ fault }) => fault)
-    const told = [...judgeAccepts(mode, attempts, own), ...judgeEnd(mode, { task, attempts, names, own, kills })]
+    // What is listed for two that are the same may be either's: then a list is as good as none.
+    const alike = mode === 'list' && (unclear.get(task.prompt) ?? []).length > 1
+    const offers = alike ? 'none' : mode
+    const told = [...judgeAccepts(offers, attempts, own), ...judgeEnd(offers, { task, attempts, names, own, kills })]
     const detail = `${task.prompt}, ${task.id} ${task.state} ${task.error?.code ?? ''}, faults [${names}], attempts [${attempts.map(({ state }) => state)}], accepts ${own.length}`
     for (const what of told) violations.push(`${what}: ${detail}`)
   }
@@ -65,7 +72,6 @@ function judgeAccepts(mode: Mode, attempts: readonly Attempt[], accepts: readonl
     const attempt = attempts.find((one) => one.id === reference)
     const bound = attempt?.operation === id && (attempt.state === 'accepted' || attempt.state === 'orphan')
     const flagged = attempt?.state === 'open' || attempt?.state === 'abandoned'
-    // Prompts are unique, so that what can be listed can be told apart as well.
     if (!bound && mode !== 'none') told.push('an accept is not bound')
     else if (!bound && !flagged) told.push("an accept is nobody's")
   }
@@ -101,8 +107,7 @@ function judgeHeld(
   if (!open || more.length > 0) return [`held with ${open ? more.length + 1 : 0} open attempts`]
   if (mode === 'key' || mode === 'lookup') return ['held, although duplicates are refused']
   if (mode === 'list' && accepts.length > 0) return ['held, although it is listed']
-  const kill = kills.find(({ ended }) => ended >= open.openedAt)
-  const killed = kill !== undefined && kill.at - open.openedAt < answeredMs
+  const killed = kills.some(({ at, ended }) => ended >= open.openedAt && at - open.openedAt < answeredMs)
   return killed || names.some(isUnclear) ? [] : ['held without a reason']
 }
 

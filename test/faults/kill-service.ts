@@ -7,8 +7,8 @@ import { providers } from '../../src/providers/index.ts'
 
 /*
  * The service with the simulated providers, as a process of its own that can be killed. Settings come from the
- * environment. The one argument is how far its clock is ahead, in milliseconds: so that nobody has to wait for delays
- * of minutes. It says where it listens in a line.
+ * environment. The first argument is how far its clock is ahead, in milliseconds: so that nobody has to wait for delays
+ * of minutes. A second one is how long it waits for an upstream that is silent. It says where it listens in a line.
  */
 // Whoever started us may be killed as well, and nobody else would end us.
 process.stdin.once('end', () => process.exit(1)).resume()
@@ -20,7 +20,11 @@ const clock = {
     setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {}),
 }
 const members = { ...providers, ...simulated }
-const service = await start(loadConfig({ flags: {}, env: process.env, members }), { members, clock })
+const silence = Number(process.argv[3] ?? 0)
+const outbound =
+  silence > 0 ? { upstreamDeadlines: { headersMs: silence, bodyIdleMs: silence, totalMs: 2 * silence } } : {}
+const config = loadConfig({ flags: {}, env: process.env, members })
+const service = await start(config, { members, clock, outbound })
 process.stdout.write(`${service.url}\n`)
 
 await once(process, 'SIGTERM')

@@ -1,3 +1,4 @@
+import type { Attempt } from '../../src/core/attempt.ts'
 import { isFinished } from '../../src/core/task.ts'
 import type { History } from './simulation.ts'
 
@@ -14,30 +15,32 @@ export interface Verdict {
 
 /** Holds what the upstream accepted against what we recorded: the one thing that can't be argued with. */
 export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes }: History): Verdict {
-  const violations: string[] = []
-  const bound = new Map(
-    attempts.flatMap((attempt) => (attempt.operation === null ? [] : [[attempt.operation, attempt]])),
-  )
+  const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]))
+  const bound = new Map(attempts.flatMap((one) => (one.operation === null ? [] : [[one.operation, one.id]])))
   const careful = recovery === 'key' || recovery === 'lookup'
+  const violations = upstream.accepts
+    .filter(({ reference }) => !byId.has(reference))
+    .map(({ prompt }) => `an accept is nobody's: ${prompt} (${recovery})`)
   let [unknown, resubmits] = [0, 0]
   for (const task of tasks) {
     const own = attempts.filter((attempt) => attempt.task === task.id)
-    const accepts = upstream.accepts.filter(({ prompt }) => prompt === task.prompt)
-    const approved = own.filter(({ state }) => state === 'abandoned').length
+    const accepts = upstream.accepts.filter(({ reference }) => byId.get(reference)?.task === task.id)
     const say = (what: string) =>
       violations.push(
         `${what}: ${task.prompt} (${recovery}, ${task.state} ${task.error?.code ?? ''}, faults ${(upstream.faults.get(task.prompt) ?? []).map(({ name }) => name)}, crashes ${crashes.get(task.prompt) ?? []}, attempts ${own.map(({ state }) => state)})`,
       )
     resubmits += Math.max(0, own.length - 1)
     if (!isFinished(task)) say('lost')
-    if (own.filter(({ state }) => state === 'open').length > 0) say('an attempt is open although its task ended')
-    if (accepts.length > 1 + approved) say(`${accepts.length} accepts`)
-    const anew = own.some(({ state }, at) => state === 'abandoned' && at < own.length - 1)
-    if (onUnknown === 'hold' && anew) say('resubmitted on its own')
-    for (const { id } of accepts) {
-      const flagged = own.some(({ state }) => state === 'abandoned' || state === 'orphan')
-      if (!bound.has(id) && !flagged) say("an accept is nobody's")
-      if (careful && bound.get(id)?.task !== task.id) say('an accept is not bound')
+    if (task.error?.code === 'internal') say('failed by us')
+    if (own.some(({ state }) => state === 'open')) say('an attempt is open although its task ended')
+    if (accepts.length > 1 + own.filter(isFlagged).length) say(`${accepts.length} accepts`)
+    const anew = own.filter((attempt, at) => isFlagged(attempt) && at < own.length - 1).length
+    if (anew > (onUnknown === 'resubmit' ? 1 : 0)) say(`resubmitted on its own, ${anew} times`)
+    for (const { id, reference } of accepts) {
+      if (bound.get(id) === reference) continue
+      const attempt = byId.get(reference)
+      if (!attempt || !isFlagged(attempt)) say("an accept is nobody's, or another's")
+      else if (careful) say('an accept is not bound')
     }
     if (task.error?.code !== 'submission_unknown') continue
     unknown += 1
@@ -47,4 +50,9 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
   }
   const orphans = attempts.filter(({ state }) => state === 'orphan').length
   return { tasks: tasks.length, accepts: upstream.accepts.length, unknown, orphans, resubmits, violations }
+}
+
+/** It may have cost money, and the operator can see that. */
+function isFlagged({ state }: Attempt): boolean {
+  return state === 'abandoned' || state === 'orphan'
 }

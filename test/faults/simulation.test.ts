@@ -19,10 +19,25 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
     })
   }
 
-  it('an account that resubmits does so once for each unknown outcome, and says so', async () => {
+  it('an account that resubmits does so once, says so, and then gives up', async () => {
     const history = await simulate({ recovery: 'none', onUnknown: 'resubmit', tasks: 200, seed })
     assert.deepEqual(judge(history).violations, [])
-    assert.ok(history.tasks.every(({ error }) => error?.code !== 'submission_unknown'))
+    const given = history.tasks.filter(({ error }) => error?.code === 'submission_unknown')
+    // How many there are is up to the crashes, each of which cuts off all that is under way.
+    for (const { prompt, attempts } of given) {
+      const causes = [...(history.crashes.get(prompt) ?? []), ...(history.upstream.faults.get(prompt) ?? [])]
+      assert.ok(attempts >= 2 && causes.length >= 2, `${prompt}: given up after ${causes.length}`)
+    }
+    assert.ok(history.tasks.some(({ state, attempts }) => state === 'completed' && attempts === 2))
+  })
+
+  it('a worker that takes what is listed for its own is caught', async () => {
+    const workers = simulatedWorkers.map((worker) => (worker.name === 'submit' ? greedyOf(worker) : worker))
+    const { violations } = judge(await simulate({ recovery: 'list', tasks: 300, seed, workers }))
+    assert.ok(
+      violations.some((text) => /another's|failed by us/.test(text)),
+      'the harness saw nothing wrong',
+    )
   })
 
   it('a worker that commits its attempt after the send is caught', async () => {
@@ -35,6 +50,11 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
   })
 })
 
+/** The rule broken on purpose: nobody looks whether another attempt may be the one that is listed. */
+function greedyOf(submit: Worker): Worker {
+  return { ...submit, run: (task, tools, action) => submit.run(task, tools, { ...action, hasTwin: async () => false }) }
+}
+
 /** The rule broken on purpose: the provider is asked first, and what we know of it is written down afterwards. */
 function carelessOf(submit: Worker): Worker {
   return {
@@ -45,7 +65,7 @@ function carelessOf(submit: Worker): Worker {
       const id = newAttemptId(tools.random)
       const request = await requestOf(task, 'film', tools)
       const answer = await account.provider
-        .submit(request, callOf(account, { ...task, attempt: id }, action.signal))
+        .submit(request, callOf(account, { ...task, attempt: id }, tools, action.signal))
         .catch(() => null)
       if (!answer || 'refused' in answer) return { change: { state: 'queued', dueAt: tools.clock.now() + 1_000 } }
       const now = tools.clock.now()

@@ -9,9 +9,11 @@ import { manualClock } from '../../src/core/clock.fixture.ts'
 import { healthy } from '../../src/core/health.ts'
 import { newTaskId, queueTask, type Task } from '../../src/core/task.ts'
 import { startEngine } from '../../src/engine.ts'
+import { noHealths } from '../../src/healths.fixture.ts'
+import { memorySpill } from '../../src/spill.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { discard, workers } from '../../src/workers/index.ts'
+import { discard, rehome, workers } from '../../src/workers/index.ts'
 import type { Account, Tools, Worker } from '../../src/workers/worker.ts'
 import { type CrashPoint, crashPoints, Life, storeOf } from './life.ts'
 import { seeded } from './seeded.ts'
@@ -63,18 +65,23 @@ export async function simulate(options: SimulationOptions): Promise<History> {
     const deaths = new Set<string>()
     const inserts: Promise<void>[] = []
     for (let at = 0; at < count; at += 1) {
-      const prompt = `film ${at} of ${seed}`
+      // A third share their prompt with another, which nobody but their references can tell from them.
+      const prompt = `film ${at % 6 === 5 ? at - 1 : at} of ${seed}`
+      if (at % 6 === 5) upstream.slow.add(prompt)
+      const before = plan.get(prompt) ?? []
+      // What comes after another fault may answer a repeat.
+      const faults = before.length > 0 ? repeatFaults : submitFaults
       if (chance() < 0.1) {
         // Pair by pair, so that many worlds have every crash with every fault.
         const pair = (seed * 31 + deaths.size) % (crashPoints.length * (submitFaults.length + 1))
         const fault = submitFaults[pair % (submitFaults.length + 1)]
-        if (fault) plan.set(prompt, [fault])
+        if (fault && faults.includes(fault)) plan.set(prompt, [...before, fault])
         deaths.add(`${crashPoints[Math.floor(pair / (submitFaults.length + 1))]} ${prompt}`)
         // Of the others a third has no fault at all.
       } else if (chance() < 0.67) {
         // Some have two: what answers a repeat may go wrong as well.
         const second = chance() < 0.3 ? [repeatFaults[Math.floor(chance() * repeatFaults.length)] as SubmitFault] : []
-        plan.set(prompt, [submitFaults[(seed + at) % submitFaults.length] as SubmitFault, ...second])
+        plan.set(prompt, [...before, faults[(seed + at) % faults.length] as SubmitFault, ...second])
       }
       const id = newTaskId(clock.now() + at, random)
       prompts.set(id, prompt)
@@ -122,8 +129,23 @@ async function live(world: World) {
     const life = new Life((point, prompt) => deaths.delete(`${point} ${prompt}`))
     const tools = await toolsOf(world, life)
     const mortal = storeOf(store, life, { prompts, finished })
-    const options = { workers: world.workers ?? simulatedWorkers, discard, tools, ownerCaps: {}, clock, log: quiet }
-    const engine = await startEngine({ ...options, random: world.random, store: mortal, redact: (text) => text })
+    const options = {
+      workers: world.workers ?? simulatedWorkers,
+      discard,
+      rehome,
+      tools,
+      ownerCaps: {},
+      clock,
+      log: quiet,
+    }
+    const engine = await startEngine({
+      ...options,
+      random: world.random,
+      store: mortal,
+      spill: memorySpill(),
+      healths: noHealths,
+      redact: (text) => text,
+    })
     ended = await run(world, life, finished)
     if (ended) await engine[Symbol.asyncDispose]()
     if (!life.crashed) continue
@@ -142,7 +164,7 @@ async function live(world: World) {
 const quiet = { info() {}, warn() {}, error() {} }
 
 /** Lets time pass whenever nothing happens, until all is done (true) or this life ended (false). */
-async function run({ clock, prompts }: World, life: Life, finished: ReadonlySet<string>): Promise<boolean> {
+async function run({ clock, prompts, upstream }: World, life: Life, finished: ReadonlySet<string>): Promise<boolean> {
   const begun = clock.now()
   let step = 500
   for (;;) {
@@ -151,7 +173,8 @@ async function run({ clock, prompts }: World, life: Life, finished: ReadonlySet<
     if (life.dead) return false
     if (finished.size === prompts.size) return true
     if (clock.now() - begun > longestMs) throw new Error('tasks do not end')
-    clock.advance(step)
+    // Not past a lease while an answer is under way: that is what crashes are for.
+    clock.advance(upstream.underway > 0 ? Math.min(step, 1_000) : step)
     step = finished.size > before ? 500 : Math.min(60_000, Math.round(step * 1.5))
   }
 }

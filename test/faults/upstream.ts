@@ -18,6 +18,8 @@ export interface Job {
 
 /** How long a job runs, and how late a late one is accepted. */
 const [runMs, lateMs] = [2_000, 4_000]
+/** How long the answer takes to a prompt that two tasks share: long enough for the other to look for it meanwhile. */
+const slowMs = 3_000
 
 /**
  * The fault upstream without its sockets, on the simulation's own time: the same faults, the same ledger, a thousand
@@ -29,6 +31,10 @@ export class SimulatedUpstream {
   readonly faults = new Map<string, SubmitFault[]>()
   /** Prompts of which a request arrived, or may have. */
   readonly arrived = new Set<string>()
+  /** Prompts whose answers take their time, and how many of them are under way. */
+  readonly slow = new Set<string>()
+  underway = 0
+  #nowhere = 0
   #late: { at: number; body: Omit<Job, 'id' | 'acceptedAt'> }[] = []
   readonly #recovery: Recovery
   readonly #clock: Clock
@@ -48,12 +54,19 @@ export class SimulatedUpstream {
         await life.pass('before-arrival', body.prompt)
         this.arrived.add(body.prompt)
         const result = this.#submit(body)
+        if (this.slow.has(body.prompt)) await this.#takeTime()
         await life.pass('after-arrival', body.prompt)
         return respond(result)
       },
       fetch: async (path, init) => life.lived(() => respond(this.#ask(path, init.method))),
       download: async () => life.lived(() => new Response('film')),
     }
+  }
+
+  async #takeTime(): Promise<void> {
+    this.underway += 1
+    await this.#clock.sleep(slowMs)
+    this.underway -= 1
   }
 
   #submit(body: Omit<Job, 'id' | 'acceptedAt'>): Answer | Error {
@@ -63,7 +76,7 @@ export class SimulatedUpstream {
     this.faults.set(body.prompt, [...(this.faults.get(body.prompt) ?? []), fault])
     if (fault.accepted === 'maybe') this.#late.push({ at: this.#clock.now() + lateMs, body })
     if (fault.refuses) return new Problem('provider_unreachable', 'refused', { retryable: true })
-    const id = fault.accepted === true ? this.#accept(body).id : 'job_none'
+    const id = fault.accepted === true ? this.#accept(body).id : `job_none_${this.#nowhere++}`
     const answer = fault.answer(id)
     return typeof answer === 'string' ? new Error(`the upstream: ${answer}`) : answer
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { type Health, healthy } from '../../core/health.ts'
 import { newTaskId, type Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Store } from '../store.ts'
@@ -146,6 +147,23 @@ function testQuestions(world: StoreWorld): void {
         ['n', [1]],
       ]),
     )
+  })
+
+  it('keeps how accounts are doing, and takes no older news', async () => {
+    await using store = await fresh(world)
+    const paused = { failures: 1, pausedUntil: 900, reason: 'busy' } as const
+    const news = (account: string, changedAt: number, health: Health = healthy) =>
+      store.saveHealth({ account, keyVersion: 'k', health, changedAt })
+    await news('p', 20, paused)
+    await news('q', 10)
+    await news('p', 19)
+    const found = await store.healths()
+    assert.deepEqual(found, [
+      { account: 'p', keyVersion: 'k', health: paused, changedAt: 20 },
+      { account: 'q', keyVersion: 'k', health: healthy, changedAt: 10 },
+    ])
+    await news('p', 21)
+    assert.deepEqual((await store.healths())[0]?.health, healthy)
   })
 
   it('keeps tokens, each of its kind', async () => {

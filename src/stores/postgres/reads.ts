@@ -1,4 +1,4 @@
-import { fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from '../../core/row.ts'
+import { fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
 import type { TaskView } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Lane, Store } from '../store.ts'
@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 import { hashOf } from './entries.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'tokens' | 'read'>
+  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
 const view = viewColumns.join(', ')
 
@@ -84,6 +84,7 @@ export function openReads(database: Database): Reads {
       return rows.map(({ account }) => String(account))
     },
     durations: () => durations(database),
+    healths: async () => (await query('SELECT * FROM healths ORDER BY account')).map(toHealth),
     tokens: async () =>
       (await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')).map(toToken),
   }

@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import { Problem } from '../../core/problem.ts'
 import type { Row } from '../../core/row.ts'
 import {
+  type Dialect,
   lastStatement,
   type Mark,
   markStatement,
@@ -51,14 +52,19 @@ async function lockOut(client: Client): Promise<void> {
   if (!locked) throw new Error('another move is at work on the database')
 }
 
+/** Whatever the locale of the cluster; of all keys, only the number of an event is no text. */
+const dialect: Dialect = {
+  mark: (number) => `$${number}`,
+  ordered: (column) => (column === 'number' ? column : `${column} COLLATE "C"`),
+}
+
 function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
   const ask: Query = (text, values) => write(database, (query) => query(text, values), pageMs)
   return {
     read(table, after, limit) {
-      const text = pageStatement(table, after === null, (number) => `$${number}`)
-      return ask(text, pageValues(table, after, limit))
+      return ask(pageStatement(table, after === null, dialect), pageValues(table, after, limit))
     },
-    last: async (table) => (await ask(lastStatement(table)))[0] ?? null,
+    last: async (table) => (await ask(lastStatement(table, dialect)))[0] ?? null,
     async insert(table, rows) {
       await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)])
     },
@@ -82,7 +88,9 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     async finish() {
       await write(database, async (query) => {
         // Rows came with their numbers: the next one must be new.
-        await query("SELECT setval(pg_get_serial_sequence('events', 'number'), max(number)) FROM events HAVING count(*) > 0")
+        await query(
+          "SELECT setval(pg_get_serial_sequence('events', 'number'), max(number)) FROM events HAVING count(*) > 0",
+        )
         await query(`DROP TABLE IF EXISTS ${markTable}`)
         // Nothing is known of the new rows yet, and the queue's plans depend on it.
         await query(`ANALYZE ${tableNames.join(', ')}`)

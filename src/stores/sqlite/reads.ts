@@ -1,11 +1,11 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { columns, fromRow, type Row, toAttempt, toEvent, toView, viewColumns } from '../../core/row.ts'
+import { columns, fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
 import type { Token } from '../../core/token.ts'
 import type { Store } from '../store.ts'
 import { lanes } from './verbs.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'tokens'> & {
+  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
   }
 
@@ -57,6 +57,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `SELECT card, completed_at - started_at AS took FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000)
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
+  const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
   const tokens = reader.prepare('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')
 
   return {
@@ -107,6 +108,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       }
       return found
     },
+    healths: async () => healths.all().map(toHealth),
     tokens: async () => tokens.all().map(toToken),
   }
 }

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Row, Value } from '../../core/row.ts'
+import type { Value } from '../../core/row.ts'
 import {
+  type Dialect,
   lastStatement,
   type Mark,
   markStatement,
@@ -38,13 +39,15 @@ export function openSqliteTransfer({ folder, as }: SqliteTransferOptions): Trans
   return transferOf(database)
 }
 
+const dialect: Dialect = { mark: (number) => `?${number}`, ordered: (column) => column }
+
 function transferOf(database: DatabaseSync): Transfer {
   return {
     async read(table, after, limit) {
-      const statement = database.prepare(pageStatement(table, after === null, (number) => `?${number}`))
+      const statement = database.prepare(pageStatement(table, after === null, dialect))
       return statement.all(...pageValues(table, after, limit))
     },
-    last: async (table) => database.prepare(lastStatement(table)).get() ?? null,
+    last: async (table) => database.prepare(lastStatement(table, dialect)).get() ?? null,
     async insert(table, rows) {
       const statement = database.prepare(insertStatement(table))
       inTransaction(database, () => {
@@ -100,4 +103,3 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
     throw error
   }
 }
-

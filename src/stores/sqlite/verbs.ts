@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { AccountHealth } from '../../core/account.ts'
 import { columns, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
@@ -37,6 +38,11 @@ export function prepareVerbs(database: DatabaseSync) {
   const recover = database.prepare(recoverStatement)
   const insertToken = database.prepare(
     'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  const saveHealth = database.prepare(
+    `INSERT INTO healths (account, key_version, health, changed_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
+       changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`,
   )
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
@@ -86,6 +92,9 @@ export function prepareVerbs(database: DatabaseSync) {
     },
     recover(now: number): void {
       recover.run({ now, late: now + longestDelayMs })
+    },
+    saveHealth({ account, keyVersion, health, changedAt }: AccountHealth): void {
+      saveHealth.run(account, keyVersion, JSON.stringify(health), changedAt)
     },
     deleteToken(name: string): void {
       deleteToken.run(name)

@@ -32,13 +32,14 @@ interface Table {
   columns: readonly string[]
 }
 
-const [attempts, events, tokens, turns, slots] = [
+const [attempts, events, tokens, turns, slots, healths] = [
   'id task number account key_version upstream_model opened_at state operation settled_at problem',
   'number task at name detail',
   'name kind digest models created_at',
   'card owner served',
   'scope task',
-].map((names) => names.split(' ')) as [string[], string[], string[], string[], string[]]
+  'account key_version health changed_at',
+].map((names) => names.split(' ')) as [string[], string[], string[], string[], string[], string[]]
 
 /** Every table, with the columns that all stores have. Leases are not among them: nobody holds any. */
 export const tables = {
@@ -48,6 +49,7 @@ export const tables = {
   tokens: { key: ['name'], columns: tokens },
   turns: { key: ['card', 'owner'], columns: turns },
   slots: { key: ['scope', 'task'], columns: slots },
+  healths: { key: ['account'], columns: healths },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
@@ -60,25 +62,33 @@ export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source te
 export const unfinishedMessage =
   'a move into this database has not finished; run the same `filmgate migrate` again before you start a service on it'
 
+/** How a database writes it. */
+export interface Dialect {
+  /** A parameter, by its number from 1. */
+  mark(number: number): string
+  /** A column of a key, compared byte by byte. */
+  ordered(column: string): string
+}
+
 /**
  * A dead process's leases end with the move: what it held is due at once, and what it had only taken off the queue
- * has no slots. `mark` names a parameter by its number, as the database does.
+ * has no slots.
  */
-export function pageStatement(name: TableName, isFirst: boolean, mark: (number: number) => string): string {
+export function pageStatement(name: TableName, isFirst: boolean, { mark, ordered }: Dialect): string {
   const { key, columns }: Table = tables[name]
   const shown = columns.map((column) =>
     name === 'tasks' && column === 'due_at' ? 'CASE WHEN leased THEN 0 ELSE due_at END AS due_at' : column,
   )
-  const marks = key.map((_, at) => mark(at + 1))
+  const order = key.map(ordered).join(', ')
   const conditions = [
-    ...(isFirst ? [] : [`(${key.join(', ')}) > (${marks.join(', ')})`]),
+    ...(isFirst ? [] : [`(${order}) > (${key.map((_, at) => mark(at + 1)).join(', ')})`]),
     ...(name === 'slots'
       ? ["NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = slots.task AND tasks.state = 'queued')"]
       : []),
   ]
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
   const limit = mark(isFirst ? 1 : key.length + 1)
-  return `SELECT ${shown.join(', ')} FROM ${name} ${where} ORDER BY ${key.join(', ')} LIMIT ${limit}`
+  return `SELECT ${shown.join(', ')} FROM ${name} ${where} ORDER BY ${order} LIMIT ${limit}`
 }
 
 /** The values of the page's parameters, in their order. */
@@ -87,7 +97,8 @@ export function pageValues(name: TableName, after: Row | null, limit: number): (
   return [...(after ? key.map((column) => after[column] as string | number) : []), limit]
 }
 
-export function lastStatement(name: TableName): string {
+export function lastStatement(name: TableName, { ordered }: Dialect): string {
   const { key }: Table = tables[name]
-  return `SELECT ${key.join(', ')} FROM ${name} ORDER BY ${key.map((column) => `${column} DESC`).join(', ')} LIMIT 1`
+  const order = key.map((column) => `${ordered(column)} DESC`)
+  return `SELECT ${key.join(', ')} FROM ${name} ORDER BY ${order.join(', ')} LIMIT 1`
 }

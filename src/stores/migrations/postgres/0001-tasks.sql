@@ -90,6 +90,14 @@ CREATE TABLE events (
 );
 CREATE INDEX events_task ON events (task, number);
 
+-- How each account was doing when that last changed, as one process found out.
+CREATE TABLE healths (
+  account     text PRIMARY KEY,
+  key_version text NOT NULL,
+  health      text NOT NULL,
+  changed_at  bigint NOT NULL
+);
+
 CREATE TABLE tokens (
   name       text COLLATE "C" PRIMARY KEY,
   kind       text NOT NULL,

@@ -87,6 +87,14 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_task ON events (task);
 
+-- How each account was doing when that last changed, as one process found out.
+CREATE TABLE healths (
+  account     TEXT PRIMARY KEY,
+  key_version TEXT NOT NULL,
+  health      TEXT NOT NULL,
+  changed_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tokens (
   name       TEXT PRIMARY KEY,
   kind       TEXT NOT NULL,

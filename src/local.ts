@@ -1,0 +1,33 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import type { Config } from './config.ts'
+import { localName } from './core/account.ts'
+import type { ModelCard } from './core/catalog.ts'
+import type { Random } from './core/clock.ts'
+import type { Member } from './providers/index.ts'
+
+/** Accounts whose provider is this process itself are its own, where it shares a store with others. */
+export function localise(config: Config, members: Readonly<Record<string, Member>>, process: string): Config {
+  const own = config.accounts.filter(({ provider }) => members[provider]?.needsNothing).map(({ name }) => name)
+  const named = (name: string) => (own.includes(name) ? localName(name, process) : name)
+  const entries = [...config.catalog.entries.values()]
+  // Once for each card: its aliases share it.
+  const cards = new Map(entries.map(({ card }) => [card, withRoutes(card, named)]))
+  return {
+    ...config,
+    accounts: config.accounts.map((account) => ({ ...account, name: named(account.name) })),
+    catalog: {
+      ...config.catalog,
+      entries: new Map(entries.map((entry) => [entry.name, { ...entry, card: cards.get(entry.card) ?? entry.card }])),
+    },
+  }
+}
+
+function withRoutes(card: ModelCard, named: (account: string) => string): ModelCard {
+  return { ...card, routes: card.routes.map((route) => ({ ...route, account: named(route.account) })) }
+}
+
+/** The same for as long as the data folder: what is in it belongs to whoever has that name. */
+export function identityOf(file: string, random: Random): string {
+  if (!existsSync(file)) writeFileSync(file, Buffer.from(random(6)).toString('hex'), { flush: true })
+  return readFileSync(file, 'utf8')
+}

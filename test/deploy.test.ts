@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { parseAllDocuments } from 'yaml'
+import { settings } from '../src/config/settings.ts'
+import { loadConfig } from '../src/config.ts'
+import { launcher } from './process.ts'
+
+/* What the files below deploy/ say about each other and about us. `npm run lint:deploy` has real tools read them. */
+const root = join(import.meta.dirname, '..')
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const files = globSync('deploy/**/{*,.*}', { cwd: root }).filter((file) => statSync(join(root, file)).isFile())
+const { version } = JSON.parse(textOf('package.json')) as { version: string }
+
+// biome-ignore lint/suspicious/noExplicitAny: documents of many shapes, and a wrong one fails the test
+type Document = Record<string, any>
+
+const documents = new Map<string, Document[]>()
+for (const file of files.filter((name) => /\.ya?ml(\.example)?$/.test(name)))
+  documents.set(
+    file,
+    parseAllDocuments(textOf(file), { merge: true }).map((document) => {
+      assert.deepEqual([...document.errors, ...document.warnings], [], file)
+      return document.toJS() as Document
+    }),
+  )
+
+const compose = documents.get('deploy/compose.yaml')?.[0] ?? assert.fail('there is no compose.yaml')
+const kubernetes = [...documents].filter(([file]) => file.startsWith('deploy/kubernetes/')).flatMap(([, all]) => all)
+const workloads = kubernetes.filter(({ kind }) => ['Deployment', 'StatefulSet'].includes(kind))
+const dockerfile = textOf('deploy/Dockerfile')
+const unit = textOf('deploy/systemd/filmgate.service')
+const nginx = textOf('deploy/nginx/filmgate.conf')
+const ours = Object.entries(compose.services as Document).filter(([, { build }]) => build)
+
+const one = (text: string, pattern: RegExp): string => pattern.exec(text)?.[1] ?? assert.fail(`no ${pattern}`)
+const imageVariables = Object.fromEntries(
+  [...dockerfile.matchAll(/\b(FILMGATE_[A-Z_]+)=(\S+)(?= \\|\n)/g)].map(([, name, value]) => [name, value]),
+)
+
+it('every variable of ours that is named is a setting', () => {
+  const known: string[] = Object.values(settings).map(({ variable }) => variable)
+  for (const file of [...files, 'docs/deployment.md', '.dockerignore'])
+    for (const [name] of textOf(file).matchAll(/\bFILMGATE_[A-Z_]+\b/g))
+      assert.ok(known.includes(name), `${file}: ${name}`)
+})
+
+it('the example of .env has the names that compose.yaml asks for, and no secret', () => {
+  const asked = [...textOf('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name)
+  const lines = textOf('deploy/.env.example').split('\n')
+  const given = lines.filter((line) => line !== '' && !line.startsWith('#'))
+  assert.deepEqual(given.map((line) => one(line, /^(\w+)=$/)).sort(), [...new Set(asked)].sort())
+})
+
+it('the processes of compose.yaml and of Kubernetes have settings that fit together', () => {
+  const secret = kubernetes.find(({ kind }) => kind === 'Secret')?.stringData
+  const config = kubernetes.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'filmgate')?.data
+  const environments = [
+    ...ours.map(([, { environment }]) => environment),
+    ...workloads.map(({ spec }) => {
+      const [container] = spec.template.spec.containers
+      const own = container.env.map(({ name, value }: Document) => [name, value])
+      return { ...config, ...secret, ...Object.fromEntries(own) }
+    }),
+  ]
+  const roles = environments.map((environment) => {
+    const filled = Object.entries(environment as Document).map(([name, value]) => [
+      name,
+      // Each its own: two tokens must differ.
+      String(value).replace(/\$\{(\w+)[^}]*\}/g, '$1'),
+    ])
+    const { FILMGATE_CONFIG: path, ...env } = { ...imageVariables, ...Object.fromEntries(filled) }
+    assert.equal(path, '/etc/filmgate/filmgate.yaml')
+    const loaded = loadConfig({ flags: { config: join(root, 'deploy/models.yaml') }, env })
+    assert.deepEqual([loaded.store.kind, loaded.bucket.kind], ['postgres', 's3'])
+    return env.FILMGATE_ROLE
+  })
+  assert.deepEqual(roles, [undefined, 'api', 'worker', 'worker', 'api', 'worker'])
+})
+
+it('Kubernetes has the same models as compose.yaml', () => {
+  const map = kubernetes.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'filmgate-yaml')
+  const [document] = parseAllDocuments(map?.data['filmgate.yaml'])
+  assert.deepEqual(document?.toJS(), documents.get('deploy/models.yaml')?.[0])
+})
+
+it('the image is the one of this version everywhere', () => {
+  assert.ok(dockerfile.includes(`org.opencontainers.image.version="${version}"`))
+  assert.ok(dockerfile.includes(`-t filmgate:${version} `))
+  for (const [name, { image }] of ours) assert.equal(image, `filmgate:${version}`, name)
+  for (const { spec } of workloads)
+    assert.match(spec.template.spec.containers[0].image, new RegExp(`/filmgate:${version.replaceAll('.', '\\.')}$`))
+})
+
+it('user, port and folders agree', () => {
+  const user = one(dockerfile, /^USER (\d+:\d+)$/m)
+  const port = one(dockerfile, /^EXPOSE (\d+)$/m)
+  const folder = one(dockerfile, /^VOLUME (\S+)$/m)
+  assert.deepEqual([imageVariables.FILMGATE_PORT, imageVariables.FILMGATE_DATA], [port, folder])
+  assert.equal(port, settings.port.fallback)
+  for (const [name, service] of ours) {
+    assert.equal(service.user, user, name)
+    if (name !== 'bucket') assert.equal(service.volumes[0], `${name}:${folder}`)
+  }
+  assert.deepEqual(compose.services.api.ports, [`127.0.0.1:${port}:${port}`])
+  for (const { spec } of workloads) {
+    const { securityContext, containers } = spec.template.spec
+    assert.equal(`${securityContext.runAsUser}:${securityContext.runAsGroup}`, user)
+    assert.equal(containers[0].ports[0].containerPort, Number(port))
+    assert.equal(containers[0].volumeMounts.find(({ name }: Document) => name === 'data').mountPath, folder)
+  }
+  assert.match(nginx, new RegExp(`server 127\\.0\\.0\\.1:${port};`))
+  assert.match(nginx, new RegExp(`alias ${folder}/bucket/;`))
+  assert.match(unit, /FILMGATE_DATA=%S\/filmgate\b/)
+  const path = one(textOf('deploy/systemd/environment.example'), /FILMGATE_CONTENT=accel:(\S+)/)
+  assert.ok(nginx.includes(`location ${path} {`))
+})
+
+it('nobody is killed while it drains, and a pod is told nothing about our Service', () => {
+  const drain = 30
+  for (const [name, { stop_grace_period: grace }] of ours) assert.ok(Number.parseInt(grace, 10) > drain, name)
+  assert.ok(Number(one(unit, /^TimeoutStopSec=(\d+)$/m)) > drain)
+  for (const { spec } of workloads) {
+    const { terminationGracePeriodSeconds: grace, enableServiceLinks, containers } = spec.template.spec
+    assert.ok(grace > drain + (containers[0].lifecycle?.preStop.sleep.seconds ?? 0))
+    // Kubernetes would set FILMGATE_PORT and FILMGATE_SERVICE_HOST, which are no settings of that form.
+    assert.equal(enableServiceLinks, false)
+  }
+})
+
+it('nothing has more rights than it needs', () => {
+  for (const [name, service] of Object.entries(compose.services as Document)) {
+    assert.deepEqual([service.read_only, service.cap_drop], [true, ['ALL']], name)
+    assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name)
+  }
+  for (const { spec } of workloads) {
+    const { securityContext, containers } = spec.template.spec
+    assert.ok(securityContext.runAsNonRoot && securityContext.seccompProfile.type === 'RuntimeDefault')
+    assert.deepEqual(containers[0].securityContext, {
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ['ALL'] },
+    })
+  }
+})
+
+it('every selector finds its pods, and what names something names what is there', () => {
+  const labels = workloads.map(({ spec }) => JSON.stringify(spec.template.metadata.labels))
+  for (const { kind, spec } of kubernetes) {
+    const selector = kind === 'Service' ? spec.selector : spec?.selector?.matchLabels
+    if (selector) assert.ok(labels.includes(JSON.stringify(selector)), kind)
+    const { scaleTargetRef: target } = spec ?? {}
+    if (target) assert.ok(workloads.some((other) => other.kind === target.kind && other.metadata.name === target.name))
+  }
+  const names = kubernetes.filter(({ kind }) => kind !== 'Namespace').map(({ metadata }) => metadata.namespace)
+  assert.deepEqual([...new Set(names)], ['filmgate'])
+})
+
+it('what is started is there, and knows its arguments', () => {
+  const entry = JSON.parse(one(dockerfile, /^ENTRYPOINT (.+)$/m)) as string[]
+  const command = JSON.parse(one(dockerfile, /^CMD (.+)$/m)) as string[]
+  assert.deepEqual(entry, ['node', 'bin/filmgate.js'])
+  const [program, ...args] = one(unit, /^ExecStart=\S+ (.+)$/m).split(' ')
+  assert.equal(program, '/opt/filmgate/bin/filmgate.js')
+  for (const { spec } of workloads) assert.deepEqual(spec.template.spec.containers[0].args, command)
+  for (const given of [command, args]) {
+    const { status, stderr } = spawnSync(process.execPath, [launcher, ...given, '--help'], { encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+  }
+  const helpers = ['deploy/healthcheck.js', 'deploy/make-bucket.js']
+  const ignored = textOf('.dockerignore')
+  for (const helper of helpers) assert.ok(files.includes(helper) && ignored.includes(`!${helper}\n`), helper)
+})
