@@ -26,7 +26,7 @@ export function fillStore(folder: string, count: number): string[] {
   return ids
 }
 
-function exampleTask(id: string, createdAt: number, unfinished: boolean): Task {
+export function exampleTask(id: string, createdAt: number, unfinished: boolean): Task {
   const task = queueTask(
     {
       ...{

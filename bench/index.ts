@@ -6,11 +6,14 @@ import { benchContent } from './contents.ts'
 import { fillStore } from './fill.ts'
 import { holds, type Line, toTable } from './measure.ts'
 import { benchPolls } from './polls.ts'
+import { benchPostgres } from './postgres.ts'
 import { benchStart } from './starts.ts'
 import { benchSubmits } from './submits.ts'
 
-/* `npm run bench [-- --quick]`: each figure beside its limit, both measured in turn in this one run. */
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+/* `npm run bench [-- --quick] [--store postgres]`: each figure beside its limit, both measured in turn in this one run. */
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, store: { type: 'string', default: 'sqlite' } },
+})
 const { rounds, seconds, tasks } = values.quick
   ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
   : { rounds: 15, seconds: 2, tasks: 1_000_000 }
@@ -18,6 +21,15 @@ const { rounds, seconds, tasks } = values.quick
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
 const lines: Line[] = []
 try {
+  if (values.store === 'postgres') {
+    say(`PostgreSQL with ${tasks} tasks`)
+    lines.push(...(await benchPostgres({ rounds: Math.min(rounds, 5), seconds, tasks })))
+  } else await benchEmbedded()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function benchEmbedded(): Promise<void> {
   say('start-up and memory')
   lines.push(...(await benchStart(folder, { rounds: Math.min(rounds, 5) })))
   say(`polls over ${tasks} tasks`)
@@ -27,20 +39,21 @@ try {
   lines.push(...(await benchSubmits(folder, { rounds, seconds })))
   say('content')
   lines.push(...(await benchContent(folder, { rounds, seconds })))
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
 
 const machine = `${type()} ${release().split('-')[0]} ${arch()}, ${cpus().length} × ${cpus()[0]?.model.trim() || 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
+const given = [values.quick ? '--quick' : '', values.store === 'postgres' ? '--store postgres' : ''].filter(Boolean)
+const asked = given.length > 0 ? ` -- ${given.join(' ')}` : ''
 const report = `# Bench
 
-Made by \`npm run bench${values.quick ? ' -- --quick' : ''}\`. Ratios are medians of ${rounds} repetitions, ours and the limit in turn; all processes
+Made by \`npm run bench${asked}\`. Ratios are medians of ${rounds} repetitions, ours and the limit in turn; all processes
 share the machine: ${machine}.
 
 ${toTable(lines)}
 `
 process.stdout.write(`\n${report}`)
-if (!values.quick) writeFileSync(new URL('./results.md', import.meta.url), report)
+const results = values.store === 'postgres' ? './results-postgres.md' : './results.md'
+if (!values.quick) writeFileSync(new URL(results, import.meta.url), report)
 process.exitCode = lines.every(holds) ? 0 : 1
 
 function say(what: string): void {

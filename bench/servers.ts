@@ -6,7 +6,7 @@ import { digestSecret } from '../src/core/token.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
 import { openRandom } from '../src/random.ts'
-import { openSqlite } from '../src/stores/sqlite.ts'
+import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 
 /*
@@ -16,6 +16,7 @@ import type { Store } from '../src/stores/store.ts'
 export type ServerKind =
   | { kind: 'bare'; answer: string; headers: Record<string, string> }
   | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none' }
+  | { kind: 'app'; folder: string; store: 'postgres' | 'postgres-single'; url: string }
 
 export const token = 'bench'
 
@@ -31,18 +32,13 @@ async function serve(wanted: ServerKind): Promise<number> {
     return (server.address() as { port: number }).port
   }
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
-  const sqlite = await openSqlite({
-    folder: wanted.folder,
-    now: Date.now(),
-    onFatal: (error) => process.abort() ?? error,
-  })
-  const stores: Record<typeof wanted.store, Store> = { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }
+  const store = await openStore(wanted)
   const app = buildApp({
     catalog,
     tokens: new Map([
       [digestSecret(token), { kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
     ]),
-    store: stores[wanted.store],
+    store,
     bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
     media: {} as Media,
     outbound: openOutbound({ allow: [] }),
@@ -58,6 +54,22 @@ async function serve(wanted: ServerKind): Promise<number> {
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as { port: number }).port
+}
+
+async function openStore(wanted: ServerKind & { kind: 'app' }): Promise<Store> {
+  if ('url' in wanted) {
+    const clock = { monotonic: () => performance.now(), sleep: async () => {} }
+    const store = await openPostgres({ url: wanted.url, ...clock, name: `bench ${process.pid}` })
+    return wanted.store === 'postgres' ? store : unbatched(store)
+  }
+  const onFatal = (error: Error) => process.abort() ?? error
+  const sqlite = await openSqlite({ folder: wanted.folder, now: Date.now(), onFatal })
+  return { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }[wanted.store]
+}
+
+/** One query for each poll: what batching is held against. */
+function unbatched(store: Store): Store {
+  return { ...store, read: (_owner, id) => store.find(id) }
 }
 
 /** One commit for each submit: what grouping is held against. */

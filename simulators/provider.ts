@@ -1,4 +1,4 @@
-import type { Recovery } from '../src/core/attempt.ts'
+import type { OperationForm, Recovery } from '../src/core/attempt.ts'
 import { formatSize } from '../src/core/catalog.ts'
 import { Problem } from '../src/core/problem.ts'
 import { retryAfterMs } from '../src/core/retry-after.ts'
@@ -26,11 +26,18 @@ function memberOf(recovery: Recovery): Member {
   }
 }
 
+/** An id becomes a segment of a path, where "." and ".." are none. */
+const operations: OperationForm = {
+  example: '"job_…"',
+  fits: (operation) => typeof operation === 'string' && /^(?!\.{1,2}$)[\w.~-]{1,200}$/.test(operation),
+}
+
 function providerOf(name: string, recovery: Recovery): Provider {
   return {
     name,
     cadenceMs: 100,
     recovery,
+    operations,
     ...(recovery === 'lookup' ? { refusesDuplicates: true as const } : {}),
     async submit(request, call) {
       const headers = { ...jsonHeaders(call), ...(recovery === 'key' ? { 'idempotency-key': call.attemptId } : {}) }
@@ -54,7 +61,7 @@ function providerOf(name: string, recovery: Recovery): Provider {
       // A minute of slack: its clock is not ours.
       const query = recovery === 'lookup' ? `reference=${call.attemptId}` : `since=${openedAt - 60_000}`
       const response = await call.fetch(`/jobs?${query}`, { method: 'GET', headers: jsonHeaders(call) }, call.signal)
-      if (response.status !== 200) throw new Error(`asked for jobs, got ${response.status}`)
+      if (response.status !== 200) throw unclear(`the question for jobs got ${response.status}`)
       const { jobs } = (await response.json()) as { jobs: Record<string, unknown>[] }
       const wanted = Object.entries(toUpstream(request))
       return jobs
@@ -64,6 +71,8 @@ function providerOf(name: string, recovery: Recovery): Provider {
     async cancel(operation, call) {
       const path = `/jobs/${encodeURIComponent(String(operation))}`
       const response = await call.fetch(path, { method: 'DELETE', headers: jsonHeaders(call) }, call.signal)
+      if (response.status === 404) return 'too_late'
+      if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
       const { cancelled } = (await response.json()) as { cancelled?: boolean }
       return cancelled === true ? 'cancelled' : 'too_late'
     },
@@ -84,11 +93,12 @@ async function readSubmitted(response: Response, recovery: Recovery, now: number
   const blame = blames[status]
   const wait = retryAfterMs(response, now)
   if (blame) return { refused: { ...refusalOf(status, blame), ...(wait !== undefined && { retryAfterMs: wait }) } }
+  if (status !== 200 && status !== 409) throw unclear(`a submit got ${status}`)
   const body = (await response.json()) as { id?: unknown }
   // Its own word for a reference that it knows already: that job is ours.
   if (status === 409 && recovery === 'lookup' && typeof body.id === 'string') return { operation: body.id }
   if (status === 200 && Object.hasOwn(body, 'id') && typeof body.id === 'string') return { operation: body.id }
-  throw new Error(`no answer to a submit: ${status}`)
+  throw unclear(`a submit got ${status} without an id`)
 }
 
 const blames: Record<number, Refusal['blame']> = {
@@ -112,5 +122,6 @@ async function readProgress(response: Response): Promise<Progress> {
 }
 
 function unclear(cause: string): Problem {
-  return new Problem('provider_unavailable', 'The provider gives no clear answer.', { cause, retryable: true })
+  const message = 'The provider gives no clear answer.'
+  return new Problem('provider_unavailable', message, { cause: new Error(cause), retryable: true })
 }

@@ -7,6 +7,7 @@ import { openDisk, openS3 } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
 import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
+import { keyVersionOf } from './core/account.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
@@ -16,7 +17,7 @@ import { openHealths } from './healths.ts'
 import { identityOf, localise } from './local.ts'
 import { openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
-import { type OutboundOptions, openOutbound } from './outbound.ts'
+import { type OutboundOptions, openOutbound, readBase } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
 import { openSpill } from './spill.ts'
@@ -67,9 +68,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     return {
       ...{ ...rest, name, credential, health: healthy },
       provider: await member.create({ folder: join(folder.accounts, name), media }),
-      // Enough to tell two keys apart, and no help in guessing either. Another address is another key: what was sent to
-      // the one is not known at the other.
-      keyVersion: digestSecret([provider, baseUrl ?? '', credential ?? ''].join('\n')).slice(0, 8),
+      keyVersion: keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? ''),
       upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
     }
   }

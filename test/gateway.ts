@@ -33,7 +33,9 @@ export interface Video {
 export interface Shown {
   state: string
   account: string | null
-  attempts: { number: number; account: string; state: string; key_version: string; settled_at: string | null }[]
+  tries: number
+  due_at: string | null
+  attempts: { number: number; account: string; state: string; key_version: string; settled_at: string | null; problem: { code: string; message: string } | null; operation: unknown }[]
   timeline: { at: string; name: string; detail: unknown }[]
 }
 

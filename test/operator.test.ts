@@ -122,8 +122,9 @@ async function finished(id: string): Promise<Shown> {
   return (await call(`/tasks/${id}`)).body
 }
 
-const drawing = (name: string): Json => ({
-  ...{ film: name, prompt: 'a found fox', seconds: 1, width: 256, height: 256 },
+/** What the attempt of that task must be at studio. */
+const drawing = (task: string): Json => ({
+  ...{ film: `att_${task.slice(-36)}`, prompt: 'a found fox', seconds: 1, width: 256, height: 256 },
   ...{ image: false, seed: 7, caption: false },
 })
 
@@ -223,14 +224,14 @@ describe('a held task', () => {
 
   it('that is adopted goes on with what was found, and nothing is sent', async () => {
     await using own = await startHeld({ account: 'studio' })
-    const { status, body } = await own.post('adopt', { operation: drawing('found') })
+    const { status, body } = await own.post('adopt', { operation: drawing(own.id) })
     assert.deepEqual([status, body.state, body.status], [200, 'running', 'in_progress'])
     await own.service.finish(own.id)
     const task = await own.show()
     assert.equal(task.state, 'completed', JSON.stringify(task))
     assert.deepEqual(
       task.attempts.map(({ state, operation }) => [state, operation]),
-      [['accepted', drawing('found')]],
+      [['accepted', drawing(own.id)]],
     )
     assert.deepEqual(
       task.timeline.map(({ name }) => name),
@@ -248,6 +249,19 @@ describe('a held task', () => {
     assert.equal(status, 400)
     assert.match(body.error?.message ?? '', /^Operation \{.*"film":"att_\w+".* of account 'studio' belongs to another/)
     assert.equal((await own.post('give_up')).status, 200)
+  })
+
+  it('can not be adopted as what its provider could never have said, and can still be decided after', async () => {
+    await using own = await startHeld({ account: 'studio' })
+    const mine = drawing(own.id) as Record<string, Json>
+    const films = ['../../private/home-video', 'found', `att_${'0'.repeat(36)}`].map((film) => ({ ...mine, film }))
+    for (const operation of [{}, ' ', 'gen-8814', { ...mine, seconds: 900 }, ...films]) {
+      const { status, body } = await own.post('adopt', { operation })
+      assert.deepEqual([status, body.error?.param], [400, 'operation'], JSON.stringify(operation))
+      assert.match(body.error?.message ?? '', /Those of account 'studio' look like \{"film":"<the id of the attempt>"/)
+    }
+    assert.equal((await own.show()).state, 'held')
+    assert.equal((await own.post('adopt', { operation: mine })).status, 200)
   })
 
   it('can not be adopted on an account that is not there, nor resubmitted after its deadline', async () => {
@@ -442,7 +456,7 @@ describe('the command line', () => {
     const broken = await runCli(['task', 'adopt', own.id, '{film: x}'], options)
     assert.equal(broken.code, 2)
     assert.match(broken.stderr, /begins like JSON and is none/)
-    const { code, stdout, stderr } = await runCli(['task', 'adopt', own.id, JSON.stringify(drawing('cli'))], options)
+    const { code, stdout, stderr } = await runCli(['task', 'adopt', own.id, JSON.stringify(drawing(own.id))], options)
     assert.deepEqual([code, stdout], [0, `adopted: ${own.id} is running now\n`], stderr)
     assert.equal((await own.service.finish(own.id)).status, 'completed')
 
@@ -451,7 +465,8 @@ describe('the command line', () => {
       ...options,
       env: { ...options.env, FILMGATE_BASE_URL: text.service.url },
     })
-    assert.equal(JSON.parse(answer.stdout).attempts[0].operation, '12345')
+    assert.equal(answer.code, 1)
+    assert.match(answer.stderr, /can't be the operation of attempt 'att_\w+'\. Those of account 'studio' look like \{"film"/)
   })
 
   it('says what is missing, wrong or refused', async () => {

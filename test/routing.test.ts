@@ -222,6 +222,48 @@ describe('X1: a configuration that changes while a task runs', { concurrency: 4 
     assert.deepEqual(await way.attempts(id), [['main', 'abandoned']])
   })
 
+  it('sends nothing again to an account whose address is another one, and goes on when it is back', async () => {
+    for (const mode of ['key', 'lookup', 'list'] as const) {
+      await using other = await startUpstream({ mode })
+      await using way = await Gateway.open({ mode, accounts, models })
+      way.upstream.setFaults({ rates: { 'submit-500-after-accept': 1, 'find-500': 1 } })
+      const id = await way.submit('film')
+      await until('it is unknown', () => way.isNoted(id, 'outcome unknown'))
+      await way.restart({ accounts: { main: { base_url: other.url }, other: {} }, models })
+      await until('its address is missed', () => way.isNoted(id, 'submit met a problem'))
+      way.clock.jump(5 * 60_000)
+      const looked = (await way.show(id)).tries
+      await until('it is looked at again', async () => (await way.show(id)).tries > looked)
+      assert.match(JSON.stringify((await way.show(id)).timeline), /account 'main' had another address/)
+      assert.deepEqual([(await way.show(id)).state, other.ledger().requests], ['held', 0], mode)
+      way.upstream.setFaults({ rates: {} })
+      await way.restart({ accounts: { main: { base_url: `${way.upstream.url}/` }, other: {} }, models })
+      await way.makes(id, 'film')
+    }
+  })
+
+  it('does not ask another address how a task does, nor stop there what has its name', async () => {
+    await using other = await startUpstream({ mode: 'none' })
+    await using way = await Gateway.open({ accounts: { main: { concurrency: 2 } }, models })
+    const [id, deleted] = [await started(way), await started(way)]
+    const moved = { accounts: { main: { base_url: other.url } }, models }
+    await way.restart(moved)
+    await until('its address is missed', () => way.isNoted(id, 'poll met a problem'))
+    assert.equal((await way.service.fetch(`/v1/videos/${deleted}`, { method: 'DELETE' })).status, 200)
+    way.clock.jump(3 * 60_000)
+    const looked = (await way.show(id)).tries
+    await until('it is looked at again', async () => (await way.show(id)).tries > looked)
+    assert.equal((await way.video(id)).status, 'in_progress')
+    await until('the deleted one is an orphan', async () => {
+      const { data } = await way.service.operator<{ data: { task: string }[] }>('/attempts?state=orphan')
+      return data.some(({ task }) => task === deleted)
+    })
+    assert.equal(other.ledger().requests, 0)
+    way.upstream.setFaults({ speed: 0 })
+    await way.restart({ accounts: { main: { key: 'another upstream key' } }, models })
+    assert.equal((await way.follow(id)).status, 'completed')
+  })
+
   it('lets a task wait for an account that is gone, and go on when it is back', async () => {
     await using way = await Gateway.open({ accounts, models })
     const id = await started(way)

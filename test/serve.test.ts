@@ -108,6 +108,14 @@ it('a port in use, a folder that cannot be written, and a broken database are on
   }
 })
 
+it('what a token may use and is not there is told at start, and nothing is kept from starting', async () => {
+  const config = join(folder, 'tokens.yaml')
+  writeFileSync(config, 'tokens: [{ name: a, secret: b, models: [studio, "kling-*"] }]')
+  await using server = spawnServer({ args: ['--data', newData(), '--config', config] })
+  await server.url
+  assert.match(server.output.stderr, /^filmgate: tokens\[0\]\.models\[1\]: 'kling-\*' fits no model$/m)
+})
+
 it('every mistake in the configuration is reported at once, and nothing is started', async () => {
   await using server = spawnServer({
     env: { FILMGATE_PORT: 'http', FILMGATE_RETENTION: '-1', FILMGATE_CONFIG: '/nowhere.yaml' },

@@ -5,7 +5,7 @@ import { Problem } from '../src/core/problem.ts'
 import type { Member } from '../src/providers/index.ts'
 import type { Provider } from '../src/providers/provider.ts'
 import { Gateway, impatient } from './gateway.ts'
-import { until } from './service.ts'
+import { operatorToken, until } from './service.ts'
 
 /* What must not be paid for twice, nor be given away, though the adapter or the upstream makes it look harmless. */
 
@@ -90,6 +90,48 @@ describe('a submit', { concurrency: 3 }, () => {
       ['main', 'abandoned'],
     ])
   })
+})
+
+it('a submit of unknown outcome is not sent again past the deadline of its task, when it would be paid in vain', async () => {
+  const models = { film: { account: 'main', deadlines: { total: '5m' } } }
+  for (const mode of ['key', 'lookup'] as const) {
+    await using way = await Gateway.open({ mode, accounts: { main: {} }, models })
+    way.upstream.setFaults({ rates: { 'submit-500-before-accept': 1 } })
+    const id = await way.submit('film')
+    await until('it is unknown', () => way.isNoted(id, 'outcome unknown'))
+    way.clock.jump(5 * 60_000)
+    way.upstream.setFaults({ rates: {} })
+    await way.fails(id, 'submission_unknown')
+    assert.deepEqual([way.accepts('film'), await way.attempts(id)], [0, [['main', 'abandoned']]], mode)
+  }
+})
+
+it('one operation that is adopted for three held tasks at once is one’s, and the others are still held', async () => {
+  await using way = await Gateway.open({ accounts: { main: { concurrency: 3 } }, models: film })
+  way.upstream.setFaults({ rates: { 'submit-500-after-accept': 1 } })
+  const ids = await Promise.all(['a', 'b', 'c'].map((prompt) => way.submit('film', prompt)))
+  await until('nobody looks at them', async () => {
+    const shown = await Promise.all(ids.map((id) => way.show(id)))
+    return shown.every(({ state, due_at: due }) => state === 'held' && Date.parse(due ?? '') > Date.now() + 30_000)
+  })
+  const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json', connection: 'close' }
+  const adopt = (id: string, operation: unknown) => {
+    const body = JSON.stringify({ operation })
+    return way.service.fetch(`/operator/v1/tasks/${id}/adopt`, { method: 'POST', headers, body })
+  }
+  for (const odd of [{}, ' ', '..', 'a/b']) {
+    const answer = await adopt(ids[0] ?? '', odd)
+    assert.equal(answer.status, 400)
+    assert.match(await answer.text(), /Those of account 'main' look like \\"job_/)
+  }
+  const operation = way.upstream.ledger().accepts[0]?.id
+  const answers = await Promise.all(ids.map((id) => adopt(id, operation)))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400])
+  for (const [at, { status }] of answers.entries()) {
+    const id = ids[at] ?? ''
+    if (status === 200) assert.equal((await way.follow(id)).status, 'completed')
+    else assert.deepEqual([(await way.show(id)).state, await way.attempts(id)], ['held', [['main', 'open']]])
+  }
 })
 
 it('a poll that throws, whatever it throws, does not end what is paid for', async () => {

@@ -54,7 +54,7 @@ async function allNoted({ way }: Gate, tasks: readonly { id: string }[], event: 
 
 /** Those that leave open whether the job was taken; the others say something. */
 const unclear = submitFaults.filter(
-  ({ name }) => !/-(400|404|413|415|422|200-unknown|429.*|401|402|403|refuse-connection)-before/.test(name),
+  ({ name }) => !/-(400|404|413|415|422|200-unknown|429.*|401|401-cut|402|403|refuse-connection)-before/.test(name),
 )
 const unclearNames = namesOf(unclear)
 

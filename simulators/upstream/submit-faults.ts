@@ -46,7 +46,9 @@ const refusals: Shape[] = [
   ...[400, 401, 402, 403, 404, 413, 415, 422].map(
     (status): Shape => [`${status}`, `refuses with ${status}`, () => failing(status)],
   ),
+  ['401-cut', 'refuses with 401, and breaks off', () => ({ ...failing(401), length: 1_000, ending: 'close' })],
   ['429', 'busy, without Retry-After', () => failing(429)],
+  ['429-huge', 'busy, with 5 MiB of reasons', () => ({ status: 429, body: ' '.repeat(5 * 2 ** 20) })],
   ['429-seconds', 'busy for a second', () => busy('1')],
   ['429-date', 'busy until an HTTP date, two seconds from now', () => busy(httpDate(2_000))],
   ['429-past', 'busy until an HTTP date of an hour ago', () => busy(httpDate(-3_600_000))],

@@ -2,7 +2,14 @@ import { readArguments, suggestion } from './arguments.ts'
 import type { Command } from './command.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { type Answer, openOperator, operatorHelp } from './operator.ts'
+import {
+  type AccountList,
+  isAccountList,
+  isResumedAccount,
+  type OperatorAccount,
+  type ResumedAccount,
+} from './operator/answers.ts'
+import { openOperator, operatorHelp } from './operator.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
@@ -25,15 +32,6 @@ Options:
 
 ${operatorHelp}`
 
-interface Account {
-  name: string
-  provider: string
-  recovery: string
-  concurrency: number
-  on_unknown: string
-  health: { state: string; reason: string | null; paused_until: string | null; failures: number }
-}
-
 const reasons: Record<string, string> = {
   credentials: 'it refuses our key, or the credit is gone',
   busy: 'it asked us to slow down',
@@ -53,17 +51,20 @@ export const command: Command = {
     const operator = openOperator(read.values, terminal)
     const [name = ''] = read.operands
     const answer = resuming
-      ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`)
-      : await operator.get('/accounts')
+      ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`, isResumedAccount)
+      : await operator.get('/accounts', isAccountList)
     if (read.values.json) terminal.out(jsonLine(answer))
-    else terminal.out(resuming ? `resumed ${printable(name)}\n` : show(answer, terminal))
+    else terminal.out('missing' in answer ? show(answer, terminal) : showResumed(answer))
     return 0
   },
 }
 
-function show({ data, missing }: Answer, terminal: Terminal): string {
-  const accounts = data as Account[]
-  for (const name of missing as string[])
+function showResumed({ name, was_paused: paused }: ResumedAccount): string {
+  return paused ? `resumed ${printable(name)}\n` : `${printable(name)} was not paused\n`
+}
+
+function show({ data: accounts, missing }: AccountList, terminal: Terminal): string {
+  for (const name of missing)
     terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
   if (accounts.length === 0) terminal.err('No account is configured.\n')
   if (accounts.length === 0) return ''
@@ -87,7 +88,7 @@ function show({ data, missing }: Answer, terminal: Terminal): string {
   )
 }
 
-function whyOf({ health }: Account, now: number): string {
+function whyOf({ health }: OperatorAccount, now: number): string {
   const { reason, paused_until: until, failures } = health
   if (reason === null) return failures > 0 ? `${failures} failures in a row` : ''
   const when =

@@ -14,6 +14,7 @@ interface Case {
   names?: string[]
   models?: string[]
   setBy?: Parameters<typeof banner>[2]['setBy']
+  operator?: 'set' | 'made'
 }
 
 function shown({
@@ -22,13 +23,15 @@ function shown({
   names = [],
   models = ['studio'],
   setBy = null,
+  operator = 'set',
 }: Case) {
   const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
-  const tokens = [...names.map((name) => token(name, 'client')), token('operator', 'operator')]
+  const operators = operator === 'set' ? [token('operator', 'operator')] : []
+  const tokens = [...names.map((name) => token(name, 'client')), ...operators]
   const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
   const service = { url, firstSecret, operatorSecret: firstSecret } as Service
   const config = { data: '/data', tokens, catalog } as unknown as Config
-  return banner(service, config, { program: 'npx filmgate', setBy })
+  return banner(service, config, { program: 'npx filmgate', setBy, operatorSetBy: 'FILMGATE_OPERATOR_TOKEN' })
 }
 
 it('fits into 80 columns, however many models and tokens there are', () => {
@@ -37,6 +40,7 @@ it('fits into 80 columns, however many models and tokens there are', () => {
     { firstSecret: secret },
     { names: many('team'), models: many('model'), url: 'http://192.168.100.200:65535' },
     { names: ['x'.repeat(100)], models: ['studio'] },
+    { operator: 'made' },
     {},
   ]
   for (const one of cases) for (const line of shown(one).split('\n')) assert.ok(line.length <= 80, line)
@@ -58,4 +62,11 @@ it('names the token by where it comes from, and shows no variable that nobody se
 it('says where the service is only where the command line would not look by itself', () => {
   assert.doesNotMatch(shown({}), /FILMGATE_BASE_URL/)
   assert.match(shown({ url: 'http://127.0.0.1:1' }), /export FILMGATE_BASE_URL=http:\/\/127\.0\.0\.1:1\/v1\n/)
+})
+
+it("says at every start where the operator's token is from", () => {
+  assert.match(shown({ firstSecret: secret }), /Operator +fg_x+ {2}\(shown once: keep it\)\n/)
+  assert.match(shown({}), /Operator +the one you set as FILMGATE_OPERATOR_TOKEN\n/)
+  const later = shown({ operator: 'made' })
+  assert.match(later, /Operator +printed at the first start \(lost it\? set FILMGATE_OPERATOR_TOKEN\)\n/)
 })

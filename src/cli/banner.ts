@@ -10,6 +10,8 @@ interface Start {
   program: string
   /** How the operator set the token, if it is not of filmgate.yaml or made. */
   setBy: '--token' | 'FILMGATE_TOKEN' | null
+  /** The same for the operator's, where it is not made. */
+  operatorSetBy: '--operator-token' | 'FILMGATE_OPERATOR_TOKEN'
 }
 
 /** What a service says when it is ready: all that a newcomer needs, in 80 columns. */
@@ -20,7 +22,7 @@ export function banner(service: Service, config: Config, start: Start): string {
   const facts = [
     ['Base URL', `${url}/v1`],
     ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
-    ['Operator', operatorSecret ? `${operatorSecret}  ${once}` : ''],
+    ['Operator', operatorSecret ? `${operatorSecret}  ${once}` : operatorHint(config, start)],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
     ['Data', resolve(config.data)],
   ]
@@ -52,6 +54,11 @@ function tokenHint({ tokens }: Config, { setBy }: Start): string {
   const names = tokens.filter(({ kind }) => kind === 'client').map(({ name }) => name)
   if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN)'
   return names.length === 1 && setBy ? `the one you set as ${setBy}` : `as configured: ${listed(names, 52)}`
+}
+
+function operatorHint({ tokens }: Config, { operatorSetBy }: Start): string {
+  const isSet = tokens.some(({ kind }) => kind === 'operator')
+  return isSet ? `the one you set as ${operatorSetBy}` : `printed at the first start (lost it? set ${operatorSetBy})`
 }
 
 /** As many names as there is room for. */

@@ -3,63 +3,13 @@ import { findConnection } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { networkFailure, readFailure, redirected } from './refusal.ts'
 import type { Terminal } from './terminal.ts'
-import { isObject } from './video.ts'
 
-/** The operator's side of a Filmgate. */
+type Guard<T> = (value: unknown) => value is T
+
+/** The operator's side of a Filmgate. What it answers is what the guard says, or the request fails. */
 export interface Operator {
-  get(path: string): Promise<Answer>
-  post(path: string, body?: unknown): Promise<Answer>
-}
-
-export type Answer = Record<string, unknown>
-
-/** Only Filmgate itself has these routes, so its answers are taken as it documents them. */
-export interface OperatorTask {
-  id: string
-  owner: string
-  model: string
-  card: string
-  prompt: string
-  seconds: string
-  size: string
-  state: string
-  status: string
-  progress: number
-  error: Reason | null
-  created_at: string
-  start_by: string
-  finish_by: string
-  started_at: string | null
-  completed_at: string | null
-  expires_at: string | null
-  deleted_at: string | null
-  account: string | null
-  attempts: OperatorAttempt[]
-  timeline: { at: string; name: string; detail: unknown }[]
-}
-
-export interface OperatorAttempt {
-  id: string
-  task: string
-  number: number
-  account: string
-  key_version: string
-  upstream_model: string
-  state: string
-  opened_at: string
-  settled_at: string | null
-  operation: unknown
-  problem: Reason | null
-}
-
-export interface ListedAttempt extends OperatorAttempt {
-  age_seconds: number
-  task_state: string | null
-}
-
-export interface Reason {
-  code: string
-  message: string
+  get<T>(path: string, isAnswer: Guard<T>): Promise<T>
+  post<T>(path: string, isAnswer: Guard<T>, body?: unknown): Promise<T>
 }
 
 export const operatorHelp = `Connection:
@@ -72,7 +22,7 @@ const answerMs = 60_000
 export function openOperator(flags: { 'base-url'?: string; token?: string }, { env }: Pick<Terminal, 'env'>): Operator {
   const { baseUrl, token, tokenSource } = findOperator(flags, env)
 
-  async function request(path: string, init: RequestInit): Promise<Answer> {
+  async function request<T>(path: string, isAnswer: Guard<T>, init: RequestInit): Promise<T> {
     const headers = { authorization: `Bearer ${token}`, ...init.headers }
     const signal = AbortSignal.timeout(answerMs)
     try {
@@ -81,8 +31,8 @@ export function openOperator(flags: { 'base-url'?: string; token?: string }, { e
       if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseUrl)
       if (!answer.ok) throw await readFailure(answer, { baseUrl, tokenSource })
       const body: unknown = JSON.parse(await readText(answer))
-      if (isObject(body)) return body
-      throw new SyntaxError('no object')
+      if (isAnswer(body)) return body
+      throw new SyntaxError('of another shape')
     } catch (error) {
       if (error instanceof Failure) throw error
       if (!(error instanceof SyntaxError)) throw networkFailure(error, { baseUrl, timedOut: signal.aborted })
@@ -91,9 +41,9 @@ export function openOperator(flags: { 'base-url'?: string; token?: string }, { e
   }
 
   return {
-    get: (path) => request(path, {}),
-    post: (path, body) =>
-      request(path, {
+    get: (path, isAnswer) => request(path, isAnswer, {}),
+    post: (path, isAnswer, body) =>
+      request(path, isAnswer, {
         method: 'POST',
         ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       }),

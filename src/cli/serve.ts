@@ -6,6 +6,8 @@ import { readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
 import type { Command } from './command.ts'
 import { programOf } from './program.ts'
+import { printable } from './screen/text.ts'
+import { startFailure } from './start-failure.ts'
 import type { Terminal } from './terminal.ts'
 
 const names = Object.keys(settings) as SettingName[]
@@ -35,7 +37,9 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const service = await startClearly(config)
   const setBy = flags.token ? '--token' : terminal.env.FILMGATE_TOKEN ? 'FILMGATE_TOKEN' : null
-  terminal.out(banner(service, config, { program: programOf(terminal.env), setBy }))
+  const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
+  for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
+  terminal.out(banner(service, config, { program: programOf(terminal.env), setBy, operatorSetBy }))
   const failure = await Promise.race([stop.then(() => null), service.failed])
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
@@ -48,15 +52,7 @@ async function startClearly(config: Config): Promise<Service> {
   try {
     return await start(config)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const place = `port ${config.port} on ${config.host}`
-    if (code === 'EADDRINUSE')
-      throw new Error(`${place} is already in use; choose another with --port, or 0 for any free one`)
-    if (code === 'EACCES')
-      throw new Error(`${place} may not be used by this account; choose one above 1023 with --port`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new Error(`${config.host} is no address of this machine; choose one with --host`)
-    throw error
+    throw startFailure(error, config)
   }
 }
 

@@ -3,13 +3,13 @@ import type { Command } from './command.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
 import {
-  type Answer,
+  type AttemptList,
+  isAttemptList,
+  isOperatorTask,
   type ListedAttempt,
-  type Operator,
   type OperatorTask,
-  openOperator,
-  operatorHelp,
-} from './operator.ts'
+} from './operator/answers.ts'
+import { type Operator, openOperator, operatorHelp } from './operator.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, painter, printable } from './screen/text.ts'
 import { roughly } from './screen/wording.ts'
@@ -46,45 +46,54 @@ ${operatorHelp}`
 
 const options = { ...connectionOptions, limit: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
 
-/** What a word after `task` does: it asks the server, and shows the answer. */
+type Given = Values<typeof options>
+
+/** What a word after `task` does: it asks the server, and knows how the answer looks to a person. */
 interface Verb {
   operands: readonly string[]
-  ask(operator: Operator, operands: string[], values: Values<typeof options>, terminal: Terminal): Promise<Answer>
-  show(answer: Answer, terminal: Terminal): string
+  run(operator: Operator, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
+}
+
+interface Shown {
+  answer: object
+  show(): string
 }
 
 const verbs: Record<string, Verb> = {
   show: {
     operands: ['the id'],
-    ask: (operator, [id = '']) => operator.get(pathOf(id)),
-    show: (answer, terminal) => showTask(answer as unknown as OperatorTask, terminal),
+    async run(operator, [id = ''], _, terminal) {
+      const answer = await operator.get(pathOf(id), isOperatorTask)
+      return { answer, show: () => showTask(answer, terminal) }
+    },
   },
   held: {
     operands: [],
-    ask: async (operator, _, values) => onlyHeld(await listed(operator, ['open'], values)),
-    show: (answer, terminal) => showAttempts(answer, 'No task waits for a decision.', terminal),
+    async run(operator, _, values, terminal) {
+      const answer = onlyHeld(await listed(operator, ['open'], values))
+      return { answer, show: () => showAttempts(answer, 'No task waits for a decision.', terminal) }
+    },
   },
   orphans: {
     operands: [],
-    ask: (operator, _, values) => listed(operator, ['orphan', 'abandoned'], values),
-    show: (answer, terminal) => showAttempts(answer, 'No attempt was left behind.', terminal),
+    async run(operator, _, values, terminal) {
+      const answer = await listed(operator, ['orphan', 'abandoned'], values)
+      return { answer, show: () => showAttempts(answer, 'No attempt was left behind.', terminal) }
+    },
   },
   adopt: {
     operands: ['the id', 'the operation'],
-    ask: (operator, [id = '', operation = '']) => adopt(operator, id, operation),
-    show: decided('adopted'),
+    run: async (operator, [id = '', operation = '']) => decided('adopted', await adopt(operator, id, operation)),
   },
   resubmit: {
     operands: ['the id'],
-    ask: (operator, [id = ''], { yes = false }, terminal) =>
-      decide(operator, { id, decision: 'resubmit', yes }, terminal),
-    show: decided('resubmitted'),
+    run: async (operator, [id = ''], { yes = false }, terminal) =>
+      decided('resubmitted', await decide(operator, { id, decision: 'resubmit', yes }, terminal)),
   },
   'give-up': {
     operands: ['the id'],
-    ask: (operator, [id = ''], { yes = false }, terminal) =>
-      decide(operator, { id, decision: 'give_up', yes }, terminal),
-    show: decided('given up'),
+    run: async (operator, [id = ''], { yes = false }, terminal) =>
+      decided('given up', await decide(operator, { id, decision: 'give_up', yes }, terminal)),
   },
 }
 
@@ -100,39 +109,40 @@ export const command: Command = {
       )
     }
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    const answer = await verb.ask(openOperator(values, terminal), operands, values, terminal)
-    terminal.out(values.json ? jsonLine(answer) : verb.show(answer, terminal))
+    const { answer, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
+    terminal.out(values.json ? jsonLine(answer) : show())
     return 0
   },
 }
 
 /** The attempts of these states in one list, as the server would give it. */
-async function listed(operator: Operator, states: string[], { limit = '100' }: { limit?: string }): Promise<Answer> {
+async function listed(
+  operator: Operator,
+  states: string[],
+  { limit = '100' }: { limit?: string },
+): Promise<AttemptList> {
   if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
-  const pages = await Promise.all(states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`)))
-  return {
-    object: 'list',
-    data: pages.flatMap(({ data }) => data as ListedAttempt[]),
-    has_more: pages.some(({ has_more: more }) => more),
-  }
+  const pages = await Promise.all(
+    states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`, isAttemptList)),
+  )
+  const list = { data: pages.flatMap(({ data }) => data), has_more: pages.some(({ has_more: more }) => more) }
+  return Object.assign({ object: 'list' }, list)
 }
 
 /** An open attempt of a task that went on without it is nobody's to decide. */
-function onlyHeld(answer: Answer): Answer {
-  const data = (answer.data as ListedAttempt[]).filter(({ task_state: state }) => state === 'held')
-  return { ...answer, data }
+function onlyHeld(answer: AttemptList): AttemptList {
+  return { ...answer, data: answer.data.filter(({ task_state: state }) => state === 'held') }
 }
 
-function showAttempts({ data, has_more: more }: Answer, none: string, terminal: Terminal): string {
-  const attempts = data as ListedAttempt[]
-  if (attempts.length === 0) {
+function showAttempts({ data, has_more: more }: AttemptList, none: string, terminal: Terminal): string {
+  if (data.length === 0) {
     terminal.err(`${none}\n`)
     return ''
   }
   if (more) terminal.err('There are more: --limit shows up to 999.\n')
   const paint = painter(terminal.colour.stdout)
   return table<ListedAttempt>(
-    attempts,
+    data,
     [
       { title: 'TASK', text: ({ task }) => task, paint: (_, text) => paint('bold', text) },
       { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
@@ -146,6 +156,6 @@ function showAttempts({ data, has_more: more }: Answer, none: string, terminal: 
   )
 }
 
-function decided(what: string): Verb['show'] {
-  return ({ id, state }) => `${what}: ${printable(`${id} is ${state} now`)}\n`
+function decided(what: string, answer: OperatorTask): Shown {
+  return { answer, show: () => `${what}: ${printable(`${answer.id} is ${answer.state} now`)}\n` }
 }

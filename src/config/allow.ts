@@ -11,13 +11,10 @@ export function readAllow(given: unknown, mistakes: Mistakes): string[] {
     mistakes.add('outbound.allow', 'it is not a list', 'write for example ["10.1.0.0/16", "images.example.internal"]')
     return []
   }
-  for (const entry of allow) {
+  const fix = 'use an address, address:port, a range such as 10.1.0.0/16, or a host name'
+  for (const [at, entry] of allow.entries()) {
     if (typeof entry === 'string' && parseAllow(entry)) continue
-    mistakes.add(
-      'outbound.allow',
-      `'${entry}' is no place`,
-      'use an address, address:port, a range such as 10.1.0.0/16, or a host name',
-    )
+    mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is no place`)
   }
-  return allow.map(String)
+  return allow.filter((entry) => typeof entry === 'string')
 }

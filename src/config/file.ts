@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
-import type { Mistakes } from './mistakes.ts'
+import { type Document, parseDocument } from 'yaml'
+import { type Mistakes, placeIn } from './mistakes.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -18,30 +18,72 @@ export function readYaml(
     const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
     if (!absent) mistakes.add(where, `${path} can't be read (${(error as Error).message})`, 'name a readable YAML file')
   }
-  const document = parseDocument(content)
-  for (const error of document.errors) mistakes.add(path, error.message.split('\n')[0] ?? '', 'mend the YAML there')
-  const value: unknown = document.errors.length > 0 ? {} : (document.toJS() ?? {})
+  // Sets, dates and the like have no meaning here: with their tags unknown, they are told.
+  const value = contentOf(parseDocument(content, { resolveKnownTags: false }), path, mistakes) ?? {}
   if (typeof value !== 'object' || Array.isArray(value)) {
     mistakes.add(path, 'it is not a map', "write settings such as 'aliases:' at its top level")
     return { path, yaml: {} }
   }
-  return { path, yaml: interpolate(value as object, path, env, mistakes) }
+  const reader = new Reader(path, env, mistakes)
+  const yaml = reader.read(value, '') as Record<string, unknown>
+  return { path, yaml: reader.isEndless ? {} : yaml }
+}
+
+function contentOf(document: Document.Parsed, path: string, mistakes: Mistakes): unknown {
+  const faults = [...document.errors, ...document.warnings]
+  for (const { message } of faults)
+    mistakes.add(path, (message.split('\n')[0] ?? '').replace(/:$/, ''), 'mend the YAML there')
+  if (faults.length > 0) return undefined
+  try {
+    return document.toJS()
+  } catch (error) {
+    // An alias of nothing, or aliases of aliases that would fill the memory.
+    mistakes.add(path, (error as Error).message, 'write out what its aliases stand for')
+    return undefined
+  }
 }
 
 /** `${NAME}` in any text of the file stands for that environment variable, so that secrets can stay out of it. */
-function interpolate(value: object, path: string, env: Environment, mistakes: Mistakes): Record<string, unknown> {
-  const replace = (text: string) =>
-    text.replace(/\$\{(\w+)\}/g, (written, name: string) => {
-      if (env[name] === undefined) {
-        mistakes.add(
-          path,
-          `the environment variable ${name} is not set`,
-          `set it, or write the value instead of ${written}`,
+class Reader {
+  isEndless = false
+  readonly #path: string
+  readonly #env: Environment
+  readonly #mistakes: Mistakes
+  readonly #around: object[] = []
+
+  constructor(path: string, env: Environment, mistakes: Mistakes) {
+    this.#path = path
+    this.#env = env
+    this.#mistakes = mistakes
+  }
+
+  read(value: unknown, where: string): unknown {
+    if (typeof value === 'string') return this.#fill(value, where)
+    if (typeof value !== 'object' || value === null) return value
+    if (this.#around.includes(value)) {
+      this.isEndless = true
+      this.#mistakes.add(this.#path, `${where} contains itself`, 'write out what its alias stands for')
+      return null
+    }
+    this.#around.push(value)
+    const read = Array.isArray(value)
+      ? value.map((inner, at) => this.read(inner, `${where}[${at}]`))
+      : Object.fromEntries(
+          Object.entries(value).map(([name, inner]) => [name, this.read(inner, placeIn(where, name))] as const),
         )
-      }
-      return env[name] ?? written
+    this.#around.pop()
+    return read
+  }
+
+  #fill(text: string, where: string): string {
+    const filled = text.replace(/\$\{(\w+)\}/g, (written, name: string) => {
+      const value = this.#env[name]
+      if (value !== undefined) return value
+      const what = `the environment variable ${name} is not set`
+      this.#mistakes.add(this.#path, what, `set it, or write the value instead of ${written}`)
+      return written
     })
-  return JSON.parse(JSON.stringify(value), (_key, inner: unknown) =>
-    typeof inner === 'string' ? replace(inner) : inner,
-  )
+    if (filled !== text) this.#mistakes.hide(where, text)
+    return filled
+  }
 }

@@ -1,5 +1,6 @@
-import { digestSecret, isPossibleSecret, type Token } from '../core/token.ts'
-import type { Mistakes } from './mistakes.ts'
+import type { Catalog } from '../core/catalog.ts'
+import { digestSecret, isPossibleSecret, matchesGlob, type Token } from '../core/token.ts'
+import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
 
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
 export const defaultTokenName = 'default'
@@ -12,6 +13,11 @@ interface Given {
   kind: Token['kind']
   models: readonly string[]
   concurrency?: number
+}
+
+interface Pattern {
+  where: string
+  glob: string
 }
 
 interface Setting {
@@ -38,7 +44,10 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
     refuseRepeated(token, given.slice(0, at), mistakes)
   })
   const tokens: Token[] = given.map(({ where: _, secret, ...token }) => ({ ...token, digest: digestSecret(secret) }))
-  return { tokens, secrets: given.map(({ secret }) => secret) }
+  const patterns: Pattern[] = given.flatMap(({ where, models }) =>
+    models.map((glob, at) => ({ where: `${where}.models[${at}]`, glob })),
+  )
+  return { tokens, patterns, secrets: given.map(({ secret }) => secret) }
 }
 
 function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
@@ -51,10 +60,12 @@ function readToken(where: string, value: unknown, mistakes: Mistakes): Given | u
   if (!named) mistakes.add(`${where}.name`, 'it is no name', 'use up to 100 letters, digits, spaces or . _ @ -')
   if (!secretive) mistakes.add(`${where}.secret`, 'it is no text', 'write in quotes what the client will send')
   if (!globs) mistakes.add(`${where}.models`, 'it is not a list of names', 'write for example ["studio", "kling-*"]')
-  const limited = concurrency === undefined || (Number.isInteger(concurrency) && Number(concurrency) >= 1)
-  if (!limited) mistakes.add(`${where}.concurrency`, 'it is not a whole number above 0', 'leave it out for no limit')
+  if (concurrency !== undefined && !isLimit(concurrency)) {
+    const what = `it is not a whole number from 1 to ${mostAtOnce}`
+    mistakes.add(`${where}.concurrency`, what, 'leave it out for no limit')
+  }
   if (!named || !secretive || !globs) return undefined
-  const limit = concurrency === undefined ? {} : { concurrency: Number(concurrency) }
+  const limit = concurrency === undefined ? {} : { concurrency: concurrency as number }
   return { where, kind: 'client', name, secret, models, ...limit }
 }
 
@@ -63,8 +74,17 @@ function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[
     mistakes.add(where, "the secret can't be sent in a header", 'use printable ASCII, with no space at either end')
   }
   if (earlier.some((other) => other.name === name)) {
-    mistakes.add(where, `the name '${name}' is taken`, 'give each token its own name')
+    const taken = (quoted: string) => `the name ${quoted} is taken`
+    mistakes.addUnknown(`${where}.name`, name, 'give each token its own name', taken)
   } else if (earlier.some((other) => other.secret === secret)) {
     mistakes.add(where, 'the secret is used twice', 'give each token its own')
   }
+}
+
+/** A pattern that fits no model is most likely a typo; but the account of those it was for may be off for now. */
+export function unfitting(patterns: readonly Pattern[], { entries }: Catalog, mistakes: Mistakes): string[] {
+  return patterns.flatMap(({ where, glob }) => {
+    if (glob === '*' || [...entries.keys()].some((name) => matchesGlob(glob, name))) return []
+    return [`${where}: ${mistakes.quote(where, glob)} fits no model`]
+  })
 }

@@ -1,15 +1,30 @@
-import type { OnUnknown, Recovery } from './attempt.ts'
+import type { OnUnknown, OperationForm, Recovery } from './attempt.ts'
 import type { Health } from './health.ts'
+import { digestSecret } from './token.ts'
 
 /** What an operator may know of an account, and mend: not its key, and not how to use it. */
 export interface AccountView {
   readonly name: string
-  readonly provider: { readonly name: string; readonly recovery: Recovery }
+  readonly provider: { readonly name: string; readonly recovery: Recovery; readonly operations?: OperationForm }
   readonly concurrency: number
   readonly onUnknown: OnUnknown
-  /** Which key it has. */
+  /** Which address and key it has. */
   readonly keyVersion: string
   health: Health
+}
+
+/**
+ * Enough to tell two addresses, and two keys, apart, and no help in guessing either. Both in one, because what was sent
+ * is known again only where both are the same; the address by itself, because another key may still ask for it there.
+ */
+export function keyVersionOf(address: string, key: string): string {
+  return [address, key].map((part) => digestSecret(part).slice(0, 8)).join('.')
+}
+
+/** Whether an attempt of that version was sent to another address than the account has now: there nobody knows it. */
+export function isElsewhere(attempt: string, account: string): boolean {
+  const [there, here] = [attempt, account].map((version) => /^(.*)\./.exec(version)?.[1])
+  return there !== undefined && here !== undefined && there !== here
 }
 
 /** What one process found out about an account, for the others. */

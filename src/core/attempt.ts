@@ -20,7 +20,7 @@ export interface Attempt {
   /** The how-manieth of its task, from 1. */
   readonly number: number
   readonly account: string
-  /** Which credential of the account it was made with. */
+  /** Where it was sent and with which credential, as `keyVersionOf` has it. */
   readonly keyVersion: string
   readonly upstreamModel: string
   readonly openedAt: number
@@ -55,10 +55,29 @@ export function newAttemptId(random: Random): string {
   return `att_${Buffer.from(random(18)).toString('hex')}`
 }
 
+export function isAttemptId(text: unknown): text is string {
+  return typeof text === 'string' && /^att_[0-9a-f]{36}$/.test(text)
+}
+
 /** The operation that an unknown attempt must be, if exactly one of the candidates is nobody's yet. */
 export function singleUnbound(candidates: readonly Json[], bound: ReadonlySet<string>): { found: Json } | undefined {
   const free = candidates.filter((candidate) => !bound.has(operationKey(candidate)))
   return free.length === 1 ? { found: free[0] as Json } : undefined
+}
+
+/** What the operations of a provider look like. */
+export interface OperationForm {
+  /** One of them, for who has to type one. */
+  readonly example: string
+  /** Whether this can be the work of that attempt, by its looks alone. */
+  fits(operation: Json, attempt: string): boolean
+}
+
+/** What an upstream calls its work, or its result, is read with every poll: in bytes of JSON. */
+export const maxHandleBytes = 16_384
+
+export function handleBytes(handle: Json): number {
+  return Buffer.byteLength(operationKey(handle))
 }
 
 /** Two operations are the same work if this is equal: the order of an object's keys means nothing. */

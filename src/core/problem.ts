@@ -10,7 +10,7 @@ export class Problem extends Error {
   readonly retryable: boolean
 
   constructor(code: ProblemCode, message: string, options: ProblemOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(message, options.cause === undefined ? undefined : { cause: unquoted(options.cause) })
     this.name = 'Problem'
     this.code = code
     this.param = options.param ?? null
@@ -36,6 +36,15 @@ export class Problem extends Error {
   static ofTakenOperation(cause: unknown): Problem {
     return new Problem('operation_taken', 'This operation belongs to another attempt already.', { cause })
   }
+}
+
+/** JSON.parse quotes what it can't read, and that may be a key which was sent back to us: only where it happened is kept. */
+function unquoted(cause: unknown): unknown {
+  if (!(cause instanceof SyntaxError)) return cause
+  const plain = new SyntaxError('what came is not JSON')
+  const frames = cause.stack?.split('\n').filter((line) => /^ {4}at /.test(line)) ?? []
+  plain.stack = [String(plain), ...frames].join('\n')
+  return plain
 }
 
 /** What the system says when a disk is full, broken or read-only, or when there are no more files or processes for us. */

@@ -30,13 +30,24 @@ export const tidyRetryMs = 30_000
 export const holdMs = 30 * 60_000
 /** A provider may take this long to show what it accepted. */
 export const settleMs = 2 * 60_000
+/**
+ * When nobody looks for the outcome of a submit any more. Past its deadline a task only waits for what its provider may
+ * still be slow to show, which can then be stopped.
+ */
+export function lookUntil(openedAt: number, finishBy: number): number {
+  return Math.min(openedAt + holdMs, Math.max(finishBy, openedAt + settleMs))
+}
+
 /** An old one is looked at so often: only the operator, or the end of its time, will bring news. */
 const oldLookMs = 60_000
 
-/** How long to wait before the next look at an unknown outcome of that age. `askable`: somebody may know more by then. */
-export function nextLook(ageMs: number, askable: boolean): number {
+/**
+ * How long to wait before the next look at an unknown outcome of that age, which is looked for so much longer.
+ * `askable`: somebody may know more by then.
+ */
+export function nextLook(ageMs: number, leftMs: number, askable: boolean): number {
   const usual = ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : oldLookMs
-  return Math.min(askable ? usual : oldLookMs, Math.max(1_000, holdMs - ageMs))
+  return Math.min(askable ? usual : oldLookMs, Math.max(1_000, leftMs))
 }
 
 /** How long to wait after so many tries that failed. */

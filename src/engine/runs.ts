@@ -60,7 +60,11 @@ export function openRuns(
     run.written = true
     const { id, state, error } = written.task
     if (state !== run.task.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
-    if (written === entry) await decision.afterwards?.()
+    // What is left undone changes nothing, and is mostly another's fault.
+    if (written === entry)
+      await decision.afterwards?.().catch((thrown) => {
+        log.warn('left undone', { task: id, worker: worker.name, cause: Problem.from(thrown) })
+      })
   }
 
   async function actionOf(run: Run): Promise<Action> {

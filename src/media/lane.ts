@@ -15,8 +15,8 @@ export interface Job {
   /** A child that says nothing for so long hangs, and is killed. */
   silenceMs: number
   onProgress(percent: number): void
-  /** What it means that the child crashed or hung. */
-  lost(cause: string): Problem
+  /** What it means that the child crashed or hung or, if it was killed, that somebody else ended it. */
+  lost(cause: string, killed: boolean): Problem
 }
 
 const idleMs = 30_000
@@ -75,7 +75,8 @@ export function openLane(clock: Clock, width: number): Lane {
     } catch (thrown) {
       if (!(thrown instanceof ChildLost)) throw thrown
       stop.throwIfAborted()
-      throw job.lost(watch.hung ? `no sign of life for ${job.silenceMs / 1000} s; ${thrown.message}` : thrown.message)
+      if (!watch.hung) throw job.lost(thrown.message, thrown.killed)
+      throw job.lost(`no sign of life for ${job.silenceMs / 1000} s; ${thrown.message}`, false)
     } finally {
       stop.removeEventListener('abort', child.kill)
       void rest(taken)

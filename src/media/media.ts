@@ -13,10 +13,14 @@ export interface Media extends AsyncDisposable {
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
   /**
    * Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame;
-   * retryable if the child died over it, which may be the file's fault or not.
+   * retryable if the child crashed or hung over it, which may be the file's fault or not. Throws `overloaded` if the
+   * machine killed the child: that is nobody's fault but ours.
    */
   verify(path: string, signal: AbortSignal): Promise<VideoFacts>
-  /** Decodes the whole image. Throws `invalid_image` if it is broken, animated, or not of that type and size. */
+  /**
+   * Decodes the whole image. Throws `invalid_image` if it is broken, animated, or not of that type and size, and
+   * `overloaded` as above.
+   */
   inspect(image: ImageBytes, signal: AbortSignal): Promise<void>
 }
 

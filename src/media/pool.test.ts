@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import type { Problem } from '../core/problem.ts'
 import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
 import type { Film } from './media.ts'
 import { type MediaPool, openMedia } from './pool.ts'
@@ -58,27 +59,51 @@ test('a crash costs only its own film, which may be tried again', async () => {
   }
 })
 
-test('a child that dies over a video refuses it, an image must kill two, and the next one finds a new child', async () => {
+test('what a child crashes over is refused, what it was killed over is not; an image must end two', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })
   await media.render(film(folder.file('film.mp4')), silent, never)
-  const killed = new Set<number>()
-  for (const [run, kind, deaths, code] of [
-    [() => media.verify(folder.file('film.mp4'), never), 'verify', 1, 'unsupported_output'],
-    [() => media.inspect(image, never), 'inspect', 2, 'invalid_image'],
+  const ended = new Set<number>()
+  const verify = () => media.verify(folder.file('film.mp4'), never)
+  const inspect = () => media.inspect(image, never)
+  for (const [run, kind, deaths, signal, problem] of [
+    [verify, 'verify', 1, 'SIGSEGV', { code: 'unsupported_output', retryable: true }],
+    [verify, 'verify', 1, 'SIGKILL', { code: 'overloaded', retryable: true }],
+    [inspect, 'inspect', 2, 'SIGABRT', { code: 'invalid_image', retryable: false }],
+    [inspect, 'inspect', 2, 'SIGKILL', { code: 'overloaded', retryable: true }],
   ] as const) {
-    const refused = assert.rejects(run, { code })
+    const refused = assert.rejects(run, (thrown: Problem) => {
+      assert.match(String(thrown.cause), new RegExp(`ended with ${signal}`))
+      assert.deepEqual({ code: thrown.code, retryable: thrown.retryable }, problem)
+      return true
+    })
     for (let death = 0; death < deaths; death += 1) {
       // The job takes its seat in the next turns of the event loop, long before its child has even started.
-      const victim = () => media.children().find(({ job, pid }) => job === kind && !killed.has(pid))?.pid
+      const victim = () => media.children().find(({ job, pid }) => job === kind && !ended.has(pid))?.pid
       while (victim() === undefined) await new Promise((resolve) => setImmediate(resolve))
       const pid = victim() ?? 0
-      killed.add(pid)
-      process.kill(pid, 'SIGKILL')
+      ended.add(pid)
+      process.kill(pid, signal)
     }
     await refused
     await run()
   }
+})
+
+test('a video over which a child hangs is to blame, although we kill the child', async () => {
+  await using folder = await temporaryFolder()
+  const clock = manualClock()
+  await using media = openMedia({ clock, renderers: 1 })
+  await media.render(film(folder.file('film.mp4')), silent, never)
+  const refused = assert.rejects(media.verify(folder.file('film.mp4'), never), {
+    ...{ code: 'unsupported_output', retryable: true },
+    cause: /no sign of life for 60\.\d+ s; the media child ended with SIGKILL/,
+  })
+  const busy = () => media.children().find(({ job }) => job === 'verify')?.pid
+  while (busy() === undefined) await new Promise((resolve) => setImmediate(resolve))
+  process.kill(busy() ?? 0, 'SIGSTOP')
+  clock.advance(120_000)
+  await refused
 })
 
 test('an image is not to blame for a child that died once', async () => {

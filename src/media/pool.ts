@@ -45,15 +45,15 @@ export function openMedia({ clock, renderers }: { clock: Clock; renderers: numbe
     async inspect(image, signal) {
       const request = { kind: 'inspect', image } as const
       let losses = 0
-      const lost = (cause: string) => {
+      const lost = (cause: string, killed: boolean) => {
         losses += 1
-        return imageLost(cause)
+        return imageLost(cause, killed)
       }
       const job = { request, silenceMs: inspectSilenceMs, onProgress: () => {}, lost }
       try {
         await lanes.inspect.run(job, signal)
       } catch (thrown) {
-        // The machine may have killed the child; an image that kills a second one is to blame itself.
+        // Once may be chance; an image over which a second child crashes is to blame itself.
         if (losses === 0) throw thrown
         await lanes.inspect.run(job, signal)
       }
@@ -69,14 +69,22 @@ function filmLost(cause: string): Problem {
   return new Problem('generation_failed', 'The video could not be made this time.', { cause, retryable: true })
 }
 
-/** Most likely the file is hostile. But the machine may have killed the child, and a paid video is worth a second look. */
-function videoLost(cause: string): Problem {
+/** The file is most likely hostile; but a paid video is worth a second look. */
+function videoLost(cause: string, killed: boolean): Problem {
+  if (killed) return shortOfMemory(cause)
   return new Problem('unsupported_output', 'The video cannot be used. It could not be decoded.', {
     cause,
     retryable: true,
   })
 }
 
-function imageLost(cause: string): Problem {
+function imageLost(cause: string, killed: boolean): Problem {
+  if (killed) return shortOfMemory(cause)
   return new Problem('invalid_image', 'The image cannot be used. It could not be decoded.', { cause })
+}
+
+/** The machine took the child away. That says nothing about what it was looking at, which has until its deadline. */
+function shortOfMemory(cause: string): Problem {
+  const message = 'The service is too busy to look at this right now. Try again shortly.'
+  return new Problem('overloaded', message, { cause: new Error(cause), retryable: true })
 }

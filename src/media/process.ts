@@ -12,7 +12,7 @@ export interface Child {
   /** False from the moment that it is killed or gone: never to be used again. */
   readonly usable: boolean
   /** Resolves when the process is gone, with what is known of the reason. */
-  readonly gone: Promise<string>
+  readonly gone: Promise<Gone>
   /**
    * One request at a time. Throws the problem that the child reports, `ChildLost` when it dies, and an error that is
    * `storage_unavailable` to `Problem.from` when the system could not start it.
@@ -23,7 +23,24 @@ export interface Child {
   kill(): void
 }
 
-export class ChildLost extends Error {}
+interface Gone {
+  reason: string
+  signal: NodeJS.Signals | null
+}
+
+export class ChildLost extends Error {
+  /** It was ended from outside, as the kernel does when memory is short: it did not crash over its job. */
+  readonly killed: boolean
+  constructor({ reason, signal }: Gone) {
+    super(reason)
+    this.killed = signal !== null && !crashes.has(signal)
+  }
+}
+
+/** What a process does to itself. */
+const crashes: ReadonlySet<NodeJS.Signals> = new Set([
+  ...(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'] as const),
+])
 
 const stderrKept = 2000
 
@@ -55,7 +72,7 @@ export function startChild(): Child {
     gone,
     async run(request, onProgress) {
       // No more files or processes for us at the moment: nobody's job is to blame.
-      if (child.pid === undefined) throw Object.assign(new Error(await gone), { code: 'EAGAIN' })
+      if (child.pid === undefined) throw Object.assign(new Error((await gone).reason), { code: 'EAGAIN' })
       return converse({ child, gone, kill }, request, onProgress)
     },
     hold(on) {
@@ -68,25 +85,26 @@ export function startChild(): Child {
   }
 }
 
-function whenGone(child: ChildProcess): Promise<string> {
+function whenGone(child: ChildProcess): Promise<Gone> {
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-stderrKept)
   })
   return new Promise((resolve) => {
     child.on('close', (code, signal) => {
-      resolve(`the media child ended with ${signal ?? `code ${code}`}${stderr && `: ${stderr.trim()}`}`)
+      const reason = `the media child ended with ${signal ?? `code ${code}`}${stderr && `: ${stderr.trim()}`}`
+      resolve({ reason, signal })
     })
     child.on('error', (error) => {
       // Also emitted for a message that could not be sent; then the end of the process follows.
-      if (child.pid === undefined) resolve(`the media child did not start: ${error.message}`)
+      if (child.pid === undefined) resolve({ reason: `the media child did not start: ${error.message}`, signal: null })
     })
   })
 }
 
 interface Running {
   child: ChildProcess
-  gone: Promise<string>
+  gone: Promise<Gone>
   kill(): void
 }
 
@@ -105,7 +123,7 @@ function converse(running: Running, request: Request, onProgress: (percent: numb
     }
   }
   // Not a reaction to `gone`: it would keep this request, and its image, for as long as the child lives.
-  const lose = () => void gone.then((reason) => reject(new ChildLost(reason)))
+  const lose = () => void gone.then((end) => reject(new ChildLost(end)))
   child.on('message', listen)
   child.once('close', lose)
   // A failure to send means that the child is going; `gone` tells.

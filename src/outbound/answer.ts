@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
+import { Problem } from '../core/problem.ts'
 import type { Exchange, Head } from './exchange.ts'
 
 const FIRST_BUFFER_BYTES = 65_536
@@ -9,6 +10,22 @@ const decoders = {
   br: promisify(brotliDecompress),
   deflate: promisify(inflate),
   rawDeflate: promisify(inflateRaw),
+}
+
+/** JSON.parse quotes what it can't read, and an upstream may send a key back to us: what was seen is said without that. */
+function answerOf(body: ConstructorParameters<typeof Response>[0], { status, headers }: Head): Response {
+  const answer = new Response(body, { status, headers })
+  const json = async (): Promise<unknown> => {
+    const text = await answer.text()
+    try {
+      return JSON.parse(text)
+    } catch {
+      const cause = new Error(`${status}, with ${text === '' ? 'nothing' : 'something else than JSON'} in it`)
+      const message = 'The provider gave an answer that can not be read.'
+      throw new Problem('provider_unavailable', message, { cause, retryable: true })
+    }
+  }
+  return Object.assign(answer, { json })
 }
 
 /** The first bytes of a body, and whether that is all of it. Stops reading where it is not. */
@@ -45,6 +62,20 @@ export async function wholeAnswer(exchange: Exchange, maxBytes: number): Promise
   const decoded = await decode(bytes, headers.get('content-encoding') ?? '', maxBytes)
   headers.delete('content-encoding')
   return inMemory(status, headers, decoded)
+}
+
+/** An answer whose status says it all: whatever becomes of its body is no reason to lose that. */
+export async function answerByStatus(
+  exchange: Exchange,
+  { status, headers }: Head,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Response> {
+  return wholeAnswer(exchange, maxBytes).catch(() => {
+    signal.throwIfAborted()
+    headers.delete('content-encoding')
+    return inMemory(status, headers, new Uint8Array())
+  })
 }
 
 /** The beginning of an answer of which only the status matters: a body that breaks off is no reason to lose that. */
@@ -89,14 +120,14 @@ export function liveAnswer(
     },
     { highWaterMark: 0 },
   )
-  return new Response(stream, { status, headers })
+  return answerOf(stream, { status, headers })
 }
 
 function inMemory(status: number, headers: Headers, bytes: Uint8Array<ArrayBuffer>): Response {
   // They speak of the bytes as they were on the wire.
   headers.delete('content-length')
   headers.delete('transfer-encoding')
-  return new Response(WITHOUT_BODY.has(status) ? null : bytes, { status, headers })
+  return answerOf(WITHOUT_BODY.has(status) ? null : bytes, { status, headers })
 }
 
 async function decode(

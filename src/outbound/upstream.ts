@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Problem } from '../core/problem.ts'
-import { liveAnswer, startOfAnswer, wholeAnswer } from './answer.ts'
+import { answerByStatus, liveAnswer, startOfAnswer, wholeAnswer } from './answer.ts'
 import { type Base, readBase, readHeaders } from './base.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange, type ExchangePatience, type Head } from './exchange.ts'
@@ -17,7 +17,8 @@ export interface Upstream {
    * One request on a connection of its own, so that a stale keep-alive can't fake an unknown outcome. Throws
    * `provider_unreachable` (retryable) only if surely no byte of the request left this machine: resolve, connect or TLS
    * failed, or the caller's signal ended it before. Whatever else is thrown leaves the outcome open. Redirects are not
-   * followed: they are answers. An answer has up to 4 MiB, also when decoded.
+   * followed: they are answers. An answer has up to 4 MiB, also when decoded; one whose status refuses the request (4xx,
+   * but neither 408 nor 409) stays an answer where its body is longer or can't be read, with an empty one.
    */
   send(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
   /** Any other request, which may be repeated: whether it left is no matter. Redirects are answers here too. */
@@ -106,7 +107,10 @@ class Way {
     try {
       socket = await this.#connect(target, stop)
       const exchange = new Exchange(socket, question, { headersMs, idleMs: bodyIdleMs }, stop)
-      return await wholeAnswer(exchange, MAX_ANSWER_BYTES)
+      const head = await exchange.head()
+      return kind === 'send' && refuses(head)
+        ? await answerByStatus(exchange, head, MAX_ANSWER_BYTES, signal)
+        : await wholeAnswer(exchange, MAX_ANSWER_BYTES)
     } catch (thrown) {
       // Before TLS is up there is no socket to send on; and what was only handed to the socket counts as written.
       const unsent = kind === 'send' && (socket === undefined || socket.bytesWritten === 0)
@@ -177,6 +181,11 @@ class Way {
     const { rules, network, deadlines } = this.#around
     return connect(target, rules, network, AbortSignal.any([stop, AbortSignal.timeout(deadlines.connectMs)]))
   }
+}
+
+/** A conflict may be with the very same request, and who waited in vain for our bytes may have all of them. */
+function refuses({ status }: Head): boolean {
+  return status >= 400 && status <= 499 && status !== 408 && status !== 409
 }
 
 function patienceOf(deadlines: UpstreamDeadlines): ExchangePatience {

@@ -42,20 +42,35 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
       await using world = await makeWorld()
       const provider = await world.open()
       const operation = await submit(provider, world.request)
-      await provider.forget?.(operation, call('1'))
-      await provider.forget?.(operation, call('1'))
+      await provider.forget?.(operation, call())
+      await provider.forget?.(operation, call())
+    })
+
+    it('knows its own operations by their looks, if it says anything of them, and takes nothing else for one', async () => {
+      await using world = await makeWorld()
+      const provider = await world.open()
+      const { operations } = provider
+      if (!operations) return
+      const operation = JSON.parse(JSON.stringify(await submit(provider, world.request))) as Json
+      assert.equal(operations.fits(operation, attemptIds[0]), true)
+      assert.notEqual(operations.example, '')
+      for (const odd of [null, true, 7, '', ' ', '.', '..', '../..', 'a/b', [], {}, { id: {} }, [operation]])
+        assert.equal(operations.fits(odd, attemptIds[0]), false, JSON.stringify(odd))
     })
   })
 }
 
-export function call(attemptId: string): Call {
+/** As the engine names them. */
+export const attemptIds = ['0', '1'].map((digit) => `att_${digit.repeat(36)}`) as [string, string]
+
+export function call(attemptId = attemptIds[0]): Call {
   const none = () => Promise.reject(new Error('this provider has no network'))
   const { signal } = new AbortController()
   return { signal, attemptId, credential: null, now: () => 0, send: none, fetch: none, download: none }
 }
 
 /** The operation of a submit that is accepted. */
-export async function submit(provider: Provider, request: ProviderRequest, attemptId = '1'): Promise<Json> {
+export async function submit(provider: Provider, request: ProviderRequest, attemptId = attemptIds[0]): Promise<Json> {
   const answer = await provider.submit(request, call(attemptId))
   assert.ok('operation' in answer)
   return answer.operation
@@ -68,7 +83,7 @@ export async function finish(
   onProgress: (progress: number) => void = () => {},
 ): Promise<Json> {
   for (;;) {
-    const answer = await provider.poll(operation, call('1'))
+    const answer = await provider.poll(operation, call())
     if (answer.status === 'succeeded') return answer.output
     if (answer.status === 'failed') throw answer.problem
     assert.equal(answer.status, 'running', 'it does not know its own operation')
@@ -78,7 +93,7 @@ export async function finish(
 }
 
 export async function download(provider: Provider, output: Json): Promise<Buffer> {
-  const { body } = await provider.download(output, call('1'))
+  const { body } = await provider.download(output, call())
   assert.ok(body)
   return buffer(body)
 }

@@ -1,4 +1,4 @@
-import type { Recovery } from '../core/attempt.ts'
+import type { OperationForm, Recovery } from '../core/attempt.ts'
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
 import type { ImageType, Json, Parameters, Size } from '../core/task.ts'
@@ -6,7 +6,8 @@ import type { Upstream } from '../outbound.ts'
 
 /**
  * Who makes videos. A member never sleeps, retries, reads the clock or the environment: the engine does. Failure of the
- * work, and a refusal to take it, are data; failure of the way there is thrown. An operation survives a restart of ours.
+ * work, and a refusal to take it, are data; failure of the way there is thrown, with what was seen (status, kind) as its
+ * cause and without a word of the answer, which may hold a key. An operation survives a restart of ours.
  */
 export interface Provider {
   readonly name: string
@@ -17,12 +18,17 @@ export interface Provider {
   /** With `lookup`: a reference can't be used twice, so what was not found may safely be sent again. */
   readonly refusesDuplicates?: true
   /**
+   * What its operations look like. An answer that names another is one that nobody can use, and so is what an operator
+   * types: it would be polled in vain until the deadline. Whatever becomes part of a path has to be judged here.
+   */
+  readonly operations?: OperationForm
+  /**
    * The one billable request, which goes by `call.send` and by nothing else: where that was never called, or surely did
    * not leave, the task may be sent elsewhere. Whatever else is thrown leaves its outcome unknown. Nothing that is
-   * thrown by `call.fetch` says anything about it.
+   * thrown by `call.fetch` says anything about it. An operation that an upstream names has up to 16 KiB of JSON.
    */
   submit(request: ProviderRequest, call: Call): Promise<Submitted>
-  /** An unknown upstream status means running. */
+  /** An unknown upstream status means running. An output has up to 16 KiB of JSON. */
   poll(operation: Json, call: Call): Promise<Progress>
   /** The bytes of a succeeded poll's output. Throws `output_unavailable` where only a new poll can help. */
   download(output: Json, call: Call): Promise<Response>

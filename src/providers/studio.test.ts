@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { Problem } from '../core/problem.ts'
+import type { Json } from '../core/task.ts'
 import { openMedia } from '../media/pool.ts'
-import { call, download, finish, type ProviderWorld, submit, testProvider } from './contract.ts'
+import { attemptIds, call, download, finish, type ProviderWorld, submit, testProvider } from './contract.ts'
 import { createStudio } from './studio.ts'
 
 const request = {
@@ -51,7 +52,7 @@ it('the same request makes the same film, before and after a restart', async () 
   const films: Buffer[] = []
   for (let round = 0; round < 2; round += 1) {
     const provider = await world.open()
-    const operation = await submit(provider, request, String(round))
+    const operation = await submit(provider, request, attemptIds[round])
     films.push(await download(provider, await finish(provider, operation, world)))
   }
   assert.ok(films[0] && films[1]?.equals(films[0]))
@@ -62,8 +63,8 @@ it('a film that is gone when it is fetched can be drawn again', async () => {
   const provider = await world.open()
   const operation = await submit(provider, request)
   const output = await finish(provider, operation, world)
-  rmSync(join(world.folder, '1.mp4'))
-  await assert.rejects(provider.download(output, call('1')), { code: 'output_unavailable', retryable: true })
+  rmSync(join(world.folder, `${attemptIds[0]}.mp4`))
+  await assert.rejects(provider.download(output, call()), { code: 'output_unavailable', retryable: true })
   assert.ok((await download(provider, await finish(provider, operation, world))).length > 0)
 })
 
@@ -101,7 +102,7 @@ it('a film that can not be drawn has failed at once, which is told and not throw
   world.media.render = () => Promise.reject(new Problem('generation_failed', 'The reference image could not be read.'))
   const operation = await submit(provider, request)
   await world.pause()
-  const answer = await provider.poll(operation, call('1'))
+  const answer = await provider.poll(operation, call())
   assert.equal(answer.status === 'failed' && answer.problem.code, 'generation_failed')
   world.media.render = () => Promise.reject(Problem.ofStorage('full'))
   await assert.rejects(finish(provider, operation, world), { code: 'storage_unavailable' })
@@ -112,9 +113,41 @@ it('what a finished film leaves is removed when it is forgotten, and half a film
   const provider = await world.open()
   const operation = await submit(provider, request)
   await finish(provider, operation, world)
-  await provider.forget?.(operation, call('1'))
+  await provider.forget?.(operation, call())
   assert.deepEqual(readdirSync(world.folder), [])
   for (const name of ['2.mp4.part', '2.image', '3.mp4']) writeFileSync(join(world.folder, name), 'x')
   await world.open()
   assert.deepEqual(readdirSync(world.folder).sort(), ['2.image', '3.mp4'])
+})
+
+// An operator's typing mistake had served a file of the machine to a client, and deleted it.
+it('a name that is no attempt’s leads to no file, whatever is asked of it', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const own = (await submit(provider, request)) as Record<string, Json>
+  const folder = join(world.folder, 'private')
+  mkdirSync(folder)
+  const names = ['private/home', '../private/home', `${attemptIds[0]}/../private/home`, `${folder}/home`]
+  for (const ending of ['mp4', 'image']) writeFileSync(join(folder, `home.${ending}`), 'private')
+  world.media.render = () => assert.fail('it was drawn')
+  const odd: Json[] = [...names, '..', '', 7, null, `${attemptIds[1]}\n`].map((film) => ({ ...own, film }))
+  for (const operation of [...odd, 'private/home', null, []]) {
+    assert.deepEqual(await provider.poll(operation, call()), { status: 'missing' })
+    await assert.rejects(provider.download(operation, call()), { code: 'output_unavailable' })
+    await provider.cancel?.(operation, call())
+    await provider.forget?.(operation, call())
+    assert.equal(provider.operations?.fits(operation, attemptIds[0]), false)
+  }
+  for (const name of names) await assert.rejects(submit(provider, request, name))
+  assert.deepEqual(['mp4', 'image'].map((ending) => existsSync(join(folder, `home.${ending}`))), [true, true])
+})
+
+it('a film of another attempt, or one that no model could have asked for, is not the operation of this one', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const own = (await submit(provider, request)) as Record<string, Json>
+  const fits = (change: Record<string, Json>) => provider.operations?.fits({ ...own, ...change }, attemptIds[0])
+  assert.deepEqual([fits({}), fits({ seed: 7, prompt: 'x' }), fits({ film: attemptIds[1] })], [true, true, false])
+  const odd = [{ seconds: 1e9 }, { seconds: '4' }, { width: 257 }, { height: 0 }, { prompt: 7 }, { image: 'x' }]
+  for (const change of [...odd, { seed: -1 }, { caption: null }]) assert.equal(fits(change), false)
 })

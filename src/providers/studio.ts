@@ -2,7 +2,9 @@ import { createReadStream } from 'node:fs'
 import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { isAttemptId, type OperationForm } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
+import type { Json } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Cards, Progress, Provider } from './provider.ts'
 
@@ -62,12 +64,42 @@ interface Operation {
   caption: boolean
 }
 
+/** A film has the name of its attempt: any other would be another's film, or another file. */
+const operations: OperationForm = {
+  example:
+    '{"film":"<the id of the attempt>","prompt":"a red fox","seconds":4,"width":1280,"height":720,"image":false,"seed":null,"caption":true}',
+  fits(json, attempt) {
+    if (filmOf(json) !== attempt) return false
+    const { prompt, seconds, width, height, image, seed, caption } = json as unknown as Operation
+    const isWhole = (value: unknown, least: number, most: number) =>
+      Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+    const isSide = (value: unknown) => isWhole(value, 256, 1920) && Number(value) % 2 === 0
+    return (
+      typeof prompt === 'string' &&
+      (isWhole(seconds, 1, 20) && isSide(width) && isSide(height)) &&
+      typeof image === 'boolean' &&
+      typeof caption === 'boolean' &&
+      (seed === null || isWhole(seed, 0, 2 ** 32 - 1))
+    )
+  },
+}
+
+/** Undefined where it is no name for a film. */
+function filmOf(handle: Json): string | undefined {
+  const { film } = (handle ?? {}) as { film?: Json }
+  return isAttemptId(film) ? film : undefined
+}
+
 /** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
 export async function createStudio({ folder, media }: StudioOptions): Promise<Provider> {
   await sweep(folder)
   const drawings = new Map<string, Drawing>()
-  const filmPath = (film: string) => join(folder, `${film}.mp4`)
-  const imagePath = (film: string) => join(folder, `${film}.image`)
+  const pathOf = (film: string, ending: string) => {
+    if (!isAttemptId(film)) throw new Error('this is no name for a film')
+    return join(folder, film + ending)
+  }
+  const filmPath = (film: string) => pathOf(film, '.mp4')
+  const imagePath = (film: string) => pathOf(film, '.image')
 
   async function draw(operation: Operation, drawing: Drawing): Promise<void> {
     const { film, prompt, seconds, width, height, seed, caption } = operation
@@ -103,7 +135,9 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     return { status: 'running', progress: null }
   }
 
-  async function forget({ film }: Operation): Promise<void> {
+  async function forget(operation: Json): Promise<void> {
+    const film = filmOf(operation)
+    if (film === undefined) return
     const drawing = drawings.get(film)
     drawing?.abort.abort()
     await drawing?.ended
@@ -116,15 +150,18 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     cadenceMs: 300,
     // The attempt is the film's name: the same one again is the same film.
     recovery: 'key',
+    operations,
     async submit({ prompt, seconds, size, image, parameters }, { attemptId }) {
       const { seed, caption } = parameters as { seed?: number; caption?: boolean }
       const options = { image: image !== null, seed: seed ?? null, caption: caption ?? true }
       const operation: Operation = { film: attemptId, prompt, seconds, ...size, ...options }
-      if (image) await keepImage(imagePath(attemptId), image.bytes)
+      const path = imagePath(attemptId)
+      if (image) await keepImage(path, image.bytes)
       begin(operation)
       return { operation: { ...operation } }
     },
     async poll(json) {
+      if (filmOf(json) === undefined) return { status: 'missing' }
       const operation = json as unknown as Operation
       const drawing = drawings.get(operation.film)
       if (!drawing && (await exists(filmPath(operation.film))))
@@ -135,18 +172,18 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
       return afterFailure(operation, drawing, drawing.outcome.failure)
     },
     async download(output) {
-      const { film } = output as unknown as Operation
-      if (!(await exists(filmPath(film)))) {
-        drawings.delete(film)
+      const film = filmOf(output)
+      if (film === undefined || !(await exists(filmPath(film)))) {
+        drawings.delete(film ?? '')
         throw new Problem('output_unavailable', 'The film has to be drawn again.', { retryable: true })
       }
       return new Response(Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>)
     },
     async cancel(operation) {
-      await forget(operation as unknown as Operation)
+      await forget(operation)
       return 'cancelled'
     },
-    forget: (operation) => forget(operation as unknown as Operation),
+    forget,
   }
 }
 

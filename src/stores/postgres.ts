@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
 import { columns, toRow } from '../core/row.ts'
 import type { Task } from '../core/task.ts'
 import { openBatches } from './postgres/batch.ts'
@@ -8,7 +9,7 @@ import { CommitUnknown, type Database, openDatabase } from './postgres/database.
 import { recordAll, remove } from './postgres/entries.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
-import { refuseUnfinished } from './postgres/transfer.ts'
+import { refuseMoved } from './postgres/transfer.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import type { Entry, Store } from './store.ts'
 
@@ -32,7 +33,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   await using stack = new AsyncDisposableStack()
   const database = stack.use(await openDatabase(url))
   await migrate(database)
-  await refuseUnfinished(database)
+  await refuseMoved(database)
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))
   const claims = openClaims(database)
@@ -50,7 +51,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
       wake()
     },
     async delete(owner, id, now) {
-      const rows = await database.write((query) => query(hideStatement, [id, owner, now]))
+      const rows = await database.run(hideStatement, [id, owner, now])
       wake()
       return rows.length === 1
     },
@@ -71,16 +72,16 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     onDue: wakeups.onWake,
     async saveHealth({ account, keyVersion, health, changedAt }) {
       const values = [account, keyVersion, JSON.stringify(health), changedAt]
-      await database.write((query) => query(healthStatement, values))
+      await database.run(healthStatement, values)
       wake()
     },
     async insertToken({ name, kind, digest, models }, createdAt) {
       const values = [name, kind, digest, JSON.stringify(models), createdAt]
       const text = 'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES ($1, $2, $3, $4, $5)'
-      await database.write((query) => query(text, values))
+      await database.run(text, values)
     },
     async deleteToken(name) {
-      await database.write((query) => query('DELETE FROM tokens WHERE name = $1', [name]))
+      await database.run('DELETE FROM tokens WHERE name = $1', [name])
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
@@ -109,13 +110,14 @@ async function insertAll(
     return Object.fromEntries(columns.map((name, at) => [name, values[at]]))
   })
   try {
-    const inserted = await database.write((query) => query(insertStatement, [JSON.stringify(rows)]))
+    const inserted = await database.run(insertStatement, [JSON.stringify(rows)])
     const ids = new Set(inserted.map(({ id }) => id))
     // After a COMMIT whose outcome nobody knew, the row that is there is our own: ids are drawn from 144 bits.
     return tasks.map(({ id }) => (ids.has(id) || again ? { value: undefined } : { error: new Error(`${id} exists`) }))
   } catch (error) {
     if (error instanceof CommitUnknown && !again) return insertAll(database, tasks, true)
-    if (tasks.length === 1) return [{ error }]
+    // A database that is away is so for each of them.
+    if (tasks.length === 1 || Problem.from(error).code === 'storage_unavailable') return tasks.map(() => ({ error }))
     return (await Promise.all(tasks.map((task) => insertAll(database, [task], again)))).flat()
   }
 }

@@ -6,7 +6,7 @@ import { Problem } from '../core/problem.ts'
 import { toRow } from '../core/row.ts'
 import { migrate } from './sqlite/migrate.ts'
 import { prepareReads } from './sqlite/reads.ts'
-import { refuseUnfinished } from './sqlite/transfer.ts'
+import { refuseMoved } from './sqlite/transfer.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
@@ -107,7 +107,7 @@ function prepare(path: string, now: number): void {
     using database = new DatabaseSync(path)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     migrate(database)
-    refuseUnfinished(database)
+    refuseMoved(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
     database.exec("DELETE FROM slots WHERE task IN (SELECT id FROM tasks WHERE state = 'queued')")
     prepareVerbs(database).recover(now)

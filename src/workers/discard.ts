@@ -1,10 +1,11 @@
+import { isElsewhere } from '../core/account.ts'
 import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import { nextLook, nextPoll, settleMs } from '../core/timing.ts'
 import { findOut, type Looking } from './submit/resolve.ts'
 import { accept } from './submit/send.ts'
-import { type Account, type Action, callOf, type Decision, type Tools, type Worker } from './worker.ts'
+import { type Account, type Action, attemptOf, callOf, type Decision, type Tools, type Worker } from './worker.ts'
 
 /**
  * Lets go of a task that its owner deleted, whatever state it was in: the work, the bytes, and the row. Work that can't
@@ -13,8 +14,8 @@ import { type Account, type Action, callOf, type Decision, type Tools, type Work
 export const discard: Pick<Worker, 'name' | 'run'> = {
   name: 'discard',
   async run(task, tools, action) {
-    const { clock, random, bucket, accounts } = tools
-    const account = accounts.get(task.account ?? '')
+    const { clock, random, bucket } = tools
+    const account = await accountThere(task, tools, action)
     if (task.state === 'held' && account) {
       const decision = await lookFor(task, account, tools, action)
       if (decision) return decision
@@ -30,6 +31,13 @@ export const discard: Pick<Worker, 'name' | 'run'> = {
     await bucket.removeFolder(task.id)
     return work === 'over' ? { remove: true } : { remove: true, orphans: true }
   },
+}
+
+/** None where the account has another address by now: what has the same name there is not ours to stop. */
+async function accountThere(task: Task, { accounts }: Tools, action: Action): Promise<Account | undefined> {
+  const account = accounts.get(task.account ?? '')
+  const sent = account && (await attemptOf(task, action))
+  return sent && isElsewhere(sent.keyVersion, account.keyVersion) ? undefined : account
 }
 
 /**
@@ -48,7 +56,7 @@ async function lookFor(task: Task, account: Account, tools: Tools, action: Actio
   if ('found' in asked) return accept(looking, asked.found, 'attempt adopted')
   const now = tools.clock.now()
   const age = now - attempt.openedAt
-  return age < settleMs ? { change: { dueAt: now + nextLook(age, true) } } : undefined
+  return age < settleMs ? { change: { dueAt: now + nextLook(age, settleMs - age, true) } } : undefined
 }
 
 /** `unknown`: nobody is there to ask, or who is does not know it, or it has had its time. */

@@ -1,3 +1,4 @@
+import { handleBytes, maxHandleBytes } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import { estimateProgress, remember } from '../core/estimate.ts'
 import { Problem } from '../core/problem.ts'
@@ -5,7 +6,18 @@ import type { Change } from '../core/states.ts'
 import type { Task, TaskError } from '../core/task.ts'
 import { lostAfterMs, nextPoll } from '../core/timing.ts'
 import type { Progress } from '../providers/provider.ts'
-import { type Account, type Action, accountOf, callOf, type Decision, type Tools, type Worker } from './worker.ts'
+import {
+  type Account,
+  type Action,
+  accountOf,
+  attemptOf,
+  callOf,
+  type Decision,
+  faultOf,
+  type Tools,
+  unclear,
+  type Worker,
+} from './worker.ts'
 
 /** Asks the provider how a running task is doing. Only its definite word or our deadline ends the task. */
 export const poll: Worker = {
@@ -15,7 +27,7 @@ export const poll: Worker = {
   async run(task, tools, action) {
     const { signal } = action
     const { clock, random, durations } = tools
-    const account = accountOf(task, tools)
+    const account = accountOf(task, tools, await attemptOf(task, action))
     const answer = await ask(task, account, tools, signal)
     const now = clock.now()
     if (answer === 'no answer') return giveUp(task, account, tools, signal)
@@ -52,15 +64,20 @@ export const poll: Worker = {
 /** Whatever a poll throws is no answer, so it ends nothing: only the deadline does. A full disk keeps its own name. */
 async function ask(task: Task, account: Account, tools: Tools, signal: AbortSignal): Promise<Progress | 'no answer'> {
   try {
-    return await account.provider.poll(task.operation, callOf(account, task, tools, signal))
+    const answer = await account.provider.poll(task.operation, callOf(account, task, tools, signal))
+    const bytes = answer.status === 'succeeded' ? handleBytes(answer.output) : 0
+    if (bytes > maxHandleBytes) throw new Error(`its result is named in ${bytes} bytes, and ${maxHandleBytes} are taken`)
+    return answer
   } catch (thrown) {
     signal.throwIfAborted()
     // Whoever does not answer can't keep a task beyond its time.
     if (tools.clock.now() >= task.finishBy) return 'no answer'
-    const problem = Problem.from(thrown)
+    const problem = faultOf(thrown)
     if (problem.code === 'storage_unavailable') throw problem
-    const message = 'The provider gives no clear answer.'
-    throw new Problem('provider_unavailable', message, { cause: problem.cause ?? problem, retryable: true })
+    const { cause = problem } = problem
+    // An Error, for the timeline to have its text.
+    const seen = cause instanceof Error ? cause : new Error(String(cause))
+    throw new Problem('provider_unavailable', unclear, { cause: seen, retryable: true })
   }
 }
 

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { holdMs, settleMs } from '../core/attempt.ts'
+import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
+import { holdMs, settleMs } from '../core/timing.ts'
+import type { Call } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
-import { makeWorld } from './contract.ts'
+import { makeWorld, openAttempt } from './contract.ts'
 import { submit } from './submit.ts'
 import type { Account, Decision } from './worker.ts'
 
 const queued = newTask('1', { account: 'p' })
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
 const unreachable = new Problem('provider_unreachable', 'no way', { retryable: true })
+const post = (call: Call) => call.send('/', { method: 'POST' }, call.signal)
 const factOf = (decision: Decision) => ('fact' in decision ? decision.fact : undefined)
 
 async function worldOf(provider: Partial<Account['provider']> = {}, account: Partial<Account> = {}) {
@@ -35,8 +38,45 @@ describe('a submit', () => {
     assert.deepEqual([first.after?.state, first.after?.tried, first.after?.dueAt], ['queued', ['p'], 1_000_000])
     assert.equal(factOf(first.decision)?.state, 'refused')
     const last = await run({ ...queued, tried: ['q'] })
-    assert.deepEqual([last.after?.tried, last.after?.tries], [[], 1])
-    assert.ok((last.after?.dueAt ?? 0) > 1_000_000)
+    assert.deepEqual([last.after?.tried, last.after?.tries, last.after?.dueAt], [[], 1, 1_001_000])
+  })
+
+  it('that did not arrive twice at the same account, the others being full, waits longer each time', async () => {
+    const { run } = await worldOf({ submit: () => Promise.reject(unreachable) })
+    const second = await run({ ...queued, tried: ['p'] })
+    assert.deepEqual([second.after?.tried, second.after?.tries, second.after?.dueAt], [['p'], 1, 1_001_000])
+    assert.equal((await run({ ...queued, tried: ['p'], tries: 3 })).after?.dueAt, 1_008_000)
+  })
+
+  it('is not sent where the request for it never left, whatever the adapter throws', async () => {
+    for (const thrown of [new TypeError('no such field'), new Problem('provider_unavailable', 'the upload failed')]) {
+      const { run } = await worldOf({ submit: () => Promise.reject(thrown) })
+      const { after, decision } = await run(queued)
+      assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
+    }
+  })
+
+  it('that found nobody is not sent; one of whose other requests found nobody may have been', async () => {
+    const failing = { send: () => Promise.reject(unreachable) } as never
+    const none = await worldOf({ submit: async (_request, call) => post(call) as never }, { upstream: failing })
+    assert.equal((await none.run(queued)).after?.state, 'queued')
+    const some = await worldOf({
+      async submit(_request, call) {
+        await post(call)
+        throw unreachable
+      },
+    })
+    const { after, decision } = await some.run(queued)
+    assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'])
+  })
+
+  it('whose image can not be read now opens no attempt', async () => {
+    const { run, tools, known } = await worldOf({ submit: async () => assert.fail('it was sent') })
+    tools.bucket.open = () => Promise.reject(new Error('503 from the bucket'))
+    const asset = { key: 'a', bytes: 1, sha256: 'x' }
+    const task = { ...queued, image: { asset, type: 'image/png', size: { width: 1, height: 1 } } } as const
+    known.commit = async () => assert.fail('an attempt was opened')
+    await assert.rejects(run(task), { code: 'storage_unavailable', retryable: true })
   })
 
   it('that is refused for what it asks fails; for our key or our haste it goes elsewhere and the account pauses', async () => {
@@ -57,12 +97,33 @@ describe('a submit', () => {
 
   for (const thrown of [new Error('socket hang up'), new Problem('internal', 'odd'), new SyntaxError('not JSON')]) {
     it(`whose answer is none (${thrown.message}) is held, and its attempt stays open`, async () => {
-      const { run } = await worldOf({ submit: () => Promise.reject(thrown) })
+      const { run } = await worldOf({
+        async submit(_request, call) {
+          await post(call)
+          throw thrown
+        },
+      })
       const { after, decision } = await run(queued)
       assert.equal(after?.state, 'held')
       assert.equal(factOf(decision)?.state, 'open')
     })
   }
+
+  it('that was begun before a pause does not end it', async () => {
+    const paused = { failures: 1, pausedUntil: 1_300_000, reason: 'credentials' } as const
+    const { run, account } = await worldOf({
+      async submit() {
+        account.health = paused
+        return { operation: 'op' }
+      },
+    })
+    assert.equal((await run(queued)).after?.state, 'running')
+    assert.deepEqual(account.health, paused)
+    account.health = { ...paused, pausedUntil: 999_999 }
+    Object.assign(account.provider, { submit: async () => ({ operation: 'op' }) })
+    await run(queued)
+    assert.deepEqual(account.health, healthy)
+  })
 
   it('past its deadline is not sent', async () => {
     const { run } = await worldOf({ submit: async () => assert.fail('it was sent') })
@@ -122,13 +183,63 @@ describe('an unknown outcome', () => {
     }
   })
 
-  it('a question that gets no answer tells nothing', async () => {
+  it('by list is not adopted while another attempt may be the one that is listed, and by lookup it is', async () => {
+    for (const [recovery, state] of [
+      ['list', 'held'],
+      ['lookup', 'running'],
+    ] as const) {
+      const { run, known } = await worldOf({ recovery, find: async () => ['one'], submit: notSent })
+      known.hasTwin = async () => true
+      assert.equal((await run(held)).after?.state, state)
+    }
+  })
+
+  it('by list is not adopted if the other has its answer while the question is asked', async () => {
+    const { run, known } = await worldOf({ recovery: 'list', find: async () => ['one'], submit: notSent })
+    let answered = false
+    known.hasTwin = async () => {
+      answered = true
+      return false
+    }
+    known.bound = async (_account, operations) => new Set(answered ? operations : [])
+    assert.equal((await run(held)).after?.state, 'held')
+  })
+
+  it('a question that gets no answer tells nothing, and the timeline says so once', async () => {
     const { run } = await worldOf({
       recovery: 'lookup',
       find: () => Promise.reject(new Error('down')),
       submit: notSent,
     })
-    assert.equal((await run(held)).after?.state, 'held')
+    const { after, decision } = await run(held)
+    assert.equal(after?.state, 'held')
+    const problem = factOf(decision)?.problem ?? null
+    assert.ok('note' in decision)
+    assert.deepEqual(decision.note, ['asked in vain', problem?.message])
+    assert.match(problem?.message ?? '', /down/)
+    assert.ok(!('note' in (await run(held, { problem })).decision))
+  })
+
+  it('fails after half an hour even if its account is gone, and not before', async () => {
+    const { run, tools } = await worldOf()
+    tools.accounts = new Map()
+    await assert.rejects(run(held), { code: 'provider_unavailable', retryable: true })
+    const { after, decision } = await run(held, { openedAt: 1_000_000 - holdMs })
+    assert.deepEqual([after?.error?.code, factOf(decision)?.state], ['submission_unknown', 'abandoned'])
+    await assert.rejects(run(held, { openedAt: 1_000_000 - holdMs, state: 'accepted' }), { retryable: true })
+  })
+
+  it('is submitted anew once, if the account says so, and given up the second time', async () => {
+    const { run, known } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown: 'resubmit' })
+    const attempts = (...states: ('refused' | 'abandoned' | 'orphan' | 'open')[]) => {
+      known.attempts = async () => states.map((state, at) => openAttempt(held, { id: `att_${at}`, state }))
+    }
+    attempts('refused', 'open')
+    assert.equal((await run(held)).after?.state, 'queued')
+    for (const first of ['abandoned', 'orphan'] as const) {
+      attempts(first, 'open')
+      assert.equal((await run(held)).after?.error?.code, 'submission_unknown')
+    }
   })
 
   it('with nothing to go by is held, fails or is submitted anew, as the account says', async () => {

@@ -1,9 +1,10 @@
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import { resolve } from './submit/resolve.ts'
+import { lookUntil } from '../core/timing.ts'
+import { giveUp, resolve } from './submit/resolve.ts'
 import { send } from './submit/send.ts'
-import { type Account, accountOf, type Tools, type Worker } from './worker.ts'
+import { type Account, type Action, accountOf, type Decision, requestOf, type Tools, type Worker } from './worker.ts'
 
 /**
  * Opens an attempt and sends it. The attempt is committed, and the task held, before a byte leaves: if we die, whoever
@@ -17,12 +18,7 @@ export const submit: Worker = {
   async run(task, tools, action) {
     const { signal } = action
     const now = tools.clock.now()
-    if (task.state === 'held') {
-      const { attempt } = action
-      if (!attempt)
-        throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
-      return resolve({ task, attempt, account: accountOf(task, tools), tools, signal }, action)
-    }
+    if (task.state === 'held') return lookInto(task, tools, action)
     if (now >= task.startBy) {
       const message = 'No provider could take this video before its deadline. Try again later.'
       return { change: { state: 'failed', error: { code: 'deadline_exceeded', message }, dueAt: now } }
@@ -33,10 +29,26 @@ export const submit: Worker = {
       ...{ keyVersion: account.keyVersion, upstreamModel, openedAt: now },
       ...{ state: 'open', operation: null, settledAt: null, problem: null },
     }
+    // Before the attempt is there: what fails here was surely not sent.
+    const request = await requestOf(task, upstreamModel, tools)
     const opening = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
     const held = await action.commit(opening, attempt)
-    return send({ task: held, attempt, account, tools, signal })
+    return send({ task: held, attempt, account, request, tools, signal })
   },
+}
+
+async function lookInto(task: Task, tools: Tools, action: Action): Promise<Decision> {
+  const { attempt, signal } = action
+  if (!attempt) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
+  try {
+    return await resolve({ task, attempt, account: accountOf(task, tools, attempt), tools, signal }, action)
+  } catch (thrown) {
+    // Its account may never come back: that is waited for no longer than for any other news, nor past the deadline.
+    const end = Math.min(task.finishBy, lookUntil(attempt.openedAt, task.finishBy))
+    const blocked = thrown instanceof Problem && thrown.code === 'provider_unavailable'
+    if (blocked && attempt.state === 'open' && tools.clock.now() >= end) return giveUp({ attempt, tools })
+    throw thrown
+  }
 }
 
 /** The route that was chosen when the task was claimed. */

@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
+import { isElsewhere } from '../core/account.ts'
 import type { Attempt, AttemptFact, OnUnknown } from '../core/attempt.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
@@ -52,7 +53,7 @@ export interface Notes {
 export type Decision =
   | ({
       change: Change
-      /** Done after the change is recorded, at most once; its failure changes nothing. */
+      /** Done after the change is recorded, at most once; its failure changes nothing, and is logged as a warning. */
       afterwards?: () => Promise<void>
     } & Notes)
   | {
@@ -117,10 +118,36 @@ export async function requestOf(
   }
 }
 
-/** The account that has the task. One that the operator took away may come back: until the deadline it is waited for. */
-export function accountOf(task: Task, { accounts }: Pick<Tools, 'accounts'>): Account {
+/**
+ * The account that has the task. One that the operator took away, or gave another address, may come back: until the
+ * deadline it is waited for. `sent`: the attempt, where there is one; at another address nobody knows it, or takes another
+ * job for it.
+ */
+export function accountOf(
+  task: Task,
+  { accounts }: Pick<Tools, 'accounts'>,
+  sent?: Pick<Attempt, 'keyVersion'> | null,
+): Account {
   const account = accounts.get(task.account ?? '')
-  if (account) return account
-  const cause = `no account '${task.account}' is configured`
-  throw new Problem('provider_unavailable', 'The model is not available right now.', { cause, retryable: true })
+  const elsewhere = account && sent && isElsewhere(sent.keyVersion, account.keyVersion)
+  if (account && !elsewhere) return account
+  const cause = account
+    ? `account '${account.name}' had another address when this was sent there`
+    : `no account '${task.account}' is configured`
+  const message = 'The model is not available right now.'
+  throw new Problem('provider_unavailable', message, { cause: new Error(cause), retryable: true })
 }
+
+/** The attempt that the task goes on with. */
+export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): Promise<Attempt | undefined> {
+  return (await action.attempts()).find(({ id }) => id === task.attempt)
+}
+
+/** What an adapter threw. Whatever it did not foresee is an answer that it could not read; a full disk keeps its name. */
+export function faultOf(thrown: unknown): Problem {
+  const problem = Problem.from(thrown)
+  if (thrown instanceof Problem || problem.code === 'storage_unavailable') return problem
+  return new Problem('provider_unavailable', unclear, { cause: thrown, retryable: true })
+}
+
+export const unclear = 'The provider gives no clear answer.'

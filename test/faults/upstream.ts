@@ -133,7 +133,10 @@ export class SimulatedUpstream {
 function respond(answer: Answer | Error): Response {
   if (answer instanceof Error) throw answer
   const { status, headers = {}, body, length, ending } = answer
-  if ((ending !== undefined && ending !== 'drip') || typeof length === 'number') throw new Error('the answer broke off')
+  const cut = (ending !== undefined && ending !== 'drip') || typeof length === 'number'
+  // A refusal is one by its status.
+  if (cut && status === 401) return new Response('', { status, headers })
+  if (cut) throw new Error('the answer broke off')
   if (status < 200 || status > 599) throw new Error(`no such status: ${status}`)
   return new Response(status === 204 ? null : ((body as string | undefined) ?? ''), { status, headers })
 }

@@ -9,6 +9,8 @@ import { freePort } from '../free-port.ts'
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number
   readonly url: string
+  /** Where its programs are. */
+  readonly bin: string
   stop(how?: 'SIGINT' | 'SIGQUIT'): Promise<void>
   start(): Promise<void>
 }
@@ -58,6 +60,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   await start()
   return {
     port,
+    bin,
     url: `postgres://filmgate@127.0.0.1:${port}/postgres`,
     start,
     stop,

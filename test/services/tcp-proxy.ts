@@ -45,16 +45,16 @@ interface Link {
 const lateMs = 500
 
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
-  const proxy = new Proxy(target)
+  const proxy = new Breaker(target)
   await proxy.accept()
   return proxy
 }
 
-class Proxy implements TcpProxy {
+class Breaker implements TcpProxy {
   port = 0
   readonly #target: number
   readonly #links = new Set<Link>()
-  readonly #server = createServer({ noDelay: true }, (client) => this.#join(client))
+  readonly #server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.#join(client))
   #open = Promise.resolve()
   #goOn = () => {}
   #delayMs = 0
@@ -108,7 +108,7 @@ class Proxy implements TcpProxy {
   }
 
   #join(client: Socket): void {
-    const server = connect({ port: this.#target, host: '127.0.0.1', noDelay: true })
+    const server = connect({ port: this.#target, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
     const link: Link = { client, server, statements: '' }
     this.#links.add(link)
     const end = () => {
@@ -118,20 +118,22 @@ class Proxy implements TcpProxy {
       this.#links.delete(link)
     }
     for (const socket of [client, server]) socket.on('error', () => {}).on('close', end)
-    this.#carry(client, (bytes) => this.#ask(link, bytes))
-    this.#carry(server, (bytes) => this.#answer(link, bytes))
+    this.#carry(client, server, (bytes) => this.#ask(link, bytes))
+    this.#carry(server, client, (bytes) => this.#answer(link, bytes))
   }
 
-  /** In order, whatever each has to wait for. */
-  #carry(from: Socket, give: (bytes: Buffer) => void): void {
+  /** In order, whatever each has to wait for: an end is the last of it. */
+  #carry(from: Socket, to: Socket, give: (bytes: Buffer) => void): void {
     let before = Promise.resolve()
-    from.on('data', (bytes) => {
+    const inTurn = (act: () => void) => {
       before = before.then(async () => {
         if (this.#delayMs > 0) await pause(this.#delayMs)
         await this.#open
-        give(bytes)
+        act()
       })
-    })
+    }
+    from.on('data', (bytes) => inTurn(() => give(bytes)))
+    from.on('end', () => inTurn(() => to.end()))
   }
 
   #ask(link: Link, bytes: Buffer): void {

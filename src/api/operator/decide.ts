@@ -1,5 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { type Attempt, type AttemptFact, operationKey, unknownOutcome } from '../../core/attempt.ts'
+import { type AccountView, isElsewhere } from '../../core/account.ts'
+import {
+  type Attempt,
+  type AttemptFact,
+  handleBytes,
+  maxHandleBytes,
+  operationKey,
+  unknownOutcome,
+} from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
 import { apply, type Change } from '../../core/states.ts'
 import { isTaskId, type Json, type Task } from '../../core/task.ts'
@@ -45,14 +53,15 @@ export function adoptTask(dependencies: OperatorDependencies) {
     const operation = readOperation((request.body as { operation: Json }).operation)
     return decide(request, dependencies, async ({ attempt, now }) => {
       const { id, account } = attempt
-      if (!accounts.has(account)) {
-        const advice = 'Configure it again and restart, or resubmit the task.'
-        throw refusal(`Account '${account}' is not configured, so nobody could ask after the operation. ${advice}`)
-      }
+      const { operations } = accountThere(attempt, accounts).provider
       const key = operationKey(operation)
       if ((await store.bound(account, [key])).has(key)) {
         const shown = key.slice(0, 200)
         throw refusal(`Operation ${shown} of account '${account}' belongs to another attempt already.`, 'operation')
+      }
+      if (operations && !operations.fits(operation, id)) {
+        const form = `Those of account '${account}' look like ${operations.example}`
+        throw refusal(`This can't be the operation of attempt '${id}'. ${form}.`, 'operation')
       }
       return {
         change: {
@@ -64,6 +73,15 @@ export function adoptTask(dependencies: OperatorDependencies) {
       }
     })
   }
+}
+
+/** Where it was sent: nobody else could be asked after the operation. */
+function accountThere({ account: name, keyVersion }: Attempt, accounts: OperatorDependencies['accounts']): AccountView {
+  const account = accounts.get(name)
+  if (account && !isElsewhere(keyVersion, account.keyVersion)) return account
+  const why = account ? 'had another address when this was sent' : 'is not configured'
+  const advice = `Configure ${account ? 'that one' : 'it'} again and restart, or resubmit the task.`
+  throw refusal(`Account '${name}' ${why}, so nobody could ask after the operation. ${advice}`)
 }
 
 /** The operator takes the risk that it is made, and paid for, twice. */
@@ -142,7 +160,7 @@ async function whyNot(id: string, store: Store): Promise<Problem> {
 
 /** As small and as flat as any provider's own: it is read with every poll. */
 function readOperation(operation: Json): Json {
-  if (isFlat(operation, 8) && operationKey(operation).length <= 16_384) return operation
+  if (isFlat(operation, 8) && handleBytes(operation) <= maxHandleBytes) return operation
   throw new Problem('invalid_value', "Invalid 'operation': it is too large, or nested too deeply.", {
     param: 'operation',
   })

@@ -21,8 +21,9 @@ interface Look {
 
 /** Aligned lines under a heading, cut to the screen. */
 export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], { columns: room, paint }: Look): string {
+  // Not all at once: a call takes only so many arguments.
   const widthIn = (column: Column<Row>) =>
-    Math.max(widthOf(column.title), ...rows.map((row) => widthOf(printable(column.text(row)))))
+    rows.reduce((most, row) => Math.max(most, widthOf(printable(column.text(row)))), widthOf(column.title))
   const columns = all.map((column) => ({ ...column, width: widthIn(column) }))
   if (room !== null) {
     leaveOut(columns, room)

@@ -1,7 +1,9 @@
 import { exits, Failure, UsageFailure } from '../failure.ts'
-import type { Answer, Operator, OperatorTask } from '../operator.ts'
+import { isOperatorTask, type OperatorTask } from '../operator/answers.ts'
+import type { Operator } from '../operator.ts'
 import { painter, printable } from '../screen/text.ts'
 import { relative } from '../screen/wording.ts'
+import { isShortId } from '../slug.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** The decisions that can't be taken back, in the words of the question that is asked first. */
@@ -12,20 +14,26 @@ const questions = {
 
 export type Irrevocable = keyof typeof questions
 
-export function adopt(operator: Operator, id: string, operation: string): Promise<Answer> {
-  return operator.post(`${pathOf(id)}/adopt`, { operation: readOperation(operation) })
+export function adopt(operator: Operator, id: string, operation: string): Promise<OperatorTask> {
+  return operator.post(`${pathOf(id)}/adopt`, isOperatorTask, { operation: readOperation(operation) })
 }
 
 export async function decide(
   operator: Operator,
   { id, decision, yes }: { id: string; decision: Irrevocable; yes: boolean },
   terminal: Terminal,
-): Promise<Answer> {
+): Promise<OperatorTask> {
   if (!yes) await confirm(operator, id, decision, terminal)
-  return operator.post(`${pathOf(id)}/${decision}`)
+  return operator.post(`${pathOf(id)}/${decision}`, isOperatorTask)
 }
 
+/** The end of an id, as `list` shows it, is enough only where the server lists what is one's own. */
 export function pathOf(id: string): string {
+  if (isShortId(id) && /^[\da-f]+$/i.test(id))
+    throw new UsageFailure(
+      `'${id}' is the end of an id: here the whole one is needed`,
+      `It is in:\n  filmgate get ${id}`,
+    )
   return `/tasks/${encodeURIComponent(id)}`
 }
 
@@ -41,7 +49,8 @@ function readOperation(text: string): unknown {
 
 async function confirm(operator: Operator, id: string, decision: Irrevocable, terminal: Terminal): Promise<void> {
   if (!terminal.canAsk) throw new UsageFailure('there is nobody to ask whether this is meant; say --yes')
-  const task = (await operator.get(pathOf(id))) as unknown as OperatorTask
+  const task = await operator.get(pathOf(id), isOperatorTask)
+  refuseDecided(task)
   const last = task.attempts.at(-1)
   const paint = painter(terminal.colour.stderr)
   const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), terminal.now())}` : ''
@@ -51,4 +60,10 @@ async function confirm(operator: Operator, id: string, decision: Irrevocable, te
   terminal.err('\n')
   if (key === 'y' || key === 'Y') return
   throw new Failure('nothing was done', { exitCode: exits.interrupted })
+}
+
+/** Else a person would be asked about what the server refuses anyway. */
+function refuseDecided({ id, state, deleted_at: deleted }: OperatorTask): void {
+  const what = deleted === null ? `is ${state}, not held` : 'was deleted by its owner'
+  if (state !== 'held' || deleted !== null) throw new Failure(`task '${id}' ${what}: there is nothing to decide`)
 }

@@ -1,8 +1,9 @@
-import type { OperatorAttempt, OperatorTask, Reason } from '../operator.ts'
+import type { OperatorAttempt, OperatorTask, Reason } from '../operator/answers.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter } from '../screen/text.ts'
 import { relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
+import { isObject } from '../video.ts'
 
 /** A task for the eye: what it is, what was tried, and all that happened, in order. */
 export function showTask(task: OperatorTask, terminal: Terminal): string {
@@ -14,11 +15,15 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
   const unfinished = task.status === 'queued' || task.status === 'in_progress'
   const state = `${task.state}${task.status === task.state ? '' : `, which its owner sees as ${task.status}`}`
+  const problem = problemOf(task)
+  const failed = task.state === 'failed' ? task.timeline.findLast(({ name }) => name === 'failed') : undefined
   const pairs = [
     ['id', task.id],
     ['owner', task.owner],
     ['state', `${state}${task.status === 'in_progress' ? `, ${task.progress} %` : ''}`],
-    ['error', reasonText(task.error)],
+    ['error', reasonText(task.error && (problem ?? task.error))],
+    ['problem', unfinished ? reasonText(problem) : ''],
+    [problem ? 'next try' : 'next step', unfinished ? time(task.due_at) : ''],
     ['prompt', task.prompt],
     ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
     ['film', `${task.seconds} s, ${task.size}`],
@@ -26,6 +31,7 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     ['created', time(task.created_at)],
     ['started', time(task.started_at)],
     ['completed', time(task.completed_at)],
+    ['failed', time(failed?.at ?? null)],
     ['expires', time(task.expires_at)],
     ['deleted', time(task.deleted_at)],
     ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
@@ -35,6 +41,23 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     pairs.filter(([, value]) => value !== ''),
     paint,
   )
+}
+
+/**
+ * What the task met last in the state that it is in or, if it failed, what it failed of: the timeline has the cause, which
+ * its owner is not told.
+ */
+function problemOf({ state, error, timeline }: OperatorTask): Reason | null {
+  const before = timeline.findLastIndex(({ name }) => name === state)
+  // With what came in the same moment: the step that led here says why.
+  const first = timeline[before - 1]?.at === timeline[before]?.at ? before - 1 : before
+  const here = state === 'failed' ? timeline.slice(0, Math.max(0, before)) : timeline.slice(Math.max(0, first))
+  for (const { name, detail } of here.toReversed()) {
+    if (typeof detail === 'string' && state !== 'failed') return { code: name, message: detail }
+    if (!isObject(detail) || typeof detail.code !== 'string' || typeof detail.message !== 'string') continue
+    if (state !== 'failed' || detail.code === error?.code) return { code: detail.code, message: detail.message }
+  }
+  return null
 }
 
 function attempts({ created_at: from, attempts }: OperatorTask, terminal: Terminal, paint: Paint): string {

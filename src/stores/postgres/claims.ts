@@ -1,4 +1,4 @@
-import { readable } from '../../core/row.ts'
+import { columns, readable } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
@@ -17,6 +17,9 @@ const withinMs = 10_000
  * stable within a statement, so that the index is used.
  */
 const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
+
+const all = columns.join(', ')
+const ofTasks = columns.map((name) => `tasks.${name}`).join(', ')
 
 export function openClaims(database: Database): Claims {
   return {
@@ -43,7 +46,7 @@ export function openClaims(database: Database): Claims {
       const rows = await database.write((query) =>
         query(
           `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
-           WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING *`,
+           WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING ${all}`,
           [id, state, leaseUntil],
         ),
       )
@@ -73,7 +76,7 @@ function claimStatement({ state }: Claim): string {
       SELECT id FROM tasks WHERE ${'$1'}::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
       ORDER BY ${column} LIMIT $3 FOR UPDATE SKIP LOCKED
     )
-    RETURNING *`
+    RETURNING ${all}`
 }
 
 /** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
@@ -113,17 +116,20 @@ async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Ta
   const rows = await query(
     `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
      FROM unnest($1::text[], $2::text[]) AS taken (id, account)
-     WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING tasks.*`,
+     WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING ${ofTasks}`,
     [taken.map(({ id }) => id), taken.map(({ account }) => account), wanted.leaseUntil],
   )
   const got = new Map(readable(rows).map((task) => [task.id, task]))
   const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
-  await query('INSERT INTO slots SELECT * FROM json_populate_recordset(NULL::slots, $1)', [JSON.stringify(slots)])
+  await query('INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)', [
+    JSON.stringify(slots),
+  ])
   const turn = Math.max(...queues.map(({ served }) => served))
   const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
   const turns = [...served].map(([{ card, owner }, served]) => ({ card, owner, served }))
   await query(
-    `INSERT INTO turns SELECT * FROM json_populate_recordset(NULL::turns, $1)
+    `INSERT INTO turns (card, owner, served)
+     SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
      ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
     [JSON.stringify(turns)],
   )

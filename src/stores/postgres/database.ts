@@ -10,12 +10,19 @@ export interface Database extends AsyncDisposable {
   read: Query
   /** One transaction. Throws `CommitUnknown` where the connection broke while it was committed. */
   write<Result>(work: (query: Query) => Promise<Result>, withinMs?: number): Promise<Result>
+  /** A transaction of one statement, in one trip. */
+  run: Query
   /** A connection of its own, for what needs one. */
   connect(): Promise<Client>
 }
 
-/** Whether it happened can only be found out by looking. */
-export class CommitUnknown extends Error {}
+/** Whether it happened can only be found out by looking. Who can't look may simply do it again. */
+export class CommitUnknown extends Problem {
+  constructor(cause: unknown) {
+    const message = 'It is not known whether this was stored. Try again shortly.'
+    super('storage_unavailable', message, { cause, retryable: true })
+  }
+}
 
 /** An answer that the database does not give in this time is none: who waits for it gets 503 within 2 s. */
 const patienceMs = 1_000
@@ -47,14 +54,16 @@ export async function openDatabase(url: string): Promise<Database> {
   const pool = new pg.Pool({ ...options, max: connections, pipeline: true })
   // A connection that breaks while nobody uses it is simply replaced.
   pool.on('error', () => {})
+  // One that breaks between two statements of a transaction tells nobody but its listeners: the next statement fails.
+  pool.on('connect', (client) => client.on('error', () => {}))
 
   return {
     async read(text, values) {
       try {
-        return await withClient(pool, (client) => ask(client, text, values))
+        return await withClient(pool, (client) => look(client, text, values))
       } catch (error) {
-        if (isRefusal(error) || !isBroken(error)) throw toProblem(error)
-        return withClient(pool, (client) => ask(client, text, values)).catch((again) => {
+        if (!isDead(error)) throw toProblem(error)
+        return withClient(pool, (client) => look(client, text, values)).catch((again) => {
           throw toProblem(again)
         })
       }
@@ -62,6 +71,13 @@ export async function openDatabase(url: string): Promise<Database> {
     async write(work, withinMs = patienceMs) {
       try {
         return await withClient(pool, (client) => transact(client, work, withinMs))
+      } catch (error) {
+        throw error instanceof CommitUnknown ? error : toProblem(error)
+      }
+    },
+    async run(text, values) {
+      try {
+        return await withClient(pool, (client) => runAlone(client, text, values))
       } catch (error) {
         throw error instanceof CommitUnknown ? error : toProblem(error)
       }
@@ -100,7 +116,36 @@ async function ask(
 ): Promise<Row[]> {
   // Somewhat later than the database itself gives up, where it was told to.
   const config = { text, values: [...values], query_timeout: withinMs + 150 }
-  return (await client.query(config)).rows
+  return (await client.query(values.length > 0 ? { ...config, name: nameOf(text) } : config)).rows
+}
+
+/**
+ * Each text is parsed and planned once for each connection. They are few, and none says `*`: a column that a newer
+ * version adds must not change what an older one gets.
+ */
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  const known = names.get(text)
+  if (known) return known
+  const name = `filmgate_${names.size}`
+  names.set(text, name)
+  return name
+}
+
+/**
+ * Bounded at the other end, too, or whoever gives up here would leave a statement and its connection behind there, one
+ * more with each try. All three travel together.
+ */
+async function look(client: PoolClient, text: string, values?: readonly unknown[]): Promise<Row[]> {
+  client.query(begin(patienceMs)).catch(() => {})
+  const found = ask(client, text, values)
+  const ended = ask(client, 'COMMIT').catch(() => {})
+  try {
+    return await found
+  } finally {
+    await ended
+  }
 }
 
 async function transact<Result>(
@@ -116,15 +161,30 @@ async function transact<Result>(
     result = await work((text, values) => ask(client, text, values, withinMs))
     await begun
   } catch (error) {
-    if (isRefusal(error)) await client.query('ROLLBACK')
+    if (isRefusal(error)) await ask(client, 'ROLLBACK')
     throw error
   }
   try {
     await ask(client, 'COMMIT')
   } catch (error) {
-    throw isRefusal(error) ? error : new CommitUnknown('the connection broke during COMMIT', { cause: error })
+    throw isRefusal(error) ? error : new CommitUnknown(error)
   }
   return result
+}
+
+/**
+ * Where the statement is refused, so is the COMMIT that follows it. Where it has no answer, the COMMIT may have been done
+ * all the same: it left together with it.
+ */
+async function runAlone(client: PoolClient, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  const [, rows, committed] = await Promise.allSettled([
+    client.query(begin(patienceMs)),
+    ask(client, text, values),
+    ask(client, 'COMMIT'),
+  ])
+  const failed = [rows, committed].find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
+  if (failed) throw isRefusal(failed.reason) ? failed.reason : new CommitUnknown(failed.reason)
+  return rows.status === 'fulfilled' ? rows.value : []
 }
 
 /** The database answered, and said no: nothing of it happened, and the connection is as good as before. */
@@ -136,6 +196,11 @@ function isRefusal(error: unknown): boolean {
 function isBroken(error: unknown): boolean {
   const { code = '', severity, message } = error as Error & { code?: string; severity?: string }
   return severity === 'FATAL' || /^E[A-Z]+$/.test(code) || /timeout|terminated|not queryable|closed/i.test(message)
+}
+
+/** It was so before anything was asked on it. What takes too long would do so again. */
+function isDead(error: unknown): boolean {
+  return !isRefusal(error) && isBroken(error) && !/timeout/i.test((error as Error).message)
 }
 
 /**

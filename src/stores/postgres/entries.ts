@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
+import { Problem } from '../../core/problem.ts'
 import { json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
@@ -16,7 +17,9 @@ export async function recordAll(database: Database, entries: readonly Entry[]): 
       const held = await recordOnce(database, batch)
       for (const entry of batch) outcomes.set(entry, { value: held.has(entry) })
     } catch (error) {
-      if (batch.length === 1) outcomes.set(batch[0] as Entry, { error })
+      // A database that is away is so for each of them, and what they learnt has to be kept elsewhere soon.
+      if (batch.length === 1 || Problem.from(error).code === 'storage_unavailable')
+        for (const entry of batch) outcomes.set(entry, { error })
       else
         for (const entry of batch)
           for (const outcome of await recordAll(database, [entry])) outcomes.set(entry, outcome)
@@ -37,23 +40,32 @@ function oneForEachTask(entries: readonly Entry[]): Entry[][] {
   return batches
 }
 
-async function recordOnce(database: Database, entries: readonly Entry[]): Promise<Set<Entry>> {
+async function recordOnce(database: Database, entries: readonly Entry[], again = false): Promise<Set<Entry>> {
   try {
-    return await database.write((query) => write(query, entries))
+    return await database.write((query) => (again ? writeRest(query, entries) : write(query, entries)))
   } catch (error) {
-    if (!(error instanceof CommitUnknown)) throw error
-    const done = await findDone(database, entries)
-    const rest = entries.filter((entry) => !done.has(entry))
-    return rest.length === 0 ? done : new Set([...done, ...(await recordOnce(database, rest))])
+    if (!(error instanceof CommitUnknown) || again) throw error
+    return recordOnce(database, entries, true)
   }
 }
 
+/** After a COMMIT that nobody heard of. It may still be under way: its locks are waited for before anything is read. */
+async function writeRest(query: Query, entries: readonly Entry[]): Promise<Set<Entry>> {
+  await query(lockStatement, [entries.map(({ task }) => task.id)])
+  const done = await findDone(query, entries)
+  const rest = entries.filter((entry) => !done.has(entry))
+  return rest.length === 0 ? done : new Set([...done, ...(await write(query, rest))])
+}
+
+const lockStatement = `SELECT id, state, attempt, fence, leased, deleted_at FROM tasks WHERE id = ANY($1)
+  ORDER BY id FOR UPDATE`
+
 /**
- * Which of them were written, after the connection broke during COMMIT: an attempt that was opened is there, and a lease
- * that was given back is nobody's. What can't be told so is simply written again.
+ * Which of them were written: an attempt that was opened is there, and a lease that was given back is nobody's. What
+ * can't be told so is simply written again.
  */
-async function findDone(database: Database, entries: readonly Entry[]): Promise<Set<Entry>> {
-  const rows = await database.read(
+async function findDone(query: Query, entries: readonly Entry[]): Promise<Set<Entry>> {
+  const rows = await query(
     `SELECT id, fence, leased, ARRAY(SELECT id FROM attempts WHERE task = tasks.id) AS attempts
      FROM tasks WHERE id = ANY($1)`,
     [entries.map(({ task }) => task.id)],
@@ -69,10 +81,7 @@ async function findDone(database: Database, entries: readonly Entry[]): Promise<
 
 /** Returns those whose lease was still held. */
 async function write(query: Query, entries: readonly Entry[]): Promise<Set<Entry>> {
-  const rows = await query(
-    'SELECT id, state, attempt, fence, leased, deleted_at FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE',
-    [entries.map(({ task }) => task.id)],
-  )
+  const rows = await query(lockStatement, [entries.map(({ task }) => task.id)])
   const before = new Map(rows.map((row) => [row.id, row]))
   const held = entries.filter(({ task, opened }) => {
     const row = before.get(task.id)
@@ -90,6 +99,10 @@ async function write(query: Query, entries: readonly Entry[]): Promise<Set<Entry
   const unawaited = await settle(query, entries, new Set(held))
   const left = held.flatMap((entry) => overlooked(entry, before.get(entry.task.id)))
   await orphan(query, [...unawaited, ...left])
+  await settleUnsent(
+    query,
+    held.flatMap((entry) => unheardOf(entry, before.get(entry.task.id))),
+  )
   await freeSlots(
     query,
     held.filter((entry) => !occupies(entry)).map(({ task }) => task.id),
@@ -122,7 +135,7 @@ async function updateTasks(query: Query, entries: readonly Entry[]): Promise<voi
   await query(updateStatement, [JSON.stringify(rows)])
 }
 
-const attemptColumns = [
+export const attemptColumns = [
   ...['id', 'task', 'number', 'account', 'key_version', 'upstream_model', 'opened_at', 'state', 'operation'],
   ...['settled_at', 'problem'],
 ]
@@ -189,6 +202,21 @@ export function hashOf(key: string): string {
 function overlooked({ task }: Entry, before: Row | undefined): string[] {
   const leaves = task.state === 'queued' || task.state === 'failed' || before?.attempt !== task.attempt
   return before?.state === 'held' && leaves ? [String(before.attempt)] : []
+}
+
+/** An attempt of this very lease that its opener does not know of: his COMMIT went through, and he never heard of it. */
+function unheardOf({ task }: Entry, before: Row | undefined): string[] {
+  return before?.state === 'held' && before.attempt !== task.attempt ? [String(before.attempt)] : []
+}
+
+/** Nothing is sent for an attempt before its opener has heard that it is there. */
+async function settleUnsent(query: Query, attempts: readonly string[]): Promise<void> {
+  if (attempts.length === 0) return
+  await query(
+    `UPDATE attempts SET state = 'refused', settled_at = (extract(epoch FROM now()) * 1000)::bigint, problem = $2
+     WHERE id = ANY($1) AND state = 'open'`,
+    [attempts, JSON.stringify({ code: 'storage_unavailable', message: 'It was never sent: the store was away.' })],
+  )
 }
 
 function occupies({ task: { state }, keep = false, releases = false }: Entry): boolean {

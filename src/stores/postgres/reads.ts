@@ -1,15 +1,16 @@
-import { fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
+import { columns, fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
 import type { TaskView } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Lane, Store } from '../store.ts'
 import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
-import { hashOf } from './entries.ts'
+import { attemptColumns, hashOf } from './entries.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
 const view = viewColumns.join(', ')
+const attempt = attemptColumns.join(', ')
 
 /** Everything that is only read. */
 export function openReads(database: Database): Reads {
@@ -28,7 +29,7 @@ export function openReads(database: Database): Reads {
   return {
     read: (owner, id) => readOne({ owner, id }),
     async find(id) {
-      const [row] = await query('SELECT * FROM tasks WHERE id = $1', [id])
+      const [row] = await query(`SELECT ${columns.join(', ')} FROM tasks WHERE id = $1`, [id])
       return row && fromRow(row)
     },
     async list(owner, { after, limit, order }) {
@@ -52,14 +53,14 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     async attempt(id) {
-      const [row] = await query('SELECT * FROM attempts WHERE id = $1', [id])
+      const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
     },
     attempts: async (task) =>
-      (await query('SELECT * FROM attempts WHERE task = $1 ORDER BY number', [task])).map(toAttempt),
+      (await query(`SELECT ${attempt} FROM attempts WHERE task = $1 ORDER BY number`, [task])).map(toAttempt),
     async attemptsIn(state, limit) {
       const order = state === 'open' ? 'ASC' : 'DESC'
-      const text = `SELECT * FROM attempts WHERE state = $1 ORDER BY opened_at ${order} LIMIT $2`
+      const text = `SELECT ${attempt} FROM attempts WHERE state = $1 ORDER BY opened_at ${order} LIMIT $2`
       return (await query(text, [state, limit])).map(toAttempt)
     },
     async bound(account, operations) {

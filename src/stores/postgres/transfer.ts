@@ -2,6 +2,8 @@ import type { Client } from 'pg'
 import { Problem } from '../../core/problem.ts'
 import type { Row } from '../../core/row.ts'
 import {
+  awayStatement,
+  awayTable,
   type Dialect,
   lastStatement,
   type Mark,
@@ -9,11 +11,11 @@ import {
   markTable,
   pageStatement,
   pageValues,
+  refusals,
   type TableName,
   type Transfer,
   tableNames,
   tables,
-  unfinishedMessage,
 } from '../transfer/transfer.ts'
 import { CommitUnknown, type Database, openDatabase, type Query } from './database.ts'
 import { hashOf } from './entries.ts'
@@ -69,7 +71,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)])
     },
     async look() {
-      if (await isUnfinished(database)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
+      if (await has(database, markTable)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
       const parts = tableNames.map((table) => `EXISTS (SELECT FROM ${table})`)
       const [row] = await ask(`SELECT ${parts.join(' OR ')} AS used`)
       return row?.used === true ? 'used' : 'empty'
@@ -82,7 +84,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       })
     },
     async clear() {
-      if (!(await isUnfinished(database))) throw new Error('only what a move left may be removed')
+      if (!(await has(database, markTable))) throw new Error('only what a move left may be removed')
       await write(database, (query) => query(`TRUNCATE ${tableNames.join(', ')}`))
     },
     async finish() {
@@ -96,15 +98,26 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
         await query(`ANALYZE ${tableNames.join(', ')}`)
       })
     },
+    async retire(target) {
+      await write(database, async (query) => {
+        await query(awayStatement)
+        await query(`DELETE FROM ${awayTable}`)
+        await query(`INSERT INTO ${awayTable} (target) VALUES ($1)`, [target])
+      })
+    },
   }
 }
 
-export async function refuseUnfinished(database: Database): Promise<void> {
-  if (await isUnfinished(database)) throw new Error(unfinishedMessage)
+/** No service starts on rows that are not all there, or that live elsewhere. */
+export async function refuseMoved(database: Database): Promise<void> {
+  if (await has(database, markTable)) throw new Error(refusals.unfinished)
+  if (!(await has(database, awayTable))) return
+  const [row] = await database.read(`SELECT target FROM ${awayTable}`)
+  throw new Error(refusals.away(row?.target))
 }
 
-async function isUnfinished(database: Database): Promise<boolean> {
-  const [row] = await database.read('SELECT to_regclass($1) IS NOT NULL AS found', [markTable])
+async function has(database: Database, table: string): Promise<boolean> {
+  const [row] = await database.read('SELECT to_regclass($1) IS NOT NULL AS found', [table])
   return row?.found === true
 }
 

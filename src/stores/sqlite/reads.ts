@@ -38,7 +38,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
        WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? ORDER BY opened_at ${order} LIMIT ?`,
     )
   const byState = { open: costly('ASC'), abandoned: costly('DESC'), orphan: costly('DESC') }
-  const bound = reader.prepare('SELECT 1 FROM attempts WHERE account = ? AND operation = ?')
+  const bound = reader.prepare(
+    `SELECT operation FROM attempts INDEXED BY attempts_operation
+     WHERE account = ? AND operation IS NOT NULL AND operation IN (SELECT value FROM json_each(?))`,
+  )
   const twin = reader.prepare(
     `SELECT 1 FROM attempts AS own
      JOIN tasks AS own_task ON own_task.id = own.task
@@ -92,7 +95,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const statement = state === 'accepted' || state === 'refused' ? settled : byState[state]
       return statement.all(state, limit).map(toAttempt)
     },
-    bound: async (account, operations) => new Set(operations.filter((operation) => bound.get(account, operation))),
+    async bound(account, operations) {
+      const rows = bound.all(account, JSON.stringify(operations))
+      return new Set(rows.map(({ operation }) => String(operation)))
+    },
     hasTwin: async (id) => twin.get(id) !== undefined,
     events: async (task) => events.all(task).map(toEvent),
     async accountsInUse() {

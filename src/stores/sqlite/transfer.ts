@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Value } from '../../core/row.ts'
 import {
+  awayStatement,
+  awayTable,
   type Dialect,
   lastStatement,
   type Mark,
@@ -10,11 +12,11 @@ import {
   markTable,
   pageStatement,
   pageValues,
+  refusals,
   type TableName,
   type Transfer,
   tableNames,
   tables,
-  unfinishedMessage,
 } from '../transfer/transfer.ts'
 import { migrate } from './migrate.ts'
 
@@ -55,7 +57,7 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async look() {
-      if (isUnfinished(database)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
+      if (has(database, markTable)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
       const isUsed = tableNames.some((table) => database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get())
       return isUsed ? 'used' : 'empty'
     },
@@ -66,11 +68,17 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async clear() {
-      if (!isUnfinished(database)) throw new Error('only what a move left may be removed')
+      if (!has(database, markTable)) throw new Error('only what a move left may be removed')
       inTransaction(database, () => database.exec(tableNames.map((table) => `DELETE FROM ${table}`).join(';')))
     },
     async finish() {
       database.exec(`DROP TABLE ${markTable}; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)`)
+    },
+    async retire(target) {
+      inTransaction(database, () => {
+        database.exec(`${awayStatement}; DELETE FROM ${awayTable}`)
+        database.prepare(`INSERT INTO ${awayTable} (target) VALUES (?)`).run(target)
+      })
     },
     async [Symbol.asyncDispose]() {
       database.close()
@@ -78,12 +86,15 @@ function transferOf(database: DatabaseSync): Transfer {
   }
 }
 
-export function refuseUnfinished(database: DatabaseSync): void {
-  if (isUnfinished(database)) throw new Error(unfinishedMessage)
+/** No service starts on rows that are not all there, or that live elsewhere. */
+export function refuseMoved(database: DatabaseSync): void {
+  if (has(database, markTable)) throw new Error(refusals.unfinished)
+  if (!has(database, awayTable)) return
+  throw new Error(refusals.away(database.prepare(`SELECT target FROM ${awayTable}`).get()?.target))
 }
 
-function isUnfinished(database: DatabaseSync): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(markTable) !== undefined
+function has(database: DatabaseSync, table: string): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 
 /** Whatever else it collides with is an error. */

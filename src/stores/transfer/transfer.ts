@@ -19,6 +19,8 @@ export interface Transfer extends AsyncDisposable {
   clear(): Promise<void>
   /** Removes the mark: from now on it is a store like any other. */
   finish(): Promise<void>
+  /** No service starts on a source whose rows live elsewhere now: both would make, and pay for, what is queued. */
+  retire(target: string): Promise<void>
 }
 
 /** Which rows an unfinished move was of: where they are, and a checksum over all of them. */
@@ -58,9 +60,16 @@ export const tableNames = Object.keys(tables) as TableName[]
 export const markTable = 'unfinished_move'
 export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`
 
-/** What a service says that is started on it. */
-export const unfinishedMessage =
-  'a move into this database has not finished; run the same `filmgate migrate` again before you start a service on it'
+export const awayTable = 'moved_away'
+export const awayStatement = `CREATE TABLE IF NOT EXISTS ${awayTable} (target text NOT NULL)`
+
+/** What a service says that is started on one of them. */
+export const refusals = {
+  unfinished:
+    'a move into this database has not finished; run the same `filmgate migrate` again before you start a service on it',
+  away: (target: unknown) =>
+    `the rows of this service were moved to ${target}; start it with those. To use these all the same, drop the table ${awayTable}`,
+}
 
 /** How a database writes it. */
 export interface Dialect {

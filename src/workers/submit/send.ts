@@ -1,18 +1,19 @@
-import { type Attempt, type AttemptFact, nextLook } from '../../core/attempt.ts'
-import { afterFault, afterRefusal, healthy, roomOf } from '../../core/health.ts'
+import { type Attempt, type AttemptFact, handleBytes, maxHandleBytes } from '../../core/attempt.ts'
+import { chance } from '../../core/clock.ts'
+import { type Answered, afterAnswer, afterFault, afterRefusal, roomOf } from '../../core/health.ts'
 import { Problem } from '../../core/problem.ts'
-import { chance } from '../../core/routing.ts'
 import type { Change } from '../../core/states.ts'
 import type { Json, Task, TaskError } from '../../core/task.ts'
-import { nextPoll } from '../../core/timing.ts'
-import type { Refusal } from '../../providers/provider.ts'
-import { type Account, callOf, type Decision, requestOf, type Tools } from '../worker.ts'
+import { backoff, lookUntil, nextLook, nextPoll } from '../../core/timing.ts'
+import type { Call, ProviderRequest, Refusal } from '../../providers/provider.ts'
+import { type Account, callOf, type Decision, faultOf, type Tools } from '../worker.ts'
 
-/** An attempt on its way: everything that sending it, or asking after it, takes. */
+/** An attempt on its way: everything that sending it takes. */
 export interface Sending {
   task: Task
   attempt: Attempt
   account: Account
+  request: ProviderRequest
   tools: Tools
   signal: AbortSignal
 }
@@ -22,30 +23,67 @@ export interface Sending {
  * that the repeat was refused, or did not arrive, tells nothing of the first.
  */
 export async function send(sending: Sending, repeat: 'repeat' | null = null): Promise<Decision> {
-  const { task, attempt, account, tools, signal } = sending
-  const request = await requestOf(task, attempt.upstreamModel, tools)
+  const { task, attempt, account, request, tools, signal } = sending
+  const begunAt = tools.clock.now()
+  const answered = (): Answered => ({ begunAt, now: tools.clock.now() })
+  const { call, mayHaveLeft } = watchSend(callOf(account, task, tools, signal))
   try {
-    const answer = await account.provider.submit(request, callOf(account, task, signal))
-    if ('refused' in answer) return refuse(sending, answer.refused, repeat)
-    account.health = healthy
+    const answer = await account.provider.submit(request, call)
+    if ('refused' in answer) return refuse(sending, answer.refused, answered(), repeat)
+    requireUsable(account, answer.operation, attempt.id)
+    account.health = afterAnswer(account.health, answered())
     return accept(sending, answer.operation, 'attempt accepted')
   } catch (thrown) {
     signal.throwIfAborted()
-    const problem = Problem.from(thrown)
-    const now = tools.clock.now()
-    account.health = afterFault(account.health, now)
-    if (problem.code === 'provider_unreachable' && !repeat) return goElsewhere(sending, problem, 'attempt not sent')
+    const problem = faultOf(thrown)
+    account.health = afterFault(account.health, answered())
+    if (!mayHaveLeft() && !repeat) return goElsewhere(sending, problem, 'attempt not sent')
     return stayHeld(sending, problem)
   }
 }
 
-function stayHeld({ attempt, tools }: Sending, problem: Problem): Decision {
+/**
+ * Whether the billable request may have left is seen where it leaves, not by what the adapter throws: it may be another
+ * of its requests that found nobody.
+ */
+function watchSend(call: Call): { call: Call; mayHaveLeft: () => boolean } {
+  let left = 0
+  const send: Call['send'] = async (path, init, signal) => {
+    left += 1
+    try {
+      return await call.send(path, init, signal)
+    } catch (thrown) {
+      if (thrown instanceof Problem && thrown.code === 'provider_unreachable') left -= 1
+      throw thrown
+    }
+  }
+  return { call: { ...call, send }, mayHaveLeft: () => left > 0 }
+}
+
+/** What can't be kept, or asked after, is no answer: whether the work was taken stays unknown. */
+export function requireUsable({ provider, upstream }: Account, operation: Json, attempt: string): void {
+  // Our own may have a whole prompt in it.
+  const bytes = upstream === null ? 0 : handleBytes(operation)
+  const fits = bytes <= maxHandleBytes && (provider.operations?.fits(operation, attempt) ?? true)
+  if (fits) return
+  const limit = `its name has ${bytes} bytes, and ${maxHandleBytes} are taken`
+  const cause = new Error(bytes > maxHandleBytes ? limit : `it is not like ${provider.operations?.example}`)
+  throw new Problem('provider_unavailable', 'The provider names its work as nobody can use it.', { cause })
+}
+
+function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision {
   const now = tools.clock.now()
-  const change: Change = { state: 'held', dueAt: now + nextLook(now - attempt.openedAt) }
+  const { openedAt } = attempt
+  const left = lookUntil(openedAt, task.finishBy) - now
+  const change: Change = { state: 'held', dueAt: now + nextLook(now - openedAt, left, true) }
   return { change, fact: factOf(attempt, 'open', now, problem), note: ['outcome unknown', textOf(problem)] }
 }
 
-export function accept({ attempt, account, tools }: Sending, operation: Json, name: string): Decision {
+export function accept(
+  { attempt, account, tools }: Pick<Sending, 'attempt' | 'account' | 'tools'>,
+  operation: Json,
+  name: string,
+): Decision {
   const now = tools.clock.now()
   const dueAt = now + nextPoll(account.provider.cadenceMs, 0, chance(tools.random))
   const fact: AttemptFact = { id: attempt.id, state: 'accepted', operation, settledAt: now, problem: null }
@@ -53,14 +91,20 @@ export function accept({ attempt, account, tools }: Sending, operation: Json, na
   return { change, fact, note: [name, { attempt: attempt.id, account: attempt.account }] }
 }
 
-function refuse(sending: Sending, { problem, blame, retryAfterMs }: Refusal, repeat: 'repeat' | null): Decision {
-  const { attempt, account, tools } = sending
-  const now = tools.clock.now()
-  account.health = blame === 'request' ? healthy : afterRefusal(account.health, blame, now, retryAfterMs)
+function refuse(
+  sending: Sending,
+  { problem, blame, retryAfterMs }: Refusal,
+  answered: Answered,
+  repeat: 'repeat' | null,
+): Decision {
+  const { attempt, account } = sending
+  const { now } = answered
+  account.health =
+    blame === 'request'
+      ? afterAnswer(account.health, answered)
+      : afterRefusal(account.health, blame, answered, retryAfterMs)
   if (repeat) return stayHeld(sending, problem)
-  if (blame !== 'request') {
-    return goElsewhere(sending, problem, `attempt refused: ${blame}`)
-  }
+  if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`)
   const { code, message } = problem
   return {
     change: { state: 'failed', error: { code, message }, dueAt: now },
@@ -69,19 +113,22 @@ function refuse(sending: Sending, { problem, blame, retryAfterMs }: Refusal, rep
   }
 }
 
-/** Not accepted, for sure: the next route now, or all of them again after a while. It ends at the task's own deadline. */
+/**
+ * Not accepted, for sure: the next route now, or whichever has room after a while. Where the same account did not take it
+ * twice, the others are full: then it is no use to hurry. It ends at the task's own deadline.
+ */
 function goElsewhere({ task, attempt, account, tools }: Sending, problem: Problem, name: string): Decision {
   const now = tools.clock.now()
-  const tried = [...task.tried, account.name]
+  const tried = [...new Set([...task.tried, account.name])]
   const routes = tools.catalog.entries.get(task.card)?.card.routes ?? []
   const more = routes.some((route) => {
     const other = tools.accounts.get(route.account)
     return other && !tried.includes(other.name) && roomOf(other.health, now) > 0
   })
-  const wait = Math.min(30_000, 1_000 * 2 ** Math.min(task.tries, 5))
-  const change: Change = more
-    ? { state: 'queued', dueAt: now, tried }
-    : { state: 'queued', dueAt: now + wait, tried: [], tries: task.tries + 1 }
+  const change: Change =
+    more && !task.tried.includes(account.name)
+      ? { state: 'queued', dueAt: now, tried }
+      : { state: 'queued', dueAt: now + backoff(task.tries), tried: more ? tried : [], tries: task.tries + 1 }
   return { change, fact: factOf(attempt, 'refused', now, problem), note: [name, textOf(problem)] }
 }
 
@@ -100,6 +147,6 @@ export function factOf(attempt: Attempt, state: Attempt['state'], now: number, p
 }
 
 /** For the operator, so with its cause; the engine cuts secrets out. */
-function textOf({ message, cause }: Reason): string {
+export function textOf({ message, cause }: Reason): string {
   return cause === undefined ? message : `${message} (${String((cause as Error).message ?? cause)})`.slice(0, 500)
 }

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { runCli, send, startFakeApi } from './cli.fixture.ts'
+import type { OperatorTask } from './operator/answers.ts'
+import { table } from './screen/table.ts'
+import { showTask } from './task/show.ts'
+import { command } from './task.ts'
+import type { Terminal } from './terminal.ts'
+
+/* What operators are shown, and of whom. The whole service is asked in test/operator.test.ts. */
+
+const cwd = mkdtempSync(join(tmpdir(), 'filmgate-operator-'))
+after(() => rmSync(cwd, { recursive: true }))
+
+const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1000).toISOString()
+
+const task: OperatorTask = {
+  ...{ id: `video_${'0'.repeat(48)}`, owner: 'default', model: 'fox', card: 'fox', prompt: 'a fox', seconds: '4' },
+  ...{ size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main' },
+  ...{ created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9) },
+  ...{ expires_at: at(99), due_at: at(99), deleted_at: null, attempts: [], timeline: [] },
+}
+
+function terminalAt(seconds: number, said: string[] = []): Terminal {
+  const fake = {
+    ...{ canAsk: true, colour: { stdout: false, stderr: false }, stdoutIsTerminal: false },
+    ...{
+      now: () => Date.parse(at(seconds)),
+      out: (text: string) => said.push(text),
+      err: (text: string) => said.push(text),
+    },
+    readKey: () => assert.fail('it asked'),
+  }
+  return fake as unknown as Terminal
+}
+
+it('a server that answers otherwise than Filmgate is told as such, by every command', async () => {
+  const id = task.id
+  const commands = [
+    ...[
+      ['task', 'show', id],
+      ['task', 'held'],
+      ['task', 'orphans'],
+      ['task', 'adopt', id, 'x'],
+    ],
+    ...[['task', 'resubmit', id, '--yes'], ['task', 'give-up', id, '-y', '--json'], ['accounts']],
+    ...[
+      ['accounts', '--json'],
+      ['accounts', 'resume', 'main'],
+    ],
+  ]
+  const health = { state: 'ok', reason: null, paused_until: null, failures: 'none' }
+  const answers: unknown[] = [
+    ...[{}, [], null, { data: null }, { data: [{}], has_more: false, missing: [] }, { data: [], has_more: 0 }],
+    ...[
+      { ...task, prompt: 7 },
+      { ...task, timeline: [{ at: 'soon', name: 'x' }] },
+      { ...task, attempts: [null] },
+    ],
+    { data: [{ name: 'a', provider: 'b', recovery: 'key', concurrency: 1, on_unknown: 'hold', health }], missing: [] },
+  ]
+  let answer: unknown
+  await using api = await startFakeApi((_, response) => send(response, 200, answer))
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  for (const [turn, one] of answers.entries()) {
+    answer = one
+    // Each answer to some of the commands, so that each command gets the emptiest and another.
+    for (const args of turn === 0 ? commands : commands.filter((_, nth) => nth % 3 === turn % 3)) {
+      const { code, stderr } = await runCli(args, { env, cwd })
+      const what = `${args.join(' ')} of ${JSON.stringify(one)}`
+      assert.match(stderr, /^filmgate: .+ answered, but not as Filmgate does\nIs the base URL right\?\n$/, what)
+      assert.equal(code, 1)
+    }
+  }
+})
+
+it('a table may have as many rows as there are', () => {
+  const rows = Array.from({ length: 200_000 }, (_, row) => String(row))
+  const text = table(rows, [{ title: 'ROW', text: (row) => row }], { columns: null, paint: (_, word) => word })
+  assert.equal(text.split('\n').length, rows.length + 2)
+})
+
+it('what is not held is refused before anybody is asked', async () => {
+  let answer: object = task
+  await using api = await startFakeApi((_, response) => send(response, 200, answer))
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  const decide = (word: string) => command.run([word, task.id], { ...terminalAt(10), env })
+  for (const word of ['give-up', 'resubmit'])
+    await assert.rejects(decide(word), /' is completed, not held: there is noth/)
+  answer = { ...task, state: 'held', deleted_at: at(3) }
+  await assert.rejects(decide('give-up'), /' was deleted by its owner: there is nothing to decide/)
+  assert.deepEqual([...new Set(api.requests)], [`GET /operator/v1/tasks/${task.id}`])
+})
+
+it('the end of an id is not enough, and says so before a server is asked', async () => {
+  await using api = await startFakeApi()
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  for (const args of [
+    ['show', '0b9e63'],
+    ['adopt', '0B9E63', 'x'],
+    ['give-up', '0b9e63', '--yes'],
+  ]) {
+    const { code, stderr } = await runCli(['task', ...args], { env, cwd })
+    assert.equal(code, 2)
+    assert.match(stderr, /'0b9e63' is the end of an id: here the whole one is needed\n.*\n {2}filmgate get 0b9e63\n/i)
+  }
+  assert.deepEqual(api.requests, [])
+})
+
+describe('a task that is shown', () => {
+  const problem = { code: 'storage_unavailable', message: 'The service cannot store anything. (ENOSPC)', tries: 3 }
+  const shown = (change: Partial<OperatorTask>) =>
+    showTask({ ...task, ...change }, terminalAt(10)).split('\n\n')[0] ?? ''
+
+  it('has what it met last, with the cause, and when the next try is due', () => {
+    const begun = { status: 'in_progress', completed_at: null, due_at: at(40) }
+    const timeline = [
+      { at: at(1), name: 'running', detail: null },
+      { at: at(2), name: 'poll met a problem', detail: { code: 'provider_unavailable', message: 'an older one' } },
+      { at: at(3), name: 'storing', detail: null },
+      { at: at(4), name: 'collect met a problem', detail: problem },
+    ]
+    const storing = shown({ ...begun, state: 'storing', timeline })
+    assert.match(storing, /\nproblem +The service cannot store anything\. \(ENOSPC\) \(storage_unavailable\)\n/)
+    assert.match(storing, /\nnext try +in 30 s \(20\S+Z\)\n/)
+    const smooth = shown({ ...begun, state: 'storing', timeline: timeline.slice(0, 3) })
+    assert.doesNotMatch(smooth, /problem|an older one/)
+    assert.match(smooth, /\nnext step +in 30 s /)
+    const refused = [
+      { at: at(2), name: 'attempt refused: busy', detail: 'too many requests' },
+      { at: at(2), name: 'queued', detail: null },
+    ]
+    const queued = shown({ ...begun, state: 'queued', status: 'queued', started_at: null, timeline: refused })
+    assert.match(queued, /\nproblem +too many requests \(attempt refused: busy\)\n/)
+  })
+
+  it('has when it failed, and of what', () => {
+    const error = { code: 'storage_unavailable', message: 'The service cannot store anything.' }
+    const timeline = [
+      { at: at(7), name: 'collect met a problem', detail: problem },
+      { at: at(7), name: 'failed', detail: error },
+    ]
+    const text = shown({ state: 'failed', status: 'failed', completed_at: null, error, timeline })
+    assert.match(text, /\nerror +The service cannot store anything\. \(ENOSPC\) \(storage_unavailable\)\n/)
+    assert.match(text, new RegExp(`\\nfailed +3 s ago \\(${at(7)}\\)\\n`))
+    assert.doesNotMatch(text, /next|problem/)
+    const bare = shown({ state: 'failed', status: 'failed', error, timeline: timeline.slice(1) })
+    assert.match(bare, /\nerror +The service cannot store anything\. \(storage_unavailable\)\n/)
+  })
+})

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { providers } from '../providers/index.ts'
+import { load, mistakesOf, remote } from './load.fixture.ts'
+
+const model = (settings: object) => JSON.stringify({ models: { fox: { account: 'studio', ...settings } } })
+
+it('a mistake in a route is told where it is', () => {
+  const noList = 'models.m.routes: it is not a list of routes; write for example [{account: main, model: name}]'
+  for (const [routes, mistake] of [
+    ['"main"', noList],
+    ['[]', noList],
+    ['[null]', 'models.m.routes[0].account: it is missing; use one of: studio'],
+    ['[main]', 'models.m.routes[0]: it is not a map; write it as indented "name: value" lines'],
+    ['[{account: main}]', "models.m.routes[0].account: there is no account 'main'; use one of: studio"],
+    ['[{account: {}}]', 'models.m.routes[0].account: it is not text; use one of: studio'],
+    ['[{account: studio, model: ""}]', 'models.m.routes[0].model: it is not text; write in quotes what the provider'],
+    ['[{account: studio, weight: .inf}]', 'models.m.routes[0].weight: it is not a number above 0; leave it out for 1'],
+  ] as const) {
+    const [first = ''] = mistakesOf(`models: {m: {routes: ${routes}}}`)
+    assert.ok(first.startsWith(mistake), `${routes}: ${first}`)
+  }
+})
+
+it('what could mean two things, or nothing, is a mistake', () => {
+  for (const [settings, mistake] of [
+    [{ routes: [{ account: 'studio' }] }, 'models.fox.account: there are routes as well; leave out one of the two'],
+    [{ model: '' }, 'models.fox.model: it is not text; write in quotes what the provider calls the model'],
+    [{ concurrency: 1e300 }, 'models.fox.concurrency: it is not a whole number from 1 to 100000; leave it out for no'],
+    [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is no time; use a number and a unit'],
+    [{ deadlines: { start: '2h', total: '1h' } }, 'models.fox.deadlines.start: it is later than the end; make it'],
+    [{ deadlines: { start: '7d' } }, 'models.fox.deadlines.start: it is later than the end; make it shorter'],
+    [{ seconds: { default: [4] } }, 'models.fox.seconds.default: it is outside the range; choose from 1 to 20'],
+    [{ seconds: { values: [4], max: 9 } }, 'models.fox.seconds: there are values and a range; write values, or min'],
+    [{ size: { default: ['640x360'] } }, "models.fox.size.default: it is not a size; write for example '1280x720'"],
+    [{ image: ['none'] }, 'models.fox.image: it is not text; use none, optional or required'],
+  ] as const) {
+    const list = mistakesOf(model(settings))
+    assert.equal(list.length, 1, list.join('\n'))
+    assert.ok(list[0]?.startsWith(mistake), list[0])
+  }
+  const many = mistakesOf('tokens: [{name: a, secret: b, concurrency: 1e300}]')
+  assert.deepEqual(many, [
+    'tokens[0].concurrency: it is not a whole number from 1 to 100000; leave it out for no limit',
+  ])
+})
+
+it('a model that has to end early has to start early too, unless it says when', () => {
+  const { deadlines } = load(model({ deadlines: { total: '2h' } })).catalog.entries.get('fox')?.card ?? {}
+  assert.deepEqual(deadlines, { startMs: 7_200_000, totalMs: 7_200_000 })
+})
+
+it('a model offers nothing that its provider can not make', () => {
+  const size = "models.fox.size: 'studio' makes no film of"
+  const takes = "Model 'studio' takes <width>x<height> with each side from 256 to 1920, a multiple of 2"
+  for (const [settings, mistake] of [
+    [{ size: { values: ['255x255'] } }, `${size} 255x255; ${takes}`],
+    [{ size: { values: ['640x360', '1280x721'] } }, `${size} 1280x721; ${takes}`],
+    [{ size: { values: ['4096x2160'] }, model: 'anything' }, `${size} 4096x2160; ${takes}`],
+    [{ size: { default: '255x255' } }, "models.fox.size.default: it is no size of this model; choose one such as '"],
+    [
+      { seconds: { max: 21 } },
+      "models.fox.seconds: 'studio' makes no film of 21 s; Model 'studio' takes whole seconds",
+    ],
+    [{ seconds: { values: [4, 60] } }, "models.fox.seconds: 'studio' makes no film of 60 s; Model 'studio' takes"],
+  ] as const) {
+    const list = mistakesOf(model(settings))
+    assert.equal(list.length, 1, list.join('\n'))
+    assert.ok(list[0]?.startsWith(mistake), list[0])
+  }
+  assert.deepEqual(mistakesOf(model({ size: { values: ['256x1920'] }, seconds: { values: [1, 20] } })), [])
+})
+
+it('each of its routes has to be able to make all that a model offers, as far as its provider says what it can', () => {
+  const accounts = { main: { provider: 'acme', base_url: 'https://api.example.com' } }
+  const both = (settings: object) =>
+    mistakesOf(JSON.stringify({ accounts, models: { fox: settings } }), {}, {}, { ...providers, ...remote })
+  const routes = [
+    { account: 'studio', model: 'studio' },
+    { account: 'main', model: 'one' },
+  ]
+  assert.deepEqual(both({ routes }), [
+    "models.fox.seconds: 'acme' makes no film of 1 s; Supported values are: '4', '8'",
+    "models.fox.size: 'acme' makes no film of 256x256; Supported values are: '1280x720'",
+  ])
+  assert.deepEqual(both({ routes, seconds: { values: [8] }, size: { values: ['1280x720'] } }), [])
+  assert.deepEqual(both({ account: 'main', model: 'newer', seconds: { values: [30] } }), [])
+})
+
+it('an alias may have any name that is one, and places are written so that names can be told from them', () => {
+  const { catalog } = load('aliases: { __proto__: studio, constructor: studio }\ndefault_model: __proto__')
+  assert.deepEqual([...catalog.entries.keys()], ['studio', '__proto__', 'constructor'])
+  assert.equal(catalog.entries.get('__proto__')?.card.id, 'studio')
+  const list = mistakesOf('accounts: { ../evil: { provider: nobody } }\nmodels: { "a b": { account: x } }')
+  assert.deepEqual(
+    list.map((line) => line.split(': ')[0]),
+    ['accounts["../evil"]', 'accounts["../evil"].provider', 'models["a b"]', 'models["a b"].account'],
+  )
+})
+
+it('a pattern of a token that fits no model is a warning', () => {
+  const yaml = `
+aliases: { sora-2: studio }
+tokens:
+  - { name: a, secret: "1", models: [studio, "sora-*", "kling-*"] }
+  - { name: b, secret: "2", models: ["\${KEY}"] }
+  - { name: c, secret: "3", models: [] }
+  - { name: d, secret: "4" }
+`
+  assert.deepEqual(load(yaml, { KEY: 'very secret' }).warnings, [
+    "tokens[0].models[2]: 'kling-*' fits no model",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file writes it
+    "tokens[1].models[0]: '${KEY}' fits no model",
+  ])
+  assert.deepEqual(load('accounts: { studio: { enabled: false } }', { FILMGATE_TOKEN: 'x' }).warnings, [])
+})
+
+it('whatever stands in the wrong place is a mistake with a place and a fix, and never a crash', () => {
+  const odd: unknown[] = [{ toString: 'x', valueOf: 'x' }, ['x'], [[]], [null], true, 1e300, -1, '', 'x', {}]
+  const places: ((value: unknown) => object)[] = [
+    ...['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'].map((name) => (value: unknown) => ({
+      [name]: value,
+    })),
+    ...['provider', 'enabled', 'concurrency', 'on_unknown', 'base_url', 'key'].map((name) => (value: unknown) => ({
+      accounts: { studio: { [name]: value } },
+    })),
+    ...['account', 'model', 'routes', 'seconds', 'size', 'image', 'concurrency', 'deadlines'].map(
+      (name) => (value: unknown) => ({ models: { studio: { [name]: value } } }),
+    ),
+    ...['account', 'model', 'priority', 'weight'].map((name) => (value: unknown) => ({
+      models: { fox: { routes: [{ account: 'studio', [name]: value }] } },
+    })),
+    ...['values', 'min', 'max', 'default'].map((name) => (value: unknown) => ({
+      models: { studio: { seconds: { [name]: value }, size: { [name]: value }, deadlines: { start: value } } },
+    })),
+    ...['name', 'secret', 'models', 'concurrency'].map((name) => (value: unknown) => ({
+      tokens: [{ name: 'a', secret: 'b', [name]: value }],
+    })),
+    (value) => ({ aliases: { a: value } }),
+    (value) => ({ outbound: { allow: value } }),
+    (value) => ({ outbound: { allow: [value] } }),
+  ]
+  for (const place of places)
+    for (const value of odd)
+      for (const line of mistakesOf(JSON.stringify(place(value)))) assert.match(line, /^[^:]+: .+; .+$/)
+})

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { inspect } from 'node:util'
+import { Problem } from './problem.ts'
+
+const echo = '{"x": sk-live-0123456789\n    at sk-live-0123456789'
+
+function unreadable(): unknown {
+  try {
+    return JSON.parse(echo)
+  } catch (thrown) {
+    return thrown
+  }
+}
+
+it('a problem never has a piece of what could not be read as JSON, but says where that was', () => {
+  assert.match(String(unreadable()), /sk-l/, 'else this test shows nothing')
+  for (const problem of [Problem.from(unreadable()), new Problem('internal', 'x', { cause: unreadable() })]) {
+    const { cause } = problem as { cause: Error }
+    assert.doesNotMatch(inspect(problem), /sk-l/)
+    assert.equal(cause.message, 'what came is not JSON')
+    assert.match(cause.stack ?? '', /at unreadable .*problem\.test\.ts/)
+  }
+})
