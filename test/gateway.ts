@@ -35,7 +35,15 @@ export interface Shown {
   account: string | null
   tries: number
   due_at: string | null
-  attempts: { number: number; account: string; state: string; key_version: string; settled_at: string | null; problem: { code: string; message: string } | null; operation: unknown }[]
+  attempts: {
+    number: number
+    account: string
+    state: string
+    key_version: string
+    settled_at: string | null
+    problem: { code: string; message: string } | null
+    operation: unknown
+  }[]
   timeline: { at: string; name: string; detail: unknown }[]
 }
 

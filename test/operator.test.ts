@@ -466,7 +466,10 @@ describe('the command line', () => {
       env: { ...options.env, FILMGATE_BASE_URL: text.service.url },
     })
     assert.equal(answer.code, 1)
-    assert.match(answer.stderr, /can't be the operation of attempt 'att_\w+'\. Those of account 'studio' look like \{"film"/)
+    assert.match(
+      answer.stderr,
+      /can't be the operation of attempt 'att_\w+'\. Those of account 'studio' look like \{"film"/,
+    )
   })
 
   it('says what is missing, wrong or refused', async () => {

@@ -7,7 +7,7 @@ import type { Member } from '../src/providers/index.ts'
 import type { Provider } from '../src/providers/provider.ts'
 import { seeded } from './faults/seeded.ts'
 import { Gateway, impatient, type Shown } from './gateway.ts'
-import { until } from './service.ts'
+import { operatorToken, until } from './service.ts'
 
 /* Which account gets a task, when, and what becomes of it where the account, the model or the client goes away. */
 
@@ -235,6 +235,9 @@ describe('X1: a configuration that changes while a task runs', { concurrency: 4 
       const looked = (await way.show(id)).tries
       await until('it is looked at again', async () => (await way.show(id)).tries > looked)
       assert.match(JSON.stringify((await way.show(id)).timeline), /account 'main' had another address/)
+      const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
+      const adoption = { method: 'POST', headers, body: '{"operation":"job_1"}' }
+      assert.equal((await way.service.fetch(`/operator/v1/tasks/${id}/adopt`, adoption)).status, 400, mode)
       assert.deepEqual([(await way.show(id)).state, other.ledger().requests], ['held', 0], mode)
       way.upstream.setFaults({ rates: {} })
       await way.restart({ accounts: { main: { base_url: `${way.upstream.url}/` }, other: {} }, models })

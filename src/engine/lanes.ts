@@ -34,7 +34,9 @@ export async function openLanes({ store, workers, rehome, tools, clock }: Engine
     for (const account of accounts) {
       if (known.has(account)) continue
       known.add(account)
-      const foreign = isLocalName(account) && !tools.accounts.has(account)
+      // Also that of a store which was this process's own, and moved.
+      const moved = [...tools.accounts.keys()].some((own) => own.startsWith(`${account}@`))
+      const foreign = (isLocalName(account) || moved) && !tools.accounts.has(account)
       lanes.push(...(foreign ? lanesOfAccount([rehome], account, goneMs) : lanesOfAccount(workers, account)))
     }
   }

@@ -139,7 +139,10 @@ it('a name that is no attempt’s leads to no file, whatever is asked of it', as
     assert.equal(provider.operations?.fits(operation, attemptIds[0]), false)
   }
   for (const name of names) await assert.rejects(submit(provider, request, name))
-  assert.deepEqual(['mp4', 'image'].map((ending) => existsSync(join(folder, `home.${ending}`))), [true, true])
+  assert.deepEqual(
+    ['mp4', 'image'].map((ending) => existsSync(join(folder, `home.${ending}`))),
+    [true, true],
+  )
 })
 
 it('a film of another attempt, or one that no model could have asked for, is not the operation of this one', async () => {

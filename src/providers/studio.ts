@@ -76,7 +76,9 @@ const operations: OperationForm = {
     const isSide = (value: unknown) => isWhole(value, 256, 1920) && Number(value) % 2 === 0
     return (
       typeof prompt === 'string' &&
-      (isWhole(seconds, 1, 20) && isSide(width) && isSide(height)) &&
+      isWhole(seconds, 1, 20) &&
+      isSide(width) &&
+      isSide(height) &&
       typeof image === 'boolean' &&
       typeof caption === 'boolean' &&
       (seed === null || isWhole(seed, 0, 2 ** 32 - 1))

@@ -7,16 +7,17 @@ import type { Bucket } from '../buckets/bucket.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset, Task } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
-import { accountOf, callOf, type Decision, type Worker } from './worker.ts'
+import { accountOf, attemptOf, callOf, type Decision, type Worker } from './worker.ts'
 
 /** Copies a finished video into our bucket, once it has been shown to play from first to last frame. */
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
   limit: 4,
-  async run(task, tools, { signal }) {
+  async run(task, tools, action) {
+    const { signal } = action
     const { clock, bucket, media, scratch, retentionMs, maxVideoBytes } = tools
-    const account = accountOf(task, tools)
+    const account = accountOf(task, tools, await attemptOf(task, action))
     const { provider } = account
     const call = callOf(account, task, tools, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)

@@ -66,7 +66,8 @@ async function ask(task: Task, account: Account, tools: Tools, signal: AbortSign
   try {
     const answer = await account.provider.poll(task.operation, callOf(account, task, tools, signal))
     const bytes = answer.status === 'succeeded' ? handleBytes(answer.output) : 0
-    if (bytes > maxHandleBytes) throw new Error(`its result is named in ${bytes} bytes, and ${maxHandleBytes} are taken`)
+    if (bytes > maxHandleBytes)
+      throw new Error(`its result is named in ${bytes} bytes, and ${maxHandleBytes} are taken`)
     return answer
   } catch (thrown) {
     signal.throwIfAborted()

@@ -4,6 +4,7 @@ import { keyVersionOf } from '../core/account.ts'
 import { holdMs, settleMs } from '../core/timing.ts'
 import type { Call, Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
+import { collect } from './collect.ts'
 import { makeWorld } from './contract.ts'
 import { discard } from './discard.ts'
 import { poll } from './poll.ts'
@@ -137,6 +138,7 @@ describe('an account that has another address by now', () => {
     find: async () => assert.fail('it was asked for jobs'),
     poll: async () => assert.fail('it was polled'),
     cancel: async () => assert.fail('it was told to stop'),
+    download: async () => assert.fail('it was asked for a film'),
   }
   const waits = ({ code, retryable, cause }: { code: string; retryable: boolean; cause: unknown }) =>
     code === 'provider_unavailable' && retryable && /account 'p' had another address/.test(String(cause))
@@ -148,8 +150,10 @@ describe('an account that has another address by now', () => {
       const end = await run(held, { keyVersion: before, openedAt: now - holdMs })
       assert.equal(end.after?.error?.code, 'submission_unknown')
     }
-    const { run } = await worldOf(unasked, { keyVersion: after }, poll)
-    await assert.rejects(run(running, { keyVersion: before }), waits)
+    const polled = await worldOf(unasked, { keyVersion: after }, poll)
+    await assert.rejects(polled.run(running, { keyVersion: before }), waits)
+    const fetched = await worldOf(unasked, { keyVersion: after }, collect)
+    await assert.rejects(fetched.run({ ...running, state: 'storing', output: 'x' }, { keyVersion: before }), waits)
   })
 
   it('is not told to stop what was deleted: it is left as an orphan', async () => {

@@ -38,6 +38,7 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
     await client.query(`LISTEN ${channel}`)
     // Whatever was said while nobody listened.
     call()
+    if (stop.signal.aborted) return
     const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
     await Promise.race([gone, stopped])
   }

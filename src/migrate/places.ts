@@ -1,0 +1,95 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Bucket } from '../buckets/bucket.ts'
+import { openDisk, openS3 } from '../buckets/index.ts'
+import type { BucketPlace, StorePlace } from '../config/places.ts'
+import { type DataFolder, openDataFolder } from '../data-folder.ts'
+import { openPostgresTransfer, openSqliteTransfer } from '../stores/index.ts'
+import type { Transfer } from '../stores/transfer/transfer.ts'
+
+/** Where a service lives. */
+export interface Place {
+  /** Null only where neither rows nor bytes are in it. */
+  data: string | null
+  store: StorePlace
+  bucket: BucketPlace
+}
+
+/** Both sides, opened. What does not move has no target. */
+export interface Sides extends AsyncDisposable {
+  source: Transfer
+  target: Transfer | null
+  buckets: { source: Bucket; target: Bucket } | null
+  /** Where accounts keep what they work on, if that has to move. */
+  folders: { from: string; to: string } | null
+}
+
+export async function openPlace({ from, to }: { from: Place; to: Place }): Promise<Sides> {
+  await using stack = new AsyncDisposableStack()
+  const fromFolder = from.data === null ? null : stack.use(lock(from.data, 'source'))
+  const sameFolder = from.data !== null && to.data !== null && resolve(from.data) === resolve(to.data)
+  const toFolder = sameFolder ? fromFolder : to.data === null ? null : stack.use(lock(to.data, 'target'))
+  const stays = isSame(from, to)
+  if (fromFolder && !stays.store) refuseUntold(fromFolder)
+  const source = stack.use(await openTransfer(from.store, fromFolder, 'source'))
+  const target = stays.store ? null : stack.use(await openTransfer(to.store, toFolder, 'target'))
+  const buckets = stays.bucket
+    ? null
+    : { source: await openBucket(from.bucket, fromFolder), target: await openBucket(to.bucket, toFolder) }
+  const folders = fromFolder && toFolder && !sameFolder ? { from: fromFolder.accounts, to: toFolder.accounts } : null
+  const resources = stack.move()
+  return { source, target, buckets, folders, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
+/** What need not move. */
+export function isSame(from: Place, to: Place): { store: boolean; bucket: boolean } {
+  const folderOf = ({ data }: Place) => (data === null ? null : resolve(data))
+  const storeOf = (place: Place) => JSON.stringify(place.store.kind === 'sqlite' ? folderOf(place) : place.store)
+  const bucketOf = (place: Place) => JSON.stringify(place.bucket.kind === 'disk' ? folderOf(place) : place.bucket)
+  return { store: storeOf(from) === storeOf(to), bucket: bucketOf(from) === bucketOf(to) }
+}
+
+/** Where its rows are, without a password. */
+export function nameOf({ data, store }: Place): string {
+  if (store.kind === 'sqlite') return resolve(data ?? '')
+  const url = new URL(store.url)
+  return `postgres://${url.host}${url.pathname}`
+}
+
+function lock(path: string, side: 'source' | 'target'): DataFolder {
+  // As a target it is made.
+  if (side === 'source' && !existsSync(path)) throw new Error(`there is no data folder ${resolve(path)}`)
+  try {
+    return openDataFolder(path)
+  } catch (error) {
+    const { errcode } = (error as Error).cause as { errcode?: number }
+    const busy = 5
+    if (errcode === busy)
+      throw new Error(`a Filmgate is running on the data folder ${resolve(path)}; stop it first`, { cause: error })
+    throw error
+  }
+}
+
+/** Answers of providers that its database has not taken yet. They may be the only trace of what was paid for. */
+function refuseUntold({ path, spill }: DataFolder): void {
+  const untold = existsSync(spill) ? readdirSync(spill).filter((name) => name.endsWith('.json')) : []
+  if (untold.length > 0)
+    throw new Error(
+      `the data folder ${path} has answers of providers that its database has not taken yet; start the service there once and stop it`,
+    )
+}
+
+async function openTransfer(store: StorePlace, folder: DataFolder | null, as: 'source' | 'target'): Promise<Transfer> {
+  if (store.kind === 'sqlite') return openSqliteTransfer({ folder: folder?.path ?? '', as })
+  try {
+    return await openPostgresTransfer(store.url)
+  } catch (error) {
+    throw new Error(`the ${as}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function openBucket(bucket: BucketPlace, folder: DataFolder | null): Promise<Bucket> {
+  if (bucket.kind === 's3') return openS3(bucket)
+  if (!folder) throw new Error('there is no data folder for the films')
+  return openDisk({ folder: folder.bucket })
+}
