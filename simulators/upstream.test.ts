@@ -38,6 +38,8 @@ const pictures: Record<string, RegExp> = {
   noise: /^SSH-2\.0-\S+\r\n closed$/,
   redirect: /^307 application\/json \/jobs whole/,
   '204': /^204 application\/json unmeasured closed$/,
+  '401-cut': /^401 application\/json less closed \{"/,
+  '429-huge': /^429 application\/json whole closed/,
   '429-seconds': /^429 application\/json 1 whole/,
   '429-date': /^429 application\/json \w{3}, \d\d .* GMT whole/,
   '429-past': /^429 application\/json \w{3}, \d\d .* GMT whole/,
