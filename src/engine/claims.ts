@@ -15,8 +15,12 @@ export function openClaims(
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
   /** Returns after how long the lane has something else to do. */
-  async function claimIn(lane: WorkerLane, limit: number, due = Number.POSITIVE_INFINITY): Promise<number> {
-    const now = clock.now()
+  async function claimIn(
+    lane: WorkerLane,
+    limit: number,
+    now: number,
+    due = Number.POSITIVE_INFINITY,
+  ): Promise<number> {
     const leaseUntil = now + leaseMs
     if (lane.where === 'queue') {
       const cards = openCards(now, lane)
@@ -55,10 +59,12 @@ export function openClaims(
   }
 
   return async () => {
-    // After a stall, or a clock set ahead, our own leases look as if they had ended: nobody else's would be taken so.
-    if (Math.abs(clock.now() - runs.renewedAt) > 2 * renewMs) await runs.renew()
+    // After a stall, or a clock set ahead, our own leases look as if they had ended: they are renewed before anything is
+    // claimed, and all is claimed by the time of that moment.
+    const now = clock.now()
+    if (Math.abs(now - runs.renewedAt) > 2 * renewMs) await runs.renew()
     await learn()
-    await lanes.extend(clock.now())
+    await lanes.extend(now)
     const busy = new Map<WorkerLane, number>()
     for (const { lane } of runs.active) busy.set(lane, (busy.get(lane) ?? 0) + 1)
     const dues = await lanes.nextDues()
@@ -67,7 +73,7 @@ export function openClaims(
       // One queue for all accounts, so its room is theirs: one that hangs must not use up that of the others.
       const room = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
       if (room <= 0 || !mayClaim()) return idleMs
-      return Math.max(crowdedMs, await claimIn(lane, room, dues.get(lane)))
+      return Math.max(crowdedMs, await claimIn(lane, room, now, dues.get(lane)))
     })
     return Math.min(idleMs, ...(await Promise.all(delays)))
   }
