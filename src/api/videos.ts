@@ -89,7 +89,8 @@ async function insert(
     await store.insert(task)
     return task
   } catch (error) {
-    await bucket.removeFolder(fields.id)
+    // A store that went away in the middle may have the row after all, and its image must be there then.
+    if (Problem.from(error).code !== 'storage_unavailable') await bucket.removeFolder(fields.id)
     throw error
   }
 }

@@ -32,7 +32,10 @@ export interface PostgresStore extends Store {
 export async function openPostgres({ url, monotonic, sleep, name }: PostgresOptions): Promise<PostgresStore> {
   await using stack = new AsyncDisposableStack()
   const database = stack.use(await openDatabase(url))
-  await migrate(database)
+  await migrate(database).catch((error) => {
+    const { cause = error } = error as Error
+    throw new Error(`the database can't be used: ${(cause as Error).message ?? cause}`, { cause: error })
+  })
   await refuseMoved(database)
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))

@@ -65,6 +65,7 @@ class Breaker implements TcpProxy {
   }
 
   hang(): void {
+    this.#goOn()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#open = promise
     this.#goOn = resolve

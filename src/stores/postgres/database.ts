@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import { Problem } from '../../core/problem.ts'
 import type { Row } from '../../core/row.ts'
@@ -43,8 +45,14 @@ export async function openDatabase(url: string): Promise<Database> {
   const bigint = 20
   const getTypeParser = ((type: number, format?: 'text') =>
     type === bigint ? Number : pg.types.getTypeParser(type, format)) as CustomTypesConfig['getTypeParser']
+  const sockets = new Set<Socket>()
   const options: ClientConfig = {
     connectionString: url,
+    stream() {
+      const socket = new Socket()
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
     application_name: 'filmgate',
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
@@ -89,7 +97,12 @@ export async function openDatabase(url: string): Promise<Database> {
       return client
     },
     async [Symbol.asyncDispose]() {
+      // A goodbye waits for an answer, which a database that hangs never gives.
+      AbortSignal.timeout(patienceMs).addEventListener('abort', () => {
+        for (const socket of sockets) socket.destroy()
+      })
       await pool.end()
+      await Promise.all([...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
     },
   }
 }
@@ -128,7 +141,8 @@ const names = new Map<string, string>()
 function nameOf(text: string): string {
   const known = names.get(text)
   if (known) return known
-  const name = `filmgate_${names.size}`
+  // By what it says, not by a number: behind a pooler, processes share connections.
+  const name = `filmgate_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
   names.set(text, name)
   return name
 }
@@ -138,7 +152,7 @@ function nameOf(text: string): string {
  * more with each try. All three travel together.
  */
 async function look(client: PoolClient, text: string, values?: readonly unknown[]): Promise<Row[]> {
-  client.query(begin(patienceMs)).catch(() => {})
+  client.query(`BEGIN; SET LOCAL statement_timeout = ${patienceMs}`).catch(() => {})
   const found = ask(client, text, values)
   const ended = ask(client, 'COMMIT').catch(() => {})
   try {

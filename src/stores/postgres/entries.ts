@@ -57,7 +57,7 @@ async function writeRest(query: Query, entries: readonly Entry[]): Promise<Set<E
   return rest.length === 0 ? done : new Set([...done, ...(await write(query, rest))])
 }
 
-const lockStatement = `SELECT id, state, attempt, fence, leased, deleted_at FROM tasks WHERE id = ANY($1)
+const lockStatement = `SELECT id, state, attempt, attempts, fence, leased, deleted_at FROM tasks WHERE id = ANY($1)
   ORDER BY id FOR UPDATE`
 
 /**
@@ -204,9 +204,9 @@ function overlooked({ task }: Entry, before: Row | undefined): string[] {
   return before?.state === 'held' && leaves ? [String(before.attempt)] : []
 }
 
-/** An attempt of this very lease that its opener does not know of: his COMMIT went through, and he never heard of it. */
+/** Who counts fewer attempts than there are opened the last one himself: its COMMIT went through, and he never heard of it. */
 function unheardOf({ task }: Entry, before: Row | undefined): string[] {
-  return before?.state === 'held' && before.attempt !== task.attempt ? [String(before.attempt)] : []
+  return before?.state === 'held' && Number(before.attempts) > task.attempts ? [String(before.attempt)] : []
 }
 
 /** Nothing is sent for an attempt before its opener has heard that it is there. */

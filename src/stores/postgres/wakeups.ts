@@ -35,7 +35,8 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
     client.on('notification', ({ payload }) => {
       if (payload !== name) call()
     })
-    await client.query(`LISTEN ${channel}`)
+    const listen = { text: `LISTEN ${channel}`, query_timeout: retryMs }
+    await client.query(listen)
     // Whatever was said while nobody listened.
     call()
     if (stop.signal.aborted) return
@@ -52,7 +53,8 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
       } catch {
         // It is tried again below, for as long as it takes.
       }
-      await client?.end().catch(() => {})
+      // Not waited for: one that hangs is ended with the database.
+      client?.end().catch(() => {})
       await clock.sleep(retryMs, stop.signal)
     }
   }

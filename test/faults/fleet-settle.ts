@@ -1,0 +1,93 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Client } from 'pg'
+import type { Mode, Upstream } from '../../simulators/upstream.ts'
+import type { Attempt } from '../../src/core/attempt.ts'
+import type { Task } from '../../src/core/task.ts'
+import { settleMs } from '../../src/core/timing.ts'
+import { openPostgres } from '../../src/stores/index.ts'
+import { anyUrl, resumeAccounts, type Served } from './fleet-clients.ts'
+import { checkBytes, list, noteStatus } from './kill-clients.ts'
+
+/** How much older unknown outcomes are made: then what was never sent may be sent again. */
+const ageMs = settleMs + 60_000
+const longestSettleMs = 180_000
+/** Late accepts come after 300 ms, and answers may still be under way. */
+const quietMs = 2_000
+
+export interface Settling extends Served {
+  upstreams: ReadonlyMap<Mode, Upstream>
+  database: Client
+  store: string
+}
+
+export type Found = { task: Task; attempts: Attempt[] }
+
+/** Lets the fleet finish whatever can be finished, and returns all tasks as they are stored. */
+export async function settle(world: Settling): Promise<Found[]> {
+  await pause(quietMs)
+  const aged = await makeOlder(world.database)
+  const begun = Date.now()
+  while (!(await isSettled(world)) && Date.now() - begun < longestSettleMs) {
+    await resumeAccounts(anyUrl(world) ?? '').catch(() => {})
+    await world.database.query("UPDATE tasks SET due_at = 0 WHERE state = 'held' AND NOT leased")
+    await pause(3_000)
+  }
+  await lookAtAll(world)
+  return findAll(world, aged)
+}
+
+/** Nobody can set the database's clock ahead, so what waits for time to pass is made older. */
+async function makeOlder(database: Client): Promise<Set<string>> {
+  const text = `UPDATE attempts SET opened_at = opened_at - ${ageMs} WHERE state = 'open' RETURNING id`
+  const { rows } = await database.query<{ id: string }>(text)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Whatever is not finished waits for an operator. */
+async function isSettled({ database, upstreams }: Settling): Promise<boolean> {
+  const { rows } = await database.query<Pick<Task, 'state' | 'card' | 'prompt' | 'attempt'> & { leased: boolean }>(
+    "SELECT state, card, prompt, attempt, leased FROM tasks WHERE state NOT IN ('completed', 'failed')",
+  )
+  const listed = new Set(
+    upstreams
+      .get('list')
+      ?.ledger()
+      .accepts.map(({ reference }) => reference),
+  )
+  return rows.every(({ state, card, prompt, attempt, leased }) => {
+    if (state !== 'held' || leased) return false
+    if (card === 'sim-none') return true
+    // Of two that are the same, nobody can tell whose it is that is listed.
+    const alike = rows.filter((other) => other.card === card && other.prompt === prompt).length > 1
+    return card === 'sim-list' && (alike || !listed.has(attempt))
+  })
+}
+
+/** As clients see it. */
+async function lookAtAll(world: Settling): Promise<void> {
+  const url = anyUrl(world) ?? ''
+  const tasks = await list(url)
+  const ids = new Set(tasks.map(({ id }) => id))
+  for (const id of world.known.keys()) if (!ids.has(id)) world.violations.push(`lost: ${id} is not listed`)
+  for (const [prompt, made] of Map.groupBy(tasks, (task) => task.prompt))
+    if (made.length > (world.prompts.get(prompt) ?? 0)) world.violations.push(`two tasks of one submit: ${prompt}`)
+  for (const { id, status } of tasks) {
+    noteStatus(world, id, status)
+    if (status === 'completed') await checkBytes(world, anyUrl(world) ?? '', id)
+  }
+}
+
+async function findAll({ database, store: url }: Settling, aged: ReadonlySet<string>): Promise<Found[]> {
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    pause(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
+  await using store = await openPostgres({ url, monotonic: () => performance.now(), sleep, name: 'judge' })
+  const { rows } = await database.query<{ id: string }>('SELECT id FROM tasks ORDER BY id')
+  const found: Found[] = []
+  for (const { id } of rows) {
+    const task = await store.find(id)
+    const attempts = await store.attempts(id)
+    const asTheyWere = attempts.map((one) => (aged.has(one.id) ? { ...one, openedAt: one.openedAt + ageMs } : one))
+    if (task) found.push({ task, attempts: asTheyWere })
+  }
+  return found
+}
