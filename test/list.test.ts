@@ -58,9 +58,9 @@ it('a deleted video is gone for its owner at once, in any state, and its bytes a
     await assert.rejects(openai.videos.delete(id), { status: 404, code: 'video_not_found' })
   }
   const left = () =>
-    ['bucket', 'studio']
+    ['bucket', 'accounts']
       .flatMap((folder) => readdirSync(join(service.data, folder), { recursive: true }).map(String))
-      .filter((name) => name.includes('video_'))
+      .filter((name) => /video_|att_/.test(name))
   while (left().length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal((await service.finish((await create('1')).id)).status, 'completed')
 })
