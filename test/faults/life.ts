@@ -36,12 +36,15 @@ export class Life {
   async lived<T>(action: () => T | Promise<T>): Promise<T> {
     if (this.dead) return new Promise(() => {})
     this.pending += 1
-    try {
-      const result = await action()
-      return this.dead ? await new Promise(() => {}) : result
-    } finally {
+    const result = await (async () => action())().finally(() => {
       this.pending -= 1
-    }
+    })
+    return this.dead ? new Promise(() => {}) : result
+  }
+
+  /** Dead as well is what it asked for before it died: all of it has happened. */
+  async buried(): Promise<void> {
+    while (this.pending > 0) await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

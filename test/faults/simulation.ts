@@ -151,7 +151,8 @@ async function live(world: World) {
     if (!life.crashed) continue
     const { point, prompt } = life.crashed
     covered.add(`${point} × ${faultOf.get(prompt) ?? 'no fault'}`)
-    // Whatever else this life had under way is cut off as well, wherever it was.
+    // Whatever else this life had under way is cut off as well, wherever it was: be it a commit on its way.
+    await life.buried()
     const open = (await store.attemptsIn('open', 10_000)).map(({ task }) => prompts.get(task) ?? '')
     for (const cut of new Set([prompt, ...open])) crashes.set(cut, [...(crashes.get(cut) ?? []), point])
     // Its leases end.
