@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type AppDependencies, buildApp } from '../src/api/app.ts'
-import type { Delivery } from '../src/api/content.ts'
 import type { Bucket } from '../src/buckets/bucket.ts'
 import { buildCatalog } from '../src/core/catalog.ts'
+import type { Delivery } from '../src/core/delivery.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
 

@@ -2,18 +2,13 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Delivery } from '../core/delivery.ts'
 import { Problem } from '../core/problem.ts'
 import { type ByteRange, parseRange } from '../core/range.ts'
 import { type Asset, isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
 import { notFound } from './videos.ts'
-
-/**
- * Who sends the bytes: we; the storage, to which the client is led; or nginx in front of us, from the bucket's folder,
- * which it knows by this path.
- */
-export type Delivery = 'proxy' | 'redirect' | { accel: string }
 
 export interface ContentDependencies {
   store: Store

@@ -1,4 +1,6 @@
+import type { Delivery } from '../core/delivery.ts'
 import type { Mistakes } from './mistakes.ts'
+import type { Parsed } from './settings.ts'
 
 /** Where rows live: in the data folder, or in a PostgreSQL database that many processes share. */
 export type StorePlace = { kind: 'sqlite' } | { kind: 'postgres'; url: string }
@@ -8,15 +10,7 @@ export type BucketPlace =
   | { kind: 'disk' }
   | { kind: 's3'; bucket: string; prefix: string; endpoint?: string; region?: string; forcePathStyle?: boolean }
 
-/** How videos are handed out: by this process, by a signed link, or by the nginx in front of it. */
-export type Delivery = 'proxy' | 'redirect' | { accel: string }
-
 export type Role = 'all' | 'api' | 'worker'
-
-interface Parsed<T> {
-  value: T
-  fix?: string
-}
 
 export function parseStore(text: string): Parsed<StorePlace> {
   if (text === '') return { value: { kind: 'sqlite' } }

@@ -2,7 +2,7 @@ import { parseDuration } from './duration.ts'
 import { parseBucket, parseDelivery, parseRole, parseStore } from './places.ts'
 
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
-interface Parsed<T> {
+export interface Parsed<T> {
   value: T
   fix?: string
 }

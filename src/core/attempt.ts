@@ -1,5 +1,5 @@
 import type { Random } from './clock.ts'
-import type { Json, TaskError } from './task.ts'
+import type { Json, Task, TaskError } from './task.ts'
 
 /*
  * An attempt is one submit of one task to one provider account. Its row is committed before a byte leaves, so that there
@@ -78,6 +78,18 @@ export const maxHandleBytes = 16_384
 
 export function handleBytes(handle: Json): number {
   return Buffer.byteLength(operationKey(handle))
+}
+
+/**
+ * The attempt that a held task no longer waits for after a decision. Whoever decided so did not know what became of it:
+ * somebody else may have learnt meanwhile that it was accepted.
+ */
+export function leftBehind(
+  before: { state?: unknown; attempt?: unknown } | undefined,
+  after: Pick<Task, 'state' | 'attempt'>,
+): string | undefined {
+  const leaves = after.state === 'queued' || after.state === 'failed' || before?.attempt !== after.attempt
+  return before?.state === 'held' && leaves ? String(before.attempt) : undefined
 }
 
 /** Two operations are the same work if this is equal: the order of an object's keys means nothing. */

@@ -1,6 +1,8 @@
 import type { AccountHealth } from './account.ts'
 import type { Attempt, AttemptState } from './attempt.ts'
 import type { State, Task, TaskEvent, TaskView } from './task.ts'
+import type { Token } from './token.ts'
+import type { Head } from './turns.ts'
 
 /* How a task, an attempt and an event lie in the columns of a database, the same in every store that has columns. */
 
@@ -127,6 +129,30 @@ export function toHealth(row: Row): AccountHealth {
     health: parse(row.health),
     changedAt: row.changed_at as number,
   }
+}
+
+export function toToken(row: Row): Token {
+  return {
+    name: row.name as string,
+    kind: row.kind as Token['kind'],
+    digest: row.digest as string,
+    models: parse(row.models),
+  }
+}
+
+/** One that can't be read was tried nowhere: whoever takes it finds out. */
+export function toHead({ id, due_at: dueAt, tried }: Row): Head {
+  try {
+    return { id: String(id), dueAt: Number(dueAt), tried: parse(tried) ?? [] }
+  } catch {
+    return { id: String(id), dueAt: Number(dueAt), tried: [] }
+  }
+}
+
+/** How long each took, by card. */
+export function toDurations(rows: readonly Row[]): Map<string, number[]> {
+  const byCard = Map.groupBy(rows, ({ card }) => String(card))
+  return new Map([...byCard].map(([card, tasks]) => [card, tasks.map(({ took }) => Number(took))]))
 }
 
 export function json(value: unknown): string | null {

@@ -1,4 +1,4 @@
-import { columns, readable } from '../../core/row.ts'
+import { columns, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
@@ -71,9 +71,10 @@ export function openClaims(database: Database): Claims {
 
 function claimStatement({ state }: Claim): string {
   const { where, due: column } = lanes[state]
+  // The first value is said once more, for it needs a type where the lane has no account.
   return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $4
     WHERE id IN (
-      SELECT id FROM tasks WHERE ${'$1'}::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
+      SELECT id FROM tasks WHERE $1::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
       ORDER BY ${column} LIMIT $3 FOR UPDATE SKIP LOCKED
     )
     RETURNING ${all}`
@@ -169,21 +170,8 @@ async function readHeads(query: Query, queues: readonly Queue[], { limit }: Queu
      ) AS head ORDER BY head.due_at`,
     [queues.map(({ card }) => card), queues.map(({ owner }) => owner), each],
   )
-  const heads = new Map<string, Head[]>()
-  for (const { card, owner, id, due_at: dueAt, tried } of rows) {
-    const key = `${card} ${owner}`
-    heads.set(key, heads.get(key) ?? [])
-    heads.get(key)?.push({ id: String(id), dueAt: Number(dueAt), tried: triedOf(tried) })
-  }
-  return heads
-}
-
-function triedOf(tried: unknown): readonly string[] {
-  try {
-    return tried ? JSON.parse(String(tried)) : []
-  } catch {
-    return []
-  }
+  const byQueue = Map.groupBy(rows, ({ card, owner }) => `${card} ${owner}`)
+  return new Map([...byQueue].map(([queue, heads]) => [queue, heads.map(toHead)]))
 }
 
 /** No further than the cap: more than all is as good as all. */

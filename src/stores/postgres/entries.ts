@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { operationKey } from '../../core/attempt.ts'
+import { leftBehind, operationKey } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
 import { json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
+import { occupiesSlots } from '../../core/turns.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
 import { CommitUnknown, type Database, type Query } from './database.ts'
@@ -97,7 +98,7 @@ async function write(query: Query, entries: readonly Entry[]): Promise<Set<Entry
     held.flatMap(({ opened }) => (opened ? [toAttemptRow(opened)] : [])),
   )
   const unawaited = await settle(query, entries, new Set(held))
-  const left = held.flatMap((entry) => overlooked(entry, before.get(entry.task.id)))
+  const left = held.flatMap(({ task }) => leftBehind(before.get(task.id), task) ?? [])
   await orphan(query, [...unawaited, ...left])
   await settleUnsent(
     query,
@@ -198,12 +199,6 @@ export function hashOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
-/** Whoever decided so did not know what became of it: somebody else may have learnt meanwhile that it was accepted. */
-function overlooked({ task }: Entry, before: Row | undefined): string[] {
-  const leaves = task.state === 'queued' || task.state === 'failed' || before?.attempt !== task.attempt
-  return before?.state === 'held' && leaves ? [String(before.attempt)] : []
-}
-
 /** Who counts fewer attempts than there are opened the last one himself: its COMMIT went through, and he never heard of it. */
 function unheardOf({ task }: Entry, before: Row | undefined): string[] {
   return before?.state === 'held' && Number(before.attempts) > task.attempts ? [String(before.attempt)] : []
@@ -219,8 +214,8 @@ async function settleUnsent(query: Query, attempts: readonly string[]): Promise<
   )
 }
 
-function occupies({ task: { state }, keep = false, releases = false }: Entry): boolean {
-  return (state === 'held' || state === 'running' || (state === 'queued' && keep)) && !releases
+function occupies({ task, keep = false, releases = false }: Entry): boolean {
+  return occupiesSlots(task.state, keep) && !releases
 }
 
 /** Only one that was accepted becomes an orphan. */

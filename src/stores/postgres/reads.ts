@@ -1,6 +1,16 @@
-import { columns, fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
+import {
+  columns,
+  fromRow,
+  type Row,
+  toAttempt,
+  toDurations,
+  toEvent,
+  toHealth,
+  toToken,
+  toView,
+  viewColumns,
+} from '../../core/row.ts'
 import type { TaskView } from '../../core/task.ts'
-import type { Token } from '../../core/token.ts'
 import type { Lane, Store } from '../store.ts'
 import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
@@ -140,16 +150,5 @@ async function durations(database: Database): Promise<Map<string, number[]>> {
      FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000) AS newest
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
-  const found = new Map<string, number[]>()
-  for (const { card, took } of rows) found.set(String(card), [...(found.get(String(card)) ?? []), Number(took)])
-  return found
-}
-
-function toToken(row: Row): Token {
-  return {
-    name: row.name as string,
-    kind: row.kind as Token['kind'],
-    digest: row.digest as string,
-    models: JSON.parse(row.models as string) as string[],
-  }
+  return toDurations(rows)
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { columns, type Row, readable } from '../../core/row.ts'
+import { columns, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
-import { type Head, type Queue, takeInTurn } from '../../core/turns.ts'
+import { type Queue, takeInTurn } from '../../core/turns.ts'
 import type { QueueClaim } from '../store.ts'
 
 /** Queued tasks and the slots that they need; runs in the writer thread, inside its transaction. */
@@ -67,17 +67,5 @@ export function prepareQueue(database: DatabaseSync) {
       })
       return { tasks, nextDue }
     },
-  }
-}
-
-function toHead({ id, due_at: dueAt, tried }: Row): Head {
-  return { id: String(id), dueAt: Number(dueAt), tried: triedOf(tried) }
-}
-
-function triedOf(tried: unknown): readonly string[] {
-  try {
-    return tried ? JSON.parse(String(tried)) : []
-  } catch {
-    return []
   }
 }

@@ -1,6 +1,15 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { columns, fromRow, type Row, toAttempt, toEvent, toHealth, toView, viewColumns } from '../../core/row.ts'
-import type { Token } from '../../core/token.ts'
+import {
+  columns,
+  fromRow,
+  toAttempt,
+  toDurations,
+  toEvent,
+  toHealth,
+  toToken,
+  toView,
+  viewColumns,
+} from '../../core/row.ts'
 import type { Store } from '../store.ts'
 import { lanes } from './verbs.ts'
 
@@ -107,24 +116,9 @@ export function prepareReads(reader: DatabaseSync): Reads {
         names.push(String(row.account))
       return names
     },
-    async durations() {
-      const found = new Map<string, number[]>()
-      for (const { card, took } of durations.all()) {
-        found.set(String(card), [...(found.get(String(card)) ?? []), Number(took)])
-      }
-      return found
-    },
+    durations: async () => toDurations(durations.all()),
     healths: async () => healths.all().map(toHealth),
     tokens: async () => tokens.all().map(toToken),
-  }
-}
-
-function toToken(row: Row): Token {
-  return {
-    name: row.name as string,
-    kind: row.kind as Token['kind'],
-    digest: row.digest as string,
-    models: JSON.parse(row.models as string) as string[],
   }
 }
 

@@ -1,9 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
+import { leftBehind } from '../../core/attempt.ts'
 import { columns, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
+import { occupiesSlots } from '../../core/turns.ts'
 import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
 import { prepareLedger } from './ledger.ts'
 import { prepareQueue } from './queue.ts'
@@ -71,11 +73,9 @@ export function prepareVerbs(database: DatabaseSync) {
       if (held && opened) ledger.open(opened)
       if (fact) ledger.settle(fact, held ? attempt : undefined)
       if (!held) return false
-      // Whoever decided so did not know what became of it: somebody else may have learnt meanwhile that it was accepted.
-      const leaves = state === 'queued' || state === 'failed' || was?.attempt !== attempt
-      if (was?.state === 'held' && leaves) ledger.orphan(String(was.attempt))
-      const occupies = state === 'held' || state === 'running' || (state === 'queued' && keep)
-      if (!occupies || releases) queue.free(id)
+      const left = leftBehind(was, task)
+      if (left) ledger.orphan(left)
+      if (!occupiesSlots(state, keep) || releases) queue.free(id)
       ledger.note(id, events)
       return true
     },

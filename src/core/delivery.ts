@@ -1,0 +1,5 @@
+/**
+ * Who sends the bytes: we; the storage, to which the client is led; or nginx in front of us, from the bucket's folder,
+ * which it knows by this path.
+ */
+export type Delivery = 'proxy' | 'redirect' | { accel: string }
