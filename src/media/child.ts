@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { Problem } from '../core/problem.ts'
 import type { Answer, Request, Told } from './protocol.ts'
 
@@ -10,6 +11,9 @@ const send = (message: Told): void => {
   // A parent that is gone cannot be told; the disconnect below ends this process.
   if (process.connected) process.send?.(message, undefined, {}, () => {})
 }
+
+// Answers to clients come before films, and a film no later than what is written of it: the store's writer has the same.
+setPriority(10)
 
 // The only way out in the middle of a film: there is nobody left to make it for.
 process.on('disconnect', () => process.exit(0))

@@ -10,7 +10,7 @@ import { prepareVerbs, type Unit } from './verbs.ts'
 export type Outcome = { value: unknown } | { failure: { message: string; errcode?: number | undefined } }
 
 // Polls before writes where the machine is short of cores. On Linux this is the thread's own; elsewhere the process's.
-if (process.platform === 'linux') setPriority(5)
+if (process.platform === 'linux') setPriority(10)
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
 // Of 16 MiB instead of 4: a page that many submits touch is copied and synced less often.
