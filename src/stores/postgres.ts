@@ -5,8 +5,9 @@ import type { Task } from '../core/task.ts'
 import { openBatches } from './postgres/batch.ts'
 import { openClaims } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
-import { CommitUnknown, type Database, openDatabase } from './postgres/database.ts'
+import { type Database, openDatabase } from './postgres/database.ts'
 import { recordAll, remove } from './postgres/entries.ts'
+import { CommitUnknown } from './postgres/failures.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
@@ -31,11 +32,12 @@ export interface PostgresStore extends Store {
 /** The store of many processes. The table of tasks is the queue; what one turn of the loop asks for is one statement. */
 export async function openPostgres({ url, monotonic, sleep, name }: PostgresOptions): Promise<PostgresStore> {
   await using stack = new AsyncDisposableStack()
-  const database = stack.use(await openDatabase(url))
-  await migrate(database).catch((error) => {
-    const { cause = error } = error as Error
+  const unusable = (error: Error): never => {
+    const { cause = error } = error
     throw new Error(`the database can't be used: ${(cause as Error).message ?? cause}`, { cause: error })
-  })
+  }
+  const database = stack.use(await openDatabase(url).catch(unusable))
+  await migrate(database).catch(unusable)
   await refuseMoved(database)
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))

@@ -24,7 +24,7 @@ export interface TcpProxy extends AsyncDisposable {
   cut(): void
   /** Everything takes so much longer. */
   delay(ms: number): void
-  /** For the next COMMIT of a transaction whose statements match. Resolves when it has happened. */
+  /** For the next COMMIT of a transaction whose statements match, or of such a statement alone. Resolves when it has happened. */
   onCommit(of: RegExp, fate: CommitFate): Promise<void>
 }
 
@@ -39,6 +39,8 @@ interface Link {
   server: Socket
   /** Since its last BEGIN. */
   statements: string
+  /** Of no transaction, a statement is committed as soon as it is done. */
+  begun: boolean
   fate?: Order
 }
 
@@ -110,7 +112,7 @@ class Breaker implements TcpProxy {
 
   #join(client: Socket): void {
     const server = connect({ port: this.#target, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
-    const link: Link = { client, server, statements: '' }
+    const link: Link = { client, server, statements: '', begun: false }
     this.#links.add(link)
     const end = () => {
       if (link.fate?.fate === 'late') return
@@ -139,10 +141,14 @@ class Breaker implements TcpProxy {
 
   #ask(link: Link, bytes: Buffer): void {
     const text = bytes.toString('latin1')
-    if (text.includes('BEGIN')) link.statements = ''
+    if (text.includes('BEGIN')) link.begun = true
+    const isCommit = !link.begun || text.includes('COMMIT\0')
     link.statements += text
     const order = this.#order
-    if (!text.includes('COMMIT\0') || !order?.of.test(link.statements)) return void link.server.write(bytes)
+    const isMeant = isCommit && order?.of.test(link.statements) === true
+    if (/(COMMIT|ROLLBACK)\0/.test(text)) link.begun = false
+    if (!link.begun) link.statements = ''
+    if (!order || !isMeant) return void link.server.write(bytes)
     this.#order = undefined
     link.fate = order
     if (order.fate === 'lost') link.server.destroy()

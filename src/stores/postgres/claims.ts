@@ -3,9 +3,10 @@ import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
 import type { Claim, Lease, QueueClaim, Store } from '../store.ts'
-import type { Database, Query } from './database.ts'
+import type { Database } from './database.ts'
 import { queueLock } from './migrate.ts'
 import { lanes } from './reads.ts'
+import type { Query } from './session.ts'
 
 type Claims = Pick<Store, 'claim' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
 
@@ -43,27 +44,23 @@ export function openClaims(database: Database): Claims {
         return takeQueued(query, wanted)
       }, withinMs),
     async claimOne(id, state, leaseUntil) {
-      const rows = await database.write((query) =>
-        query(
-          `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
-           WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING ${all}`,
-          [id, state, leaseUntil],
-        ),
+      const rows = await database.run(
+        `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
+         WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING ${all}`,
+        [id, state, leaseUntil],
       )
       return readable(rows)[0]
     },
     async renew(leases, leaseUntil) {
-      const rows = await database.write((query) => renew(query, leases, leaseUntil))
+      const rows = await renew(database.run, leases, leaseUntil)
       const kept = new Map(rows.map(({ id, fence }) => [id, fence]))
       return leases.filter(({ id, fence }) => kept.get(id) !== fence)
     },
     async recover(now) {
-      await database.write((query) =>
-        query(
-          `UPDATE tasks SET due_at = $1 WHERE NOT leased AND due_at > $2
-             AND state IN ('fetching', 'queued', 'held', 'running', 'storing')`,
-          [now, now + longestDelayMs],
-        ),
+      await database.run(
+        `UPDATE tasks SET due_at = $1 WHERE NOT leased AND due_at > $2
+           AND state IN ('fetching', 'queued', 'held', 'running', 'storing')`,
+        [now, now + longestDelayMs],
       )
     },
   }

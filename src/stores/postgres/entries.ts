@@ -5,7 +5,9 @@ import { json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
-import { CommitUnknown, type Database, type Query } from './database.ts'
+import type { Database } from './database.ts'
+import { CommitUnknown } from './failures.ts'
+import type { Query } from './session.ts'
 
 /**
  * Decisions and facts, many tasks in one transaction. Where one of them is refused, each is written by itself, so that

@@ -17,9 +17,11 @@ import {
   tableNames,
   tables,
 } from '../transfer/transfer.ts'
-import { CommitUnknown, type Database, openDatabase, type Query } from './database.ts'
+import { type Database, openDatabase } from './database.ts'
 import { hashOf } from './entries.ts'
+import { CommitUnknown } from './failures.ts'
 import { migrate } from './migrate.ts'
+import type { Query } from './session.ts'
 
 /** As in `migrate.ts`: the same in every process. */
 const moveLock = 6_025_003
@@ -29,10 +31,15 @@ const longMs = 3_600_000
 /** Refuses a database that a service or another move is using. */
 export async function openPostgresTransfer(url: string): Promise<Transfer> {
   await using stack = new AsyncDisposableStack()
-  const database = stack.use(await openDatabase(url))
-  const client = await database.connect().catch((error: Error & { code?: string }) => {
+  const unreachable = (error: Error & { code?: string }): never => {
     throw new Error(`the database can't be reached: ${error.message || error.code}`, { cause: error })
-  })
+  }
+  const database = stack.use(await openDatabase(url).catch(unreachable))
+  if (database.isPooled)
+    throw new Error(
+      'the database is behind a pooler, which can not keep others out; give the address of the database itself',
+    )
+  const client = await database.connect().catch(unreachable)
   stack.defer(() => client.end())
   await lockOut(client)
   await migrate(database)

@@ -59,7 +59,8 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
     }
   }
 
-  const hearing = keepHearing()
+  // Behind a pooler nobody would hear: a connection is another's as soon as it listens.
+  const hearing = database.isPooled ? undefined : keepHearing()
   return {
     onWake(listener) {
       listeners.add(listener)
