@@ -54,14 +54,17 @@ async function keepClaiming(
   { claimDue, bell, signal }: { claimDue: () => Promise<number>; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
   let last = clock.now()
+  let isSetBack = false
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
     try {
-      // A clock that was set back would leave everything in flight due in a future that is far away.
-      if (clock.now() < last - idleMs) await store.recover(clock.now())
+      isSetBack ||= clock.now() < last - idleMs
       last = clock.now()
       delay = await claimDue()
+      // What is in flight would else be due in a future that is far away.
+      if (isSetBack) await store.recover(clock.now())
+      isSetBack = false
     } catch (error) {
       log.error('claim failed', { error })
     }

@@ -102,6 +102,11 @@ export function readable(rows: Row[]): Task[] {
   })
 }
 
+export const attemptColumns = [
+  ...['id', 'task', 'number', 'account', 'key_version', 'upstream_model', 'opened_at', 'state', 'operation'],
+  ...['settled_at', 'problem'],
+]
+
 export function toAttempt(row: Row): Attempt {
   return {
     id: row.id as string,

@@ -75,6 +75,10 @@ export function openClaims(
       if (room <= 0 || !mayClaim()) return idleMs
       return Math.max(crowdedMs, await claimIn(lane, room, now, dues.get(lane)))
     })
-    return Math.min(idleMs, ...(await Promise.all(delays)))
+    // To the last of them, also where one fails: nothing may be claimed behind the back of the next look, or of a drain.
+    const settled = await Promise.allSettled(delays)
+    const failed = settled.find((result) => result.status === 'rejected')
+    if (failed) throw failed.reason
+    return Math.min(idleMs, ...settled.map((result) => (result.status === 'fulfilled' ? result.value : idleMs)))
   }
 }

@@ -6,7 +6,7 @@ import { openBatches } from './postgres/batch.ts'
 import { openClaims } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
-import { recordAll, remove } from './postgres/entries.ts'
+import { occupies, recordAll, remove } from './postgres/entries.ts'
 import { CommitUnknown } from './postgres/failures.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
@@ -42,9 +42,12 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))
   const claims = openClaims(database)
-  const insertOne = openBatches((tasks: readonly Task[]) => insertAll(database, tasks))
+  const insertOne = openBatches(
+    (tasks: readonly Task[]) => insertAll(database, tasks),
+    ({ prompt }) => 2 * prompt.length,
+  )
   const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
-  const { wake } = wakeups
+  const { ring, wake } = wakeups
   const resources = stack.move()
 
   return {
@@ -62,7 +65,10 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     },
     async record(entry) {
       const held = await recordOne(entry)
-      if (!entry.keep || !held) wake()
+      if (entry.keep && held) return held
+      // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough.
+      if (held && occupies(entry)) ring()
+      else wake()
       return held
     },
     async remove(lease, { orphans = false } = {}) {

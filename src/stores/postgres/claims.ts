@@ -10,14 +10,19 @@ import type { Query } from './session.ts'
 
 type Claims = Pick<Store, 'claim' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
 
-/** A claim over a long queue takes longer than a read, and nobody waits for it at the other end. */
-const withinMs = 10_000
+/** A claim over a long queue takes longer than a read, and others claim before it; but its leases must outlast it. */
+const withinMs = 3_000
 
 /**
  * Nobody's clock runs ahead of the database's here: a process whose own is wrong must not take what others hold. It is
  * stable within a statement, so that the index is used.
  */
 const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
+
+/** After a clock was set back, once: everything in flight is rewritten. */
+const recoverMs = 60_000
+
+const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) LIMIT 1`
 
 const all = columns.join(', ')
 const ofTasks = columns.map((name) => `tasks.${name}`).join(', ')
@@ -36,13 +41,18 @@ export function openClaims(database: Database): Claims {
       }, withinMs)
       return readable(rows)
     },
-    claimQueued: (wanted) =>
-      database.write(async (query) => {
+    async claimQueued(wanted) {
+      // Who has nothing to give, or finds nobody, keeps away from the lock that all share.
+      const cards = wanted.cards.filter(({ accounts }) => accounts.length > 0).map(({ card }) => card)
+      const [any] = cards.length > 0 ? await database.read(anyQueued, [cards]) : []
+      if (!any) return { tasks: [], nextDue: null }
+      return database.write(async (query) => {
         // One process at a time: what is free is counted, then booked.
         await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
         await release(query, wanted.now)
         return takeQueued(query, wanted)
-      }, withinMs),
+      }, withinMs)
+    },
     async claimOne(id, state, leaseUntil) {
       const rows = await database.run(
         `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
@@ -57,11 +67,14 @@ export function openClaims(database: Database): Claims {
       return leases.filter(({ id, fence }) => kept.get(id) !== fence)
     },
     async recover(now) {
-      await database.run(
-        `UPDATE tasks SET due_at = $1 WHERE NOT leased AND due_at > $2
-           AND state IN ('fetching', 'queued', 'held', 'running', 'storing')`,
-        [now, now + longestDelayMs],
-      )
+      await database.write(async (query) => {
+        // One for each index.
+        for (const states of ["state = 'fetching'", "state = 'queued'", "state IN ('held', 'running', 'storing')"])
+          await query(`UPDATE tasks SET due_at = $1 WHERE ${states} AND NOT leased AND due_at > $2`, [
+            now,
+            now + longestDelayMs,
+          ])
+      }, recoverMs)
     },
   }
 }
@@ -119,9 +132,11 @@ async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Ta
   )
   const got = new Map(readable(rows).map((task) => [task.id, task]))
   const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
-  await query('INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)', [
-    JSON.stringify(slots),
-  ])
+  await query(
+    `INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)
+     ON CONFLICT DO NOTHING`,
+    [JSON.stringify(slots)],
+  )
   const turn = Math.max(...queues.map(({ served }) => served))
   const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
   const turns = [...served].map(([{ card, owner }, served]) => ({ card, owner, served }))

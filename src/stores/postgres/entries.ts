@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { leftBehind, operationKey } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
-import { json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
+import { attemptColumns, json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
@@ -138,11 +138,6 @@ async function updateTasks(query: Query, entries: readonly Entry[]): Promise<voi
   await query(updateStatement, [JSON.stringify(rows)])
 }
 
-export const attemptColumns = [
-  ...['id', 'task', 'number', 'account', 'key_version', 'upstream_model', 'opened_at', 'state', 'operation'],
-  ...['settled_at', 'problem'],
-]
-
 function toAttemptRow(attempt: NonNullable<Entry['opened']>): Row {
   const { id, task, number, account, keyVersion, upstreamModel, openedAt, state } = attempt
   return {
@@ -216,7 +211,7 @@ async function settleUnsent(query: Query, attempts: readonly string[]): Promise<
   )
 }
 
-function occupies({ task, keep = false, releases = false }: Entry): boolean {
+export function occupies({ task, keep = false, releases = false }: Entry): boolean {
   return occupiesSlots(task.state, keep) && !releases
 }
 

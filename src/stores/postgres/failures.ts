@@ -10,32 +10,44 @@ export class CommitUnknown extends Problem {
   }
 }
 
+interface Failure {
+  message: string
+  /** Of the database: five characters of SQL's. Of the way to it: a word of the system's or of TLS. */
+  code?: string
+  /** In the database's own language, and of nobody else. */
+  severity?: string
+  constraint?: string
+}
+
+/** States of SQL with which the database ends a connection, or takes none. */
+const ending = /^(08|28|3D000|53300|57P0|25P03)/
+
 /** The database answered, and said no: nothing of it happened, and the connection is as good as before. */
 export function isRefusal(error: unknown): boolean {
-  return (error as { severity?: string }).severity === 'ERROR'
+  const { code = '', severity } = error as Failure
+  return severity !== undefined && !ending.test(code)
 }
 
 /** Nothing of the database was heard, or only that it ends the connection. */
 function isBroken(error: unknown): boolean {
-  const { code = '', severity, message } = error as Error & { code?: string; severity?: string }
-  return severity === 'FATAL' || /^E[A-Z]+$/.test(code) || /timeout|terminated|not queryable|closed/i.test(message)
+  const { code, message } = error as Failure
+  return !isRefusal(error) && (code !== undefined || /timeout|terminated|not queryable|closed/i.test(message))
 }
 
 /** It was so before anything was asked on it. What takes too long would do so again. */
 export function isDead(error: unknown): boolean {
-  return !isRefusal(error) && isBroken(error) && !/timeout/i.test((error as Error).message)
+  return isBroken(error) && !/timeout/i.test((error as Failure).message)
 }
 
 /**
- * States of SQL that speak of the database, not of the statement: 08 connection, 25006 read only (a replica), 40 deadlock,
- * 53 out of something, 55P03 and 57 waited too long or shutting down, 58 its disk.
+ * States of SQL that speak of the database, not of the statement: 25006 read only (a replica), 40 deadlock, 53 out of
+ * something, 55P03 and 57 waited too long or shutting down, 58 its disk.
  */
-const unavailable = /^(08|25006|40|53|55P03|57|58)/
+const unavailable = /^(25006|40|53|55P03|57|58)/
 
 export function toProblem(error: unknown): unknown {
-  if (error instanceof CommitUnknown) return error
-  const { code = '', message, constraint } = error as Error & { code?: string; constraint?: string }
-  if (constraint === 'attempts_operation') return Problem.ofTakenOperation(message)
-  if (isRefusal(error) ? unavailable.test(code) : isBroken(error)) return Problem.ofStorage(message)
-  return error
+  if (error instanceof Problem) return error
+  const { code = '', constraint } = error as Failure
+  if (constraint === 'attempts_operation') return Problem.ofTakenOperation(error)
+  return isBroken(error) || (isRefusal(error) && unavailable.test(code)) ? Problem.ofStorage(error) : error
 }

@@ -33,6 +33,7 @@ export async function migrate(database: Database): Promise<void> {
 /** An index over many rows takes its time. */
 const longMs = 3_600_000
 
-/** Any two numbers would do: they only have to be the same in every process. */
+/** Any numbers would do: they only have to be the same in every process. */
 const migrationLock = 6_025_001
 export const queueLock = 6_025_002
+export const moveLock = 6_025_003

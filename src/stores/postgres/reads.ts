@@ -1,4 +1,5 @@
 import {
+  attemptColumns,
   columns,
   fromRow,
   type Row,
@@ -14,7 +15,7 @@ import type { TaskView } from '../../core/task.ts'
 import type { Lane, Store } from '../store.ts'
 import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
-import { attemptColumns, hashOf } from './entries.ts'
+import { hashOf } from './entries.ts'
 
 type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
@@ -55,8 +56,10 @@ export function openReads(database: Database): Reads {
     },
     async repeats(owner, digest, since) {
       const rows = await query(
-        `SELECT id FROM tasks WHERE owner = $1 AND id >= $2 AND digest = $3 AND deleted_at IS NULL
-         ORDER BY id DESC LIMIT 100`,
+        // No more than an index tells at once: a client repeats what it sent just now.
+        `SELECT id FROM (
+           SELECT id, digest FROM tasks WHERE owner = $1 AND id >= $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT 20000
+         ) AS newest WHERE digest = $3 ORDER BY id DESC LIMIT 100`,
         [owner, `video_${since.toString(16).padStart(12, '0')}`, digest],
       )
       return rows.map(({ id }) => String(id))
@@ -95,7 +98,8 @@ export function openReads(database: Database): Reads {
       return rows.map(({ account }) => String(account))
     },
     durations: () => durations(database),
-    healths: async () => (await query('SELECT * FROM healths ORDER BY account')).map(toHealth),
+    healths: async () =>
+      (await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account')).map(toHealth),
     tokens: async () =>
       (await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')).map(toToken),
   }
@@ -147,7 +151,7 @@ async function nextDue(database: Database, wanted: readonly Lane[]): Promise<(nu
 async function durations(database: Database): Promise<Map<string, number[]>> {
   const rows = await database.read(
     `SELECT card, completed_at - started_at AS took
-     FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000) AS newest
+     FROM (SELECT id, card, state, started_at, completed_at FROM tasks ORDER BY id DESC LIMIT 1000) AS newest
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   return toDurations(rows)

@@ -20,11 +20,9 @@ import {
 import { type Database, openDatabase } from './database.ts'
 import { hashOf } from './entries.ts'
 import { CommitUnknown } from './failures.ts'
-import { migrate } from './migrate.ts'
+import { migrate, moveLock } from './migrate.ts'
 import type { Query } from './session.ts'
 
-/** As in `migrate.ts`: the same in every process. */
-const moveLock = 6_025_003
 const pageMs = 60_000
 const longMs = 3_600_000
 
@@ -48,17 +46,21 @@ export async function openPostgresTransfer(url: string): Promise<Transfer> {
   return { ...transfer, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
-/** The lock is this connection's, and goes with it. A service is known by the connection on which it listens. */
+/** The lock is this connection's, and goes with it. Every service has a share of it, on the connection where it listens. */
 async function lockOut(client: Client): Promise<void> {
   const { rows } = await client.query(
     `SELECT pg_try_advisory_lock($1) AS locked, EXISTS (
-       SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-         AND query LIKE 'LISTEN filmgate%') AS served`,
+       SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::oid AND mode = 'ShareLock'
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS served`,
     [moveLock],
   )
   const [{ locked, served }] = rows as [{ locked: boolean; served: boolean }]
-  if (served) throw new Error('a Filmgate is running on the database; stop every process of it first')
-  if (!locked) throw new Error('another move is at work on the database')
+  if (locked) return
+  throw new Error(
+    served
+      ? 'a Filmgate is running on the database; stop every process of it first'
+      : 'another move is at work on the database',
+  )
 }
 
 /** Whatever the locale of the cluster; of all keys, only the number of an event is no text. */
@@ -117,6 +119,8 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
 
 /** No service starts on rows that are not all there, or that live elsewhere. */
 export async function refuseMoved(database: Database): Promise<void> {
+  const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
+  if (!lock?.free) throw new Error('a move is at work on the database; start again when it is done')
   if (await has(database, markTable)) throw new Error(refusals.unfinished)
   if (!(await has(database, awayTable))) return
   const [row] = await database.read(`SELECT target FROM ${awayTable}`)

@@ -1,6 +1,7 @@
 import type { Client } from 'pg'
 import type { Clock } from '../../core/clock.ts'
 import type { Database } from './database.ts'
+import { moveLock } from './migrate.ts'
 
 const channel = 'filmgate_due'
 const retryMs = 2_000
@@ -8,6 +9,8 @@ const retryMs = 2_000
 /** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
 export interface Wakeups extends AsyncDisposable {
   onWake(listener: () => void): () => void
+  /** Wakes this process. */
+  ring(): void
   /** Wakes this process now and the others soon: at most one message is under way, after the commit that it speaks of. */
   wake(): void
 }
@@ -18,7 +21,7 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
   let told = true
   let telling: Promise<void> | undefined
 
-  const call = () => {
+  const ring = () => {
     for (const listener of listeners) listener()
   }
   const tell = async () => {
@@ -33,12 +36,14 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
   async function hear(client: Client): Promise<void> {
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
     client.on('notification', ({ payload }) => {
-      if (payload !== name) call()
+      if (payload !== name) ring()
     })
-    const listen = { text: `LISTEN ${channel}`, query_timeout: retryMs }
+    // As long as it listens, nobody may move its rows elsewhere.
+    const text = `LISTEN ${channel}; SELECT pg_try_advisory_lock_shared(${moveLock})`
+    const listen = { text, query_timeout: retryMs }
     await client.query(listen)
     // Whatever was said while nobody listened.
-    call()
+    ring()
     if (stop.signal.aborted) return
     const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
     await Promise.race([gone, stopped])
@@ -66,8 +71,9 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    ring,
     wake() {
-      call()
+      ring()
       told = false
       telling ??= tell()
     },

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Problem } from '../../core/problem.ts'
+import { isDead, isRefusal, toProblem } from './failures.ts'
+
+const failure = (fields: object) => Object.assign(new Error("the driver's words"), fields)
+const codeOf = (error: unknown) => (toProblem(error) as Problem).code
+
+it('whatever the way to the database throws is its being away, and such a connection is dead', () => {
+  for (const code of ['ECONNREFUSED', 'EAI_AGAIN', 'EPIPE', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID']) {
+    assert.equal(codeOf(failure({ code })), 'storage_unavailable', code)
+    assert.deepEqual([isDead(failure({ code })), isRefusal(failure({ code }))], [true, false], code)
+  }
+  assert.equal(codeOf(new Error('Connection terminated unexpectedly')), 'storage_unavailable')
+})
+
+it('a refusal is one in whatever language the database speaks', () => {
+  for (const severity of ['ERROR', 'FEHLER', 'ERREUR']) {
+    assert.ok(isRefusal(failure({ severity, code: '40P01' })), severity)
+    assert.equal(codeOf(failure({ severity, code: '40P01' })), 'storage_unavailable', severity)
+    const ours = failure({ severity, code: '42601' })
+    assert.equal(toProblem(ours), ours)
+  }
+})
+
+it('a database that ends a connection is away, whatever it calls that', () => {
+  for (const severity of ['FATAL', 'SCHWERWIEGEND'])
+    for (const code of ['57P01', '53300', '28P01', '25P03', '3D000']) {
+      assert.equal(isRefusal(failure({ severity, code })), false, code)
+      assert.equal(codeOf(failure({ severity, code })), 'storage_unavailable', code)
+    }
+})
+
+it('a mistake of our own stays what it is', () => {
+  const mistake = new TypeError('x is not a function')
+  assert.equal(toProblem(mistake), mistake)
+  assert.equal(
+    codeOf(failure({ severity: 'ERROR', code: '23505', constraint: 'attempts_operation' })),
+    'operation_taken',
+  )
+})
