@@ -3,6 +3,7 @@ import { arch, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchContent } from './contents.ts'
+import type { Costs } from './costs.ts'
 import { fillStore } from './fill.ts'
 import { holds, type Line, toTable } from './measure.ts'
 import { benchPolls } from './polls.ts'
@@ -16,14 +17,17 @@ const { values } = parseArgs({
 })
 const { rounds, seconds, tasks } = values.quick
   ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
-  : { rounds: 15, seconds: 2, tasks: 1_000_000 }
+  : { rounds: values.store === 'postgres' ? 5 : 15, seconds: 2, tasks: 1_000_000 }
+const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
 const lines: Line[] = []
 try {
   if (values.store === 'postgres') {
-    say(`PostgreSQL with ${tasks} tasks`)
-    lines.push(...(await benchPostgres({ rounds: Math.min(rounds, 5), seconds, tasks })))
+    const found = await benchPostgres({ rounds, seconds, tasks, ...workers, say })
+    lines.push(...found.lines)
+    const costs: Costs = { machine: machineOf(), ...found.costs }
+    if (!values.quick) writeFileSync(new URL('./costs.json', import.meta.url), `${JSON.stringify(costs, null, 2)}\n`)
   } else await benchEmbedded()
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -41,13 +45,15 @@ async function benchEmbedded(): Promise<void> {
   lines.push(...(await benchContent(folder, { rounds, seconds })))
 }
 
-const machine = `${type()} ${release().split('-')[0]} ${arch()}, ${cpus().length} × ${cpus()[0]?.model.trim() || 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
+function machineOf(): string {
+  return `${type()} ${release().split('-')[0]} ${arch()}, ${cpus().length} × ${cpus()[0]?.model.trim() || 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
+}
 const given = [values.quick ? '--quick' : '', values.store === 'postgres' ? '--store postgres' : ''].filter(Boolean)
 const asked = given.length > 0 ? ` -- ${given.join(' ')}` : ''
 const report = `# Bench
 
 Made by \`npm run bench${asked}\`. Ratios are medians of ${rounds} repetitions, ours and the limit in turn; all processes
-share the machine: ${machine}.
+share the machine: ${machineOf()}.
 
 ${toTable(lines)}
 `

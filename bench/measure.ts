@@ -1,9 +1,10 @@
-/** One line of the report: a figure, the limit that it must keep, and how far the repetitions spread. */
+/** One line of the report: a figure, the limit that it must keep if there is one, and how far the repetitions spread. */
 export interface Line {
   name: string
   value: number
   unit: string
-  must: { atLeast: number } | { atMost: number }
+  /** None where nothing is promised, and the figure is there to be reckoned with. */
+  must?: { atLeast: number } | { atMost: number }
   goal?: number
   spread: [low: number, high: number]
   detail: string
@@ -35,23 +36,28 @@ export function median(numbers: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
+/** Of repetitions, for a line. */
+export function middle(values: readonly number[]): Pick<Line, 'value' | 'spread'> {
+  return { value: median(values), spread: [Math.min(...values), Math.max(...values)] }
+}
+
 export function holds({ value, must }: Line): boolean {
+  if (!must) return true
   return 'atLeast' in must ? value >= must.atLeast : value <= must.atMost
 }
 
 /** The report as a table in Markdown: what a person reads in the terminal is what is kept. */
 export function toTable(lines: readonly Line[]): string {
   const rows = lines.map((line) => {
-    const must = 'atLeast' in line.must ? `≥ ${line.must.atLeast}` : `≤ ${line.must.atMost}`
     const [low, high] = line.spread.map(round)
     const goal = line.goal === undefined ? '' : `${line.goal}`
     return [
       line.name,
       `${round(line.value)}${line.unit}`,
       `${low} … ${high}`,
-      must,
+      mustOf(line),
       goal,
-      holds(line) ? 'holds' : 'MISSED',
+      !line.must ? '' : holds(line) ? 'holds' : 'MISSED',
       line.detail,
     ]
   })
@@ -59,6 +65,11 @@ export function toTable(lines: readonly Line[]): string {
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
   const format = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
   return [format(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(format)].join('\n')
+}
+
+function mustOf({ must }: Line): string {
+  if (!must) return ''
+  return 'atLeast' in must ? `≥ ${must.atLeast}` : `≤ ${must.atMost}`
 }
 
 function round(value: number): string {

@@ -1,6 +1,9 @@
+import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { setTimeout } from 'node:timers/promises'
+import { mostAtOnce } from '../src/config/mistakes.ts'
 import { openPostgres } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { exampleTask } from './fill.ts'
@@ -12,24 +15,31 @@ export interface StoreLoad {
   clients: number
   seconds: number
   tasks: number
+  /** Of a claim. */
+  limit?: number
+  cards?: ClaimCards
 }
 
+export type ClaimCards = readonly { card: string; account: string }[]
+
 export interface StoreResult {
+  count: number
   perSecond: number
   p99Ms: number
 }
 
 const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}`
 
-function actOf(store: Store, { kind, tasks }: StoreLoad): () => Promise<unknown> {
+function actOf(store: Store, { kind, tasks, limit = 64, cards = [] }: StoreLoad): () => Promise<unknown> {
   if (kind === 'insert')
     return () => store.insert(exampleTask(`video_${randomBytes(24).toString('hex')}`, Date.now(), true))
   if (kind === 'read') return async () => store.read('bench', idOf(1 + Math.floor(Math.random() * tasks)))
-  const account = { name: 'bench', cap: 1e9, room: null }
+  const open = cards.map(({ card, account }) => ({
+    ...{ card, cap: null, accounts: [{ name: account, cap: mostAtOnce, room: limit }] },
+  }))
   return () => {
     const now = Date.now()
-    const cards = [{ card: 'studio', cap: null, accounts: [account] }]
-    return store.claimQueued({ cards, ownerCaps: {}, limit: 64, now, leaseUntil: now + 3_600_000 })
+    return store.claimQueued({ cards: open, ownerCaps: {}, limit, now, leaseUntil: now + 3_600_000 })
   }
 }
 
@@ -51,10 +61,25 @@ async function run(options: StoreLoad): Promise<StoreResult> {
   await Promise.all(Array.from({ length: options.clients }, client))
   const took = (performance.now() - begin) / 1000
   times.sort((a, b) => a - b)
-  return { perSecond: times.length / took, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN }
+  return {
+    count: times.length,
+    perSecond: times.length / took,
+    p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
+  }
 }
 
-if (process.send) {
+/** A process of its own, as the service would be. */
+export async function storeLoad(options: StoreLoad): Promise<StoreResult> {
+  const child = fork(new URL(import.meta.url))
+  const answered = once(child, 'message') as Promise<[StoreResult]>
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`a load of ${options.kind}s broke off`)))
+  ended.catch(() => {})
+  child.send(options)
+  const [result] = await Promise.race([answered, ended])
+  return result
+}
+
+if (import.meta.main && process.send) {
   process.once('message', async (options: StoreLoad) => {
     process.send?.(await run(options))
     process.disconnect()

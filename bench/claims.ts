@@ -1,0 +1,152 @@
+import pg from 'pg'
+import { type Line, median, middle } from './measure.ts'
+import { type ClaimCards, type StoreResult, storeLoad } from './postgres-load.ts'
+import { asQueued, manyTasks } from './postgres-rows.ts'
+
+export interface ClaimBench {
+  url: string
+  rounds: number
+  seconds: number
+  /** So many wait in the queue. */
+  tasks: number
+}
+
+/**
+ * How long the lock of the queue is held: `emptyMs` if all is taken already, `baseMs` if somebody waits in each of `queues`; then
+ * `taskMs` for each task taken, and `slotMs` for each slot in use.
+ */
+export interface ClaimCosts {
+  emptyMs: number
+  baseMs: number
+  queues: number
+  taskMs: number
+  slotMs: number
+  /** Four processes that do nothing but claim, for the model to be held against: claims a second, and their p99. */
+  four: { perSecond: number; p99Ms: number; batch: number; slots: number }
+}
+
+const [owners, cards] = [50, 3]
+const limit = 64
+/** As many as three accounts may have in work at a provider that takes a minute, at 50 million tasks a day. */
+const manySlots = 30_000
+
+const cardOf = (at: number) => `card-${at}`
+const claimCards: ClaimCards = Array.from({ length: cards }, (_, at) => ({ card: cardOf(at), account: cardOf(at) }))
+
+/** As claims meet them: tasks of many owners on several models, in the order in which they came. */
+export function fillQueue(tasks: number): string {
+  return manyTasks(tasks, {
+    ...asQueued,
+    id: "'video_f' || lpad(to_hex(n), 47, '0')",
+    owner: `'owner ' || n % ${owners}`,
+    card: `'card-' || n % ${cards}`,
+    due_at: 'n',
+  })
+}
+
+export async function benchClaims(bench: ClaimBench): Promise<{ lines: Line[]; costs: ClaimCosts }> {
+  const client = new pg.Client({ connectionString: bench.url })
+  await client.connect()
+  try {
+    await refuseIfBlocked(client, bench.tasks)
+    const one = await repeat(bench, client, { claimers: 1, limit, slots: 0 })
+    const four = await repeat(bench, client, { claimers: 4, limit, slots: 0 })
+    const crowded = await repeat(bench, client, { claimers: 1, limit, slots: manySlots })
+    await client.query(manyTasks(cards, { ...asQueued, id: "'video_d' || n", card: "'no card-' || n - 1" }))
+    await client.query("UPDATE tasks SET leased = true WHERE card LIKE 'no card-%'")
+    const empty = await repeat(bench, client, { claimers: 1, limit, slots: 0, empty: true })
+    const single = await repeat(bench, client, { claimers: 1, limit: 1, slots: 0 })
+    const lines = [
+      line('claim of 64, p99', one, `with ${bench.tasks} rows queued, of ${owners} owners on ${cards} models`, 50),
+      line('claim of 64, 4 at once, p99', four, 'as above, four processes that wait for each other'),
+      line('claim of nothing, p99', empty, 'as above, for models of which another has just taken all'),
+      line('claim of 64, p99, busy', crowded, `as above, one process, ${manySlots} tasks in work`),
+    ]
+    return { lines, costs: costsOf({ one, four, crowded, empty, single }) }
+  } finally {
+    await client.end()
+  }
+}
+
+/** A row that no claim would take makes the queue look longer than it is. */
+async function refuseIfBlocked(client: pg.Client, tasks: number): Promise<void> {
+  const { rows } = await client.query<{ count: string }>(
+    `SELECT count(*) FROM tasks WHERE state = 'queued' AND NOT leased AND deleted_at IS NULL AND card = ANY($1)
+       AND due_at <= extract(epoch FROM now()) * 1000`,
+    [claimCards.map(({ card }) => card)],
+  )
+  if (Number(rows[0]?.count) !== tasks) throw new Error(`${rows[0]?.count} of ${tasks} tasks can be claimed`)
+}
+
+interface Claiming {
+  claimers: number
+  /** For models of which another has just taken all: the lock is held, and nothing found. */
+  empty?: boolean
+  limit: number
+  slots: number
+}
+
+interface Claimed {
+  perSecond: number
+  p99Ms: number
+  /** In use at half time: those that were there, and half of those that were taken. */
+  slots: number
+  batch: number
+}
+
+async function repeat({ url, rounds, seconds, tasks }: ClaimBench, client: pg.Client, claiming: Claiming) {
+  const results: Claimed[] = []
+  const asked = claiming.empty ? claimCards.map(({ account }) => ({ card: `no ${account}`, account })) : claimCards
+  for (let round = 0; round < rounds; round += 1) {
+    await client.query('TRUNCATE slots')
+    await client.query(
+      `INSERT INTO slots SELECT 'account:card-' || n % ${cards}, 'other ' || n FROM generate_series(1, $1::int) AS n`,
+      [claiming.slots],
+    )
+    await client.query('VACUUM ANALYZE slots')
+    const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: asked } as const
+    const each = await Promise.all(Array.from({ length: claiming.claimers }, () => storeLoad(load)))
+    results.push(await merge(client, each, claiming.slots))
+  }
+  return results
+}
+
+async function merge(client: pg.Client, each: readonly StoreResult[], before: number): Promise<Claimed> {
+  const perSecond = each.reduce((sum, result) => sum + result.perSecond, 0)
+  const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM slots')
+  const taken = Number(rows[0]?.count) - before
+  const claims = each.reduce((sum, { count }) => sum + count, 0)
+  const p99Ms = Math.max(...each.map((result) => result.p99Ms))
+  return { perSecond, p99Ms, slots: before + taken / 2, batch: taken / claims }
+}
+
+function line(name: string, results: readonly Claimed[], detail: string, atMost?: number): Line {
+  const rate = Math.round(median(results.map(({ perSecond, batch }) => perSecond * batch)))
+  return {
+    ...{ name, unit: ' ms', ...middle(results.map(({ p99Ms }) => p99Ms)) },
+    ...(atMost !== undefined && { must: { atMost } }),
+    detail: rate > 0 ? `${detail}; ${rate} tasks a second` : detail,
+  }
+}
+
+/** One process that does nothing else holds the lock nearly all the time. */
+function costsOf(all: Record<'one' | 'four' | 'crowded' | 'empty' | 'single', Claimed[]>): ClaimCosts {
+  const middleOf = (results: readonly Claimed[], read: (one: Claimed) => number) => median(results.map(read))
+  const holdOf = (results: readonly Claimed[]) => 1000 / middleOf(results, ({ perSecond }) => perSecond)
+  const slotsOf = (results: readonly Claimed[]) => middleOf(results, ({ slots }) => slots)
+  const slotMs = Math.max(0, (holdOf(all.crowded) - holdOf(all.one)) / (slotsOf(all.crowded) - slotsOf(all.one)))
+  const bare = (results: readonly Claimed[]) => holdOf(results) - slotMs * slotsOf(results)
+  const taskMs = Math.max(0, (bare(all.one) - bare(all.single)) / (limit - 1))
+  const baseMs = bare(all.one) - limit * taskMs
+  return {
+    // Who finds nothing does less than who does: more is noise.
+    emptyMs: Math.min(baseMs, bare(all.empty)),
+    ...{ baseMs, queues: owners * cards, taskMs, slotMs },
+    four: {
+      perSecond: middleOf(all.four, ({ perSecond }) => perSecond),
+      p99Ms: middleOf(all.four, ({ p99Ms }) => p99Ms),
+      batch: middleOf(all.four, ({ batch }) => batch),
+      slots: slotsOf(all.four),
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Costs } from './costs.ts'
+import { assumptions } from './scale/demand.ts'
+import { decodersOfWorker, planSteps } from './scale/plan.ts'
+import { assumptionRows, checkRows, measuredRows, stepRows, table, taskRows, useRows } from './scale/tables.ts'
+
+/*
+ * `node bench/scale.ts [--decoders 8] [--write]`: what up to 100 million tasks a day would need. What one task costs was
+ * measured by `npm run bench -- --store postgres`, which leaves it in bench/costs.json; everything beyond that is
+ * reckoned, and the lock of the claim simulated. `--write` puts the tables into docs/scaling.md.
+ */
+const days = [100_000, 1_000_000, 10_000_000, 100_000_000]
+const widened = 8
+
+const { values } = parseArgs({
+  options: {
+    decoders: { type: 'string', default: String(decodersOfWorker) },
+    write: { type: 'boolean', default: false },
+  },
+})
+const costs = JSON.parse(readFileSync(new URL('./costs.json', import.meta.url), 'utf8')) as Costs
+const planned = (decoders: number) => planSteps({ costs, given: assumptions, decoders }, days)
+
+if (values.write) writeTables()
+else {
+  const decoders = Number(values.decoders)
+  const steps = planned(decoders)
+  const built = decoders === decodersOfWorker ? 'as it is built' : 'which is not built'
+  show(`Measured on ${costs.machine}`, measuredRows(costs))
+  show('Assumed', assumptionRows(assumptions))
+  show('One task', taskRows(costs, assumptions))
+  show(`At the peak; a worker decodes ${decoders} at once, ${built}`, stepRows(steps, assumptions))
+  show('What is used most', useRows(steps))
+  show('Four processes that do nothing but claim', checkRows(costs))
+}
+
+function show(title: string, rows: string[][]): void {
+  process.stdout.write(`${title}:\n\n${table(rows)}\n\n`)
+}
+
+/** Between `<!-- name -->` and `<!-- /name -->`. */
+function writeTables(): void {
+  const place = new URL('../docs/scaling.md', import.meta.url)
+  const from = `With what was measured on ${costs.machine}.\n\n`
+  const tables = {
+    measured: `Measured on ${costs.machine}.\n\n${table(measuredRows(costs))}`,
+    assumed: table(assumptionRows(assumptions)),
+    task: table(taskRows(costs, assumptions)),
+    steps: `${from}${table(stepRows(planned(decodersOfWorker), assumptions))}`,
+    widened: `${from}${table(stepRows(planned(widened), assumptions))}`,
+    check: table(checkRows(costs)),
+  }
+  let text = readFileSync(place, 'utf8')
+  for (const [name, made] of Object.entries(tables)) {
+    const between = new RegExp(`(<!-- ${name} -->\n).*?(<!-- /${name} -->)`, 's')
+    if (!between.test(text)) throw new Error(`docs/scaling.md has no place for '${name}'`)
+    text = text.replace(between, (_, from: string, to: string) => `${from}${made}\n${to}`)
+  }
+  writeFileSync(place, text)
+}

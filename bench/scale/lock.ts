@@ -1,0 +1,166 @@
+/*
+ * The one thing that all workers of an installation do in turn: the claim of queued tasks. A formula would do if they came
+ * at random; but whoever waits for the lock does nothing else meanwhile, what he takes depends on how long the others
+ * let the queue grow, and how long he holds it on what he takes. So it is played through, claim by claim.
+ */
+export interface LockOptions {
+  workers: number
+  /** New tasks. Infinite where the queue never runs out. */
+  perSecond: number
+  /** How long a claim holds the lock on average that finds so many queued and takes so many of them. */
+  holdMs: (queued: number, taken: number) => number
+  /** What a worker does between two claims, at least. */
+  thinkMs: number
+  /** How often something wakes a worker: it then looks, and claims if it sees anything queued. */
+  ringsPerSecond: number
+  /** Most tasks of a claim. */
+  limit: number
+  /** Most that a worker is sending at once, and how long each takes. */
+  room: number
+  sendMs: number
+  /** How long a task is still seen as queued when it has been taken. */
+  openMs: number
+  chance: () => number
+}
+
+export interface LockResult {
+  /** Share of the time in which somebody holds it. */
+  busy: number
+  waitMs: number
+  waitP99Ms: number
+  /** From one look of a worker to its next. */
+  cycleMs: number
+  batch: number
+  /** Tasks taken. */
+  perSecond: number
+  /** How long a task is queued, though there is room. */
+  queuedMs: number
+  /** Claims that gave up. */
+  failed: number
+}
+
+/** As `withinMs` of a claim in `src/stores/postgres/claims.ts`. */
+const patienceMs = 10_000
+/** As `idleMs` of the engine: then a worker looks although nothing woke it. */
+const idleMs = 1_000
+const [warmUpMs, measuredMs] = [30_000, 120_000]
+
+interface Worker {
+  /** When it asks for the lock. */
+  at: number
+  sending: { until: number; count: number }[]
+}
+
+export function simulateLock(options: LockOptions): LockResult {
+  const { chance, limit } = options
+  const line = openLine(Array.from({ length: options.workers }, () => ({ at: chance() * idleMs, sending: [] })))
+  const seen: Seen = { waits: [], busyMs: 0, taken: 0, queuedMs: 0, failed: 0, rounds: 0 }
+  let [free, queued, last, seenUntil] = [0, 0, 0, 0]
+  for (;;) {
+    const worker = line.first()
+    if (Math.max(worker.at, free) > warmUpMs + measuredMs) break
+    // While somebody holds the lock there is something: he saw it, too.
+    if (worker.at >= free) {
+      const come = arrivals((options.perSecond * (worker.at - last)) / 1000, chance)
+      if (worker.at > warmUpMs) seen.queuedMs += queued * (worker.at - last)
+      queued += come
+      last = worker.at
+      if (worker.at > warmUpMs) seen.rounds += 1
+      if (queued === 0 && worker.at >= seenUntil) {
+        line.again(worker.at + nap(options))
+        continue
+      }
+    } else if (worker.at > warmUpMs) seen.rounds += 1
+    const start = Math.max(worker.at, free)
+    const wait = start - worker.at
+    const counts = start > warmUpMs
+    if (wait > patienceMs) {
+      if (counts) seen.failed += 1
+      line.again(worker.at + patienceMs + nap(options))
+      continue
+    }
+    queued += arrivals((options.perSecond * (start - last)) / 1000, chance)
+    if (counts) seen.queuedMs += queued * (start - last)
+    last = start
+    worker.sending = worker.sending.filter(({ until }) => until > start)
+    const sending = worker.sending.reduce((sum, { count }) => sum + count, 0)
+    const taken = Math.min(limit, queued, options.room - sending)
+    const hold = options.holdMs(Math.min(queued, 1e9), taken) * spread(chance)
+    queued -= taken
+    free = start + hold
+    if (taken > 0) seenUntil = Math.max(seenUntil, free + options.openMs)
+    if (taken > 0) worker.sending.push({ until: free + options.sendMs, count: taken })
+    if (counts) {
+      seen.waits.push(wait)
+      seen.busyMs += hold
+      seen.taken += taken
+    }
+    line.again(free + nap(options))
+  }
+  return summarise(seen, options.workers)
+}
+
+interface Seen extends Record<'busyMs' | 'taken' | 'queuedMs' | 'failed' | 'rounds', number> {
+  waits: number[]
+}
+
+function summarise({ waits, busyMs, taken, queuedMs, failed, rounds }: Seen, workers: number): LockResult {
+  waits.sort((a, b) => a - b)
+  return {
+    busy: busyMs / measuredMs,
+    waitMs: waits.reduce((sum, wait) => sum + wait, 0) / Math.max(1, waits.length),
+    waitP99Ms: waits[Math.floor(waits.length * 0.99)] ?? 0,
+    cycleMs: (workers * measuredMs) / Math.max(1, rounds),
+    batch: taken / Math.max(1, waits.length),
+    perSecond: (taken / measuredMs) * 1000,
+    queuedMs: taken > 0 ? queuedMs / taken : 0,
+    failed,
+  }
+}
+
+/** Until something wakes it, but no longer than it sleeps by itself. */
+function nap({ thinkMs, ringsPerSecond, chance }: LockOptions): number {
+  return Math.max(thinkMs, Math.min(idleMs, (-Math.log(1 - chance()) / ringsPerSecond) * 1000))
+}
+
+/** A time that varies by half around its mean: the sum of four that know no past. */
+function spread(chance: () => number): number {
+  return -Math.log((1 - chance()) * (1 - chance()) * (1 - chance()) * (1 - chance())) / 4
+}
+
+/** So many come in a time in which so many are expected. */
+function arrivals(mean: number, chance: () => number): number {
+  // No time has passed since the last look, though endlessly many come in any.
+  if (Number.isNaN(mean)) return 0
+  if (mean === Number.POSITIVE_INFINITY) return mean
+  if (mean > 50) {
+    const normal = Math.sqrt(-2 * Math.log(1 - chance())) * Math.cos(2 * Math.PI * chance())
+    return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal))
+  }
+  let count = 0
+  for (let left = Math.exp(-mean), product = chance(); product > left; product *= chance()) count += 1
+  return count
+}
+
+/** Who asks first: a heap by `at`. PostgreSQL serves those who wait for a lock in the order in which they came. */
+function openLine(workers: Worker[]) {
+  const heap = workers.sort((a, b) => a.at - b.at)
+  return {
+    first: () => heap[0] as Worker,
+    /** The first has had its turn, and comes again then. */
+    again(at: number): void {
+      const worker = heap[0] as Worker
+      worker.at = at
+      let place = 0
+      for (;;) {
+        const [left, right] = [2 * place + 1, 2 * place + 2]
+        const child = (heap[right]?.at ?? Infinity) < (heap[left]?.at ?? Infinity) ? right : left
+        const next = heap[child]
+        if (!next || next.at >= at) return
+        heap[place] = next
+        heap[child] = worker
+        place = child
+      }
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import { seeded } from '../../test/faults/seeded.ts'
+import type { Costs } from '../costs.ts'
+import { type Assumptions, type Demand, demandOf } from './demand.ts'
+import { type LockResult, simulateLock } from './lock.ts'
+
+/** One database and what works on it; `installations` of them, each with tokens of its own. */
+export interface Plan {
+  installations: number
+  api: number
+  workers: number
+  databaseCores: number
+  pooled: boolean
+}
+
+/** How much of each is used, of 1. `more`: whether it helps to start more of it. */
+export type Use = { what: string; share: number; more: boolean }
+
+export interface Step {
+  tasksPerDay: number
+  /** At the peak, over all installations. */
+  perSecond: number
+  plan: Plan
+  uses: Use[]
+  /** What would be used by this load, had nothing been changed since the step before. */
+  before: Use[]
+  lock: LockResult
+  connections: number
+  demand: Demand
+}
+
+/** The pool of `src/stores/postgres/database.ts`, and one that listens, which nobody does behind a pooler. */
+const [pool, listening] = [8, 1]
+/** The limits of `src/workers/submit.ts` and `src/workers/collect.ts`: at once, in one worker, for one account. */
+const [submits, collects] = [64, 4]
+/** A task is told to all processes when it is new, when its film can be fetched and when it has ended. */
+const tells = 3
+/** A worker decodes one film at a time (`src/media/pool.ts`). */
+export const decodersOfWorker = 1
+
+const byItself: Plan = { installations: 1, api: 1, workers: 1, databaseCores: 2, pooled: false }
+
+export interface Model {
+  costs: Costs
+  given: Assumptions
+  /** Children of a worker that decode. */
+  decoders: number
+}
+
+export function planSteps(model: Model, days: readonly number[]): Step[] {
+  const steps: Step[] = []
+  for (const tasksPerDay of days) {
+    const perSecond = (tasksPerDay / 86_400) * model.given.peak
+    const before = usesOf(model, steps.at(-1)?.plan ?? byItself, perSecond).uses
+    const plan = smallest(model, perSecond)
+    const { uses, lock, connections, demand } = usesOf(model, plan, perSecond)
+    steps.push({ tasksPerDay, perSecond, plan, uses, before, lock, connections, demand })
+  }
+  return steps
+}
+
+/** As few installations as can be, for each is one more to run. */
+function smallest(model: Model, perSecond: number): Plan {
+  for (let installations = 1; ; installations = Math.ceil(installations * 1.05 + 0.01)) {
+    const plan = sizeOf(model, installations, perSecond / installations)
+    const { uses } = usesOf(model, plan, perSecond)
+    if (uses.every(({ share }) => share <= model.given.target)) return plan
+    if (installations > 1_000) throw new Error('no number of installations is enough')
+  }
+}
+
+function sizeOf({ costs, given, decoders }: Model, installations: number, perSecond: number): Plan {
+  const demand = demandOf(costs, given)
+  const enough = (cores: number) => Math.max(1, Math.ceil(cores / given.target))
+  const [api, workers] = [
+    enough(perSecond * demand.api),
+    enough(perSecond * Math.max(demand.worker, demand.decoder / decoders)),
+  ]
+  // The claim is one process's work at a time: one core at most.
+  const cores = enough(perSecond * demand.database + 1)
+  const pooled = (api + workers) * (pool + listening) > given.connections.direct * given.target
+  return { installations, api, workers, databaseCores: Math.min(cores, given.databaseCores), pooled }
+}
+
+function usesOf(model: Model, plan: Plan, allPerSecond: number) {
+  const { costs, given, decoders } = model
+  const { api, workers, databaseCores, installations, pooled } = plan
+  const perSecond = allPerSecond / installations
+  const demand = demandOf(costs, given)
+  const lock = simulate(model, plan, perSecond)
+  const most = simulate(model, plan, Number.POSITIVE_INFINITY, perSecond)
+  const connections = (api + workers) * (pool + (pooled ? 0 : listening))
+  // A worker begins as many downloads in each of its rounds as it has places for.
+  const collectsPerSecond = (workers * collects * given.accounts * 1000) / Math.max(lock.cycleMs, given.answerMs)
+  const uses: Use[] = [
+    { what: 'CPU of the API', share: (perSecond * demand.api) / api, more: true },
+    { what: 'CPU of the workers', share: (perSecond * demand.worker) / workers, more: true },
+    { what: 'decoding of films', share: (perSecond * demand.decoder) / (workers * decoders), more: true },
+    { what: 'places for downloads', share: perSecond / collectsPerSecond, more: true },
+    {
+      what: 'CPU of the database',
+      share: (perSecond * demand.database + lock.busy) / databaseCores,
+      more: databaseCores < given.databaseCores,
+    },
+    { what: 'log of the database', share: (perSecond * demand.walBytes) / given.walBytesPerSecond, more: false },
+    { what: 'connections', share: connections / given.connections[pooled ? 'pooled' : 'direct'], more: !pooled },
+    { what: 'tasks through the claim', share: perSecond / most.perSecond, more: false },
+    { what: 'waiting for the claim', share: lock.waitP99Ms / given.longestWaitMs, more: false },
+  ]
+  return { uses: uses.sort((a, b) => b.share - a.share), lock, connections, demand }
+}
+
+/** `inWork`: the rate by which slots are taken, where that of the queue is none. */
+function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, inWork = perSecond): LockResult {
+  const { given, costs } = model
+  const demand = demandOf(costs, given)
+  const slots = (inWork * given.jobMs) / 1000
+  // A worker hears of what it did itself and, unless a pooler is in between, of what others left to do.
+  const rings = (inWork * demand.runs) / workers + (pooled ? 0 : inWork * tells)
+  const busy = Math.min(0.99, (inWork * demand.worker) / workers)
+  const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
+  return simulateLock({
+    ...{ workers, perSecond, thinkMs: given.thinkMs, ringsPerSecond: rings },
+    ...{
+      limit: submits,
+      room: submits * given.accounts,
+      sendMs: given.answerMs,
+      openMs: given.openMs,
+      chance: seeded(1),
+    },
+    holdMs: holdOf(costs, { slots, queues: given.queues, tripMs }),
+  })
+}
+
+/** The questions that a claim asks while it has the lock, in `src/stores/postgres/claims.ts`: three more if it takes any. */
+const trips = { looking: 5, taking: 8 }
+
+export function holdOf({ claim }: Costs, { slots, queues, tripMs }: { slots: number; queues: number; tripMs: number }) {
+  const eachQueue = Math.max(0, claim.baseMs - claim.emptyMs) / claim.queues
+  return (queued: number, taken: number) =>
+    claim.emptyMs +
+    eachQueue * Math.min(queues, queued) +
+    claim.taskMs * taken +
+    claim.slotMs * slots +
+    tripMs * (taken > 0 ? trips.taking : trips.looking)
+}

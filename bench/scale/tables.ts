@@ -1,0 +1,150 @@
+import { seeded } from '../../test/faults/seeded.ts'
+import type { Costs } from '../costs.ts'
+import { type Assumptions, demandOf } from './demand.ts'
+import { simulateLock } from './lock.ts'
+import { holdOf, type Step, type Use } from './plan.ts'
+
+/* What was measured and what follows from it, as the rows of tables; the first row of each is its head. */
+
+export function measuredRows({ api, workers, claim, verify }: Costs): string[][] {
+  const { task, poll, rows, bytes, perSecond } = workers
+  const { updated = 0, inPlace = 0 } = rows.tasks ?? {}
+  const inserted = ['attempts', 'events', 'slots'].map((name) => `${(rows[name]?.inserted ?? 0).toFixed(1)} ${name}`)
+  const holds = Object.entries(workers.holdMs).map(([count, hold]) => `${count}: ${hold.toFixed(1)} ms`)
+  const rates = Object.entries(perSecond).map(([count, rate]) => `${count}: ${size(rate)}`)
+  return [
+    ['what', 'measured'],
+    ['submit', `API ${ms(api.submit.api)}, database ${ms(api.submit.database)}`],
+    ['poll of a client', `API ${ms(api.poll.api)}, database ${ms(api.poll.database)}`],
+    [
+      'task from `queued` to `completed`',
+      `worker ${ms(task.worker)}, database ${ms(task.database)}, ${kb(task.walBytes)} of log, with ${size(task.polls)} polls`,
+    ],
+    [
+      'one more poll of its provider',
+      `worker ${ms(poll.worker)}, database ${ms(poll.database)}, ${kb(poll.walBytes)} of log`,
+    ],
+    [
+      'row versions',
+      `${size(updated)} updates of the task (${size(inPlace)} in place); inserts: ${inserted.join(', ')}`,
+    ],
+    ['rows that stay, packed', `${kb(bytes)} with all indexes`],
+    ['decoding a second of 1280x720', ms(verify)],
+    [
+      'claim, lock held',
+      `${claim.emptyMs.toFixed(1)} ms if all is taken already, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${(claim.taskMs * 64).toFixed(1)} ms for 64 tasks; ${(claim.slotMs * 10_000).toFixed(1)} ms for 10 000 tasks in work`,
+    ],
+    ['tasks a second, by workers, all on this machine', rates.join('; ')],
+    ['claim of such a worker, lock held', holds.join('; ')],
+  ]
+}
+
+export function assumptionRows(given: Assumptions): string[][] {
+  const { connections, databaseCores, walBytesPerSecond } = given
+  return [
+    ['what', 'assumed'],
+    ['peak', `${given.peak} times the mean of the day`],
+    ['film', `${given.filmSeconds} s of 1280x720, ${given.filmBytes / 1e6} MB`],
+    [
+      'provider',
+      `makes it in ${given.jobMs / 1000} s, answers in ${given.answerMs} ms, is asked every ${given.cadenceMs / 1000} s; ${given.accounts} accounts`,
+    ],
+    ['client', `asks every ${given.clientPollMs / 1000} s`],
+    ['queue', `tasks of ${given.queues} (model, token) pairs, where there is one`],
+    [
+      'largest database',
+      `${databaseCores} cores, ${walBytesPerSecond / 1e6} MB/s of log, ${connections.direct} connections, or ${connections.pooled} to a pooler`,
+    ],
+    ['most that is used', `${percent(given.target)} of anything; ${given.longestWaitMs} ms of waiting for the claim`],
+    [
+      'a worker between two claims',
+      `${given.thinkMs} ms; ${given.tripMs} ms there and back to the database, and ${given.turnMs} ms × use ÷ (1 − use) of its own CPU`,
+    ],
+  ]
+}
+
+export function taskRows(costs: Costs, given: Assumptions): string[][] {
+  const one = demandOf(costs, given)
+  return [
+    ['one task', ''],
+    ['CPU of the API', `${ms(one.api)}: a submit and ${one.clientPolls} polls of its client`],
+    ['CPU of the worker', `${ms(one.worker)}, with ${one.polls} polls of its provider`],
+    ['CPU of decoding its film', ms(one.decoder)],
+    ['CPU of the database', ms(one.database)],
+    ['write-ahead log', kb(one.walBytes)],
+    ['rows that stay', kb(one.rowBytes)],
+  ]
+}
+
+export function stepRows(steps: readonly Step[], given: Assumptions): string[][] {
+  const row = (title: string, read: (step: Step) => string) => [title, ...steps.map(read)]
+  const gb = ({ tasksPerDay, demand }: Step, days: number) => size((tasksPerDay * days * demand.rowBytes) / 1e9)
+  const each = ({ perSecond, plan }: Step) => perSecond / plan.installations
+  const cores = ({ perSecond, demand }: Step) => (perSecond * (demand.worker + demand.decoder)) / given.target
+  return [
+    row('tasks a day', ({ tasksPerDay }) => `${tasksPerDay / 1e6} M`),
+    row('a second, at the peak', ({ perSecond }) => size(perSecond)),
+    row('first above the target, had nothing changed', ({ before }) => overOf(before, given)),
+    row('and of what can not be added to', ({ before }) =>
+      overOf(
+        before.filter(({ more }) => !more),
+        given,
+      ),
+    ),
+    row('**installations**', ({ plan }) => `${plan.installations}`),
+    row('each: API processes', ({ plan }) => `${plan.api}`),
+    row('each: workers', ({ plan }) => `${plan.workers}`),
+    row('each: connections', ({ plan, connections }) => `${connections}${plan.pooled ? ', pooler' : ''}`),
+    row('each: database cores', ({ plan }) => `${plan.databaseCores}`),
+    row('each: log, MB/s', (step) => size((each(step) * step.demand.walBytes) / 1e6)),
+    row('each: lock of the claim held', ({ lock }) => percent(lock.busy)),
+    row('each: wait for it, mean and p99', ({ lock }) => `${size(lock.waitMs)}, ${size(lock.waitP99Ms)} ms`),
+    row('each: tasks of one claim', ({ lock }) => size(lock.batch)),
+    row('all: cores for workers', (step) => `${Math.ceil(cores(step))}`),
+    row('all: films in, Gbit/s', ({ perSecond }) => size((perSecond * given.filmBytes * 8) / 1e9)),
+    row('all: tables after 7 days', (step) => `${gb(step, 7)} GB`),
+    row('all: tables after 30 days', (step) => `${gb(step, 30)} GB`),
+  ]
+}
+
+export function useRows(steps: readonly Step[]): string[][] {
+  const rows = [0, 1, 2].map((place) => [`${place + 1}.`, ...steps.map(({ uses }) => nameOf(uses[place]))])
+  return [['tasks a day', ...steps.map(({ tasksPerDay }) => `${tasksPerDay / 1e6} M`)], ...rows]
+}
+
+/** The simulation held against the bench. */
+export function checkRows(costs: Costs): string[][] {
+  const { four, queues } = costs.claim
+  const limit = Math.round(four.batch)
+  const played = simulateLock({
+    ...{ workers: 4, perSecond: Number.POSITIVE_INFINITY, thinkMs: 0, ringsPerSecond: Number.POSITIVE_INFINITY },
+    ...{ limit, room: 1e9, sendMs: 0, openMs: 0, chance: seeded(1) },
+    holdMs: holdOf(costs, { slots: four.slots, queues, tripMs: 0 }),
+  })
+  const rate = played.perSecond / limit
+  // A claim of the bench is timed from question to answer: the wait, and its own time.
+  const p99Ms = played.waitP99Ms + (1000 * played.busy) / rate
+  return [
+    ['four claimers', 'claims a second', 'p99'],
+    ['measured', four.perSecond.toFixed(1), `${size(four.p99Ms)} ms`],
+    ['simulated', rate.toFixed(1), `${size(p99Ms)} ms`],
+  ]
+}
+
+export function table([head = [], ...rows]: string[][]): string {
+  const format = (row: readonly string[]) => `| ${row.join(' | ')} |`
+  return [format(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(format)].join('\n')
+}
+
+function overOf([most]: readonly Use[], { target }: Assumptions): string {
+  return most && most.share > target ? nameOf(most) : 'none'
+}
+
+function nameOf(use: Use | undefined): string {
+  return use ? `${use.what}, ${percent(use.share)}` : ''
+}
+
+const ms = (seconds: number) => `${(seconds * 1000).toFixed(seconds < 0.001 ? 2 : 1)} ms`
+const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`
+const percent = (share: number) => `${Math.round(share * 100)} %`
+const size = (value: number) => (value >= 10 ? String(Math.round(value)) : value.toFixed(1))

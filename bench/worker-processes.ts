@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { Ledger, Orders } from '../simulators/upstream.ts'
+import type { TestS3 } from '../test/services/s3.ts'
+
+export interface Running extends AsyncDisposable {
+  readonly url: string
+  readonly pid: number
+}
+
+export interface Simulator extends Running {
+  /** How often it was asked for a job. */
+  polls(): Promise<number>
+  tell(orders: Orders): Promise<void>
+}
+
+export interface WorkerPlaces {
+  data: string
+  config: string
+  store: string
+  s3: TestS3
+}
+
+/** The real service with the simulated provider, in the role of a worker. */
+export async function startWorker({ data, config, store, s3 }: WorkerPlaces): Promise<Running> {
+  const script = fileURLToPath(new URL('../test/faults/kill-service.ts', import.meta.url))
+  const env = {
+    ...{ PATH: process.env.PATH ?? '', FILMGATE_ROLE: 'worker', FILMGATE_PORT: '0', FILMGATE_TOKEN: 'bench' },
+    ...{ FILMGATE_DATA: data, FILMGATE_CONFIG: config, FILMGATE_STORE: store },
+    FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
+    ...{ AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey },
+  }
+  const { child, line } = await startScript([script, '0'], env, `${data}.log`)
+  return running(child, line, 'SIGTERM')
+}
+
+export async function startSimulator(orders: Orders): Promise<Simulator> {
+  const script = fileURLToPath(new URL('../simulators/upstream.ts', import.meta.url))
+  const env = { PATH: process.env.PATH ?? '' }
+  const { child, line } = await startScript(
+    [script, '--mode', 'key', '--orders', JSON.stringify(orders)],
+    env,
+    '/dev/null',
+  )
+  const { url } = JSON.parse(line) as { url: string }
+  return {
+    ...running(child, url, 'SIGKILL'),
+    async polls() {
+      const { requests, submits } = (await (await fetch(`${url}/ledger`)).json()) as Ledger
+      // The rest is one download for each submit: all are finished when anybody asks.
+      return requests - 2 * submits
+    },
+    async tell(orders) {
+      await (await fetch(`${url}/faults`, { method: 'POST', body: JSON.stringify(orders) })).text()
+    },
+  }
+}
+
+/** Returns when it has said its first line. */
+async function startScript(args: string[], env: Record<string, string>, log: string): Promise<Started> {
+  const errors = openSync(log, 'w')
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', errors] })
+  closeSync(errors)
+  // Also where the bench breaks off.
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
+  const said = once(createInterface({ input: child.stdout as Readable }), 'line')
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`${args[0]} did not start: ${readFileSync(log, 'utf8').slice(-2_000)}`)
+  })
+  ended.catch(() => {})
+  const [line] = await Promise.race([said, ended])
+  return { child, line: String(line) }
+}
+
+interface Started {
+  child: ChildProcess
+  line: string
+}
+
+function running(child: ChildProcess, url: string, signal: NodeJS.Signals): Running {
+  return {
+    url,
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill(signal)
+      await gone
+    },
+  }
+}

@@ -1,0 +1,238 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { startS3, type TestS3 } from '../test/services/s3.ts'
+import { cpuSeconds, ownCpuSeconds, parentOf } from './cpu.ts'
+import { type LockUse, watchLock } from './lock-watch.ts'
+import { type Line, median, middle } from './measure.ts'
+import { asQueued, manyTasks } from './postgres-rows.ts'
+import { type Running, type Simulator, startSimulator, startWorker } from './worker-processes.ts'
+
+/*
+ * Real workers on one PostgreSQL: the whole engine, in processes of their own, work off a queue before a provider that is
+ * a process of its own. The database, the bucket, the provider and all workers share the machine, so that more workers than cores
+ * show that they do not hinder each other, and not how far it goes: for that there is what a task costs.
+ */
+export interface WorkersBench {
+  url: string
+  folder: string
+  rounds: number
+  /** One worker works off so many in each round, and more of them twice as many. */
+  tasks: number
+}
+
+/** Seconds of CPU and bytes, for one task, or for one more poll of it. */
+export interface Cost {
+  worker: number
+  /** Of the children of the worker, which decode its film. */
+  children: number
+  database: number
+  walBytes: number
+}
+
+export interface WorkerCosts {
+  /** By the number of workers. */
+  perSecond: Record<string, number>
+  /** How long a worker that does all it can holds the lock of the claim. */
+  holdMs: Record<string, number>
+  /** Of a task that is asked for `polls` times. */
+  task: Cost & { polls: number }
+  poll: Cost
+  /** Writes of one task by table, at `polls`: how many, and how many of them touched no index. */
+  rows: Record<string, { inserted: number; updated: number; inPlace: number; deleted: number }>
+  /** What a finished task leaves, packed. */
+  bytes: number
+}
+
+interface Round {
+  perSecond: number
+  lock: LockUse
+  polls: number
+  cost: Cost
+}
+
+interface World extends WorkersBench {
+  client: pg.Client
+  postmaster: number
+  simulator: Simulator
+  config: string
+  s3: TestS3
+  /** Of all rounds, so that no two have the same ids. */
+  made: number
+}
+
+const name = 'sim-key'
+const owners = 50
+const warmUp = 100
+/** How long a provider's job takes where polls are counted: some polls at a cadence of 100 ms. */
+const slowMs = 1_500
+
+export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]; costs: WorkerCosts }> {
+  await using stack = new AsyncDisposableStack()
+  const world = await openWorld(bench, stack)
+  const before = await countRows(world.client)
+  const lines: Line[] = []
+  const all: Record<string, Round[]> = {}
+  for (const count of [1, 2, 4]) {
+    const rounds = await runRounds(world, count, bench.tasks * Math.min(count, 2))
+    all[count] = rounds
+    lines.push(lineOf(count, rounds))
+  }
+  const [made, after] = [world.made, await countRows(world.client)]
+  await world.simulator.tell({ speed: slowMs })
+  const slow = await runRounds(world, 1, bench.tasks)
+  const quick = all[1] ?? []
+  const task = { ...costOf(quick), polls: median(quick.map(({ polls }) => polls)) }
+  const morePolls = median(slow.map(({ polls }) => polls)) - task.polls
+  const poll = mapCost(costOf(slow), (value, part) => Math.max(0, value - task[part]) / morePolls)
+  const bytes = await packedBytes(world)
+  const perSecond = mapValues(all, (rounds) => median(rounds.map((round) => round.perSecond)))
+  const holdMs = mapValues(all, (rounds) => median(rounds.map(({ lock }) => lock.holdMs)))
+  const rows = mapValues(after, (counts, table) =>
+    mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / made),
+  ) as WorkerCosts['rows']
+  const costs = { perSecond, holdMs, task, poll, rows, bytes }
+  return { lines: [...lines, ...costLines(costs)], costs }
+}
+
+async function openWorld(bench: WorkersBench, stack: AsyncDisposableStack): Promise<World> {
+  const client = new pg.Client({ connectionString: bench.url })
+  await client.connect()
+  stack.defer(() => client.end())
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const simulator = stack.use(await startSimulator({ speed: 0 }))
+  const s3 = stack.use(await startS3())
+  const config = join(bench.folder, 'workers.yaml')
+  // JSON is YAML. As many at once as there are: the queue is to be measured, not a limit.
+  const account = { base_url: simulator.url, key: 'bench', concurrency: 100_000 }
+  writeFileSync(config, JSON.stringify({ accounts: { [name]: account } }))
+  return { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), simulator, config, s3, made: 0 }
+}
+
+async function runRounds(world: World, count: number, tasks: number): Promise<Round[]> {
+  await using stack = new AsyncDisposableStack()
+  const starts = Array.from({ length: count }, async (_, at) => {
+    const data = join(world.folder, `worker-${count}-${at}`)
+    mkdirSync(data, { recursive: true })
+    return stack.use(await startWorker({ data, config: world.config, store: world.url, s3: world.s3 }))
+  })
+  const workers = await Promise.all(starts)
+  // Code that is compiled, connections that are open and children that run: as in a worker that has been at it for a while.
+  await workOff(world, warmUp * count)
+  const rounds: Round[] = []
+  for (let round = 0; round < world.rounds; round += 1) rounds.push(await runRound(world, workers, tasks))
+  return rounds
+}
+
+async function runRound(world: World, workers: readonly Running[], tasks: number): Promise<Round> {
+  const { client, postmaster, simulator } = world
+  const look = async () => {
+    const { rows } = await client.query<{ at: string }>("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn AS at")
+    const own = workers.reduce((sum, { pid }) => sum + ownCpuSeconds(pid), 0)
+    const together = workers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
+    const used = { worker: own, children: together - own, database: cpuSeconds(postmaster) }
+    return { cost: { ...used, walBytes: Number(rows[0]?.at) }, polls: await simulator.polls() }
+  }
+  const before = await look()
+  const watch = await watchLock(world.url)
+  const seconds = await workOff(world, tasks)
+  const lock = await watch.end()
+  const after = await look()
+  const cost = mapCost(after.cost, (value, part) => (value - before.cost[part]) / tasks)
+  return { perSecond: tasks / seconds, lock, polls: (after.polls - before.polls) / tasks, cost }
+}
+
+/** Returns how long it took, by the database's clock. */
+async function workOff(world: World, tasks: number): Promise<number> {
+  const { client } = world
+  const first = world.made
+  world.made += tasks
+  const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+  await client.query(
+    manyTasks(tasks, {
+      ...asQueued,
+      id: `'video_' || lpad(to_hex(${first} + n), 48, '0')`,
+      ...{ owner: `'owner ' || n % ${owners}`, model: `'${name}'`, card: `'${name}'`, created_at: now, due_at: now },
+    }),
+  )
+  const { rows } = await client.query<{ at: string }>(`SELECT ${now} AS at, pg_notify('filmgate_due', 'bench')`)
+  for (;;) {
+    await pause(250)
+    const { rows: found } = await client.query<{ state: string; count: string; last: string }>(
+      'SELECT state, count(*), max(completed_at) AS last FROM tasks WHERE id > $1 GROUP BY state',
+      [`video_${first.toString(16).padStart(48, '0')}`],
+    )
+    if (found.some(({ state }) => state === 'failed')) throw new Error('a task of the bench failed')
+    const done = found.find(({ state }) => state === 'completed')
+    if (Number(done?.count) === tasks) return (Number(done?.last) - Number(rows[0]?.at)) / 1000
+  }
+}
+
+const tables = ['tasks', 'attempts', 'events', 'slots', 'turns']
+
+type Counts = Record<string, Record<string, number>>
+
+/** The workers are gone by now: a connection that is open may not have told all. */
+async function countRows(client: pg.Client): Promise<Counts> {
+  await pause(500)
+  const { rows } = await client.query<{ name: string } & Record<string, string>>(
+    `SELECT relname AS name, n_tup_ins AS inserted, n_tup_upd AS updated, n_tup_hot_upd AS "inPlace",
+       n_tup_del AS deleted FROM pg_stat_user_tables WHERE relname = ANY($1)`,
+    [tables],
+  )
+  return Object.fromEntries(rows.map(({ name, ...counts }) => [name, mapValues(counts, Number)]))
+}
+
+async function packedBytes({ client, made }: World): Promise<number> {
+  for (const table of tables) await client.query(`VACUUM FULL ${table}`)
+  const sum = tables.map((table) => `pg_total_relation_size('${table}')`).join(' + ')
+  const { rows } = await client.query<{ bytes: string }>(`SELECT ${sum} AS bytes`)
+  const { rows: counted } = await client.query<{ count: string }>('SELECT count(*) FROM tasks')
+  if (Number(counted[0]?.count) < made) throw new Error('tasks are missing')
+  return Number(rows[0]?.bytes) / Number(counted[0]?.count)
+}
+
+function costOf(rounds: readonly Round[]): Cost {
+  const none: Cost = { worker: 0, children: 0, database: 0, walBytes: 0 }
+  return mapCost(none, (_, part) => median(rounds.map(({ cost }) => cost[part])))
+}
+
+function mapCost(cost: Cost, change: (value: number, part: keyof Cost) => number): Cost {
+  return mapValues({ ...cost }, (value, part) => change(value, part as keyof Cost)) as unknown as Cost
+}
+
+function mapValues<From, To>(record: Record<string, From>, change: (value: From, key: string) => To) {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value, key)]))
+}
+
+const ms = (seconds: number) => (seconds * 1000).toFixed(1)
+
+function lineOf(count: number, rounds: readonly Round[]): Line {
+  const { worker, children, database } = costOf(rounds)
+  const held = Math.round(100 * median(rounds.map(({ lock }) => lock.share)))
+  const holdMs = median(rounds.map(({ lock }) => lock.holdMs)).toFixed(1)
+  return {
+    ...{ name: `${count} worker${count > 1 ? 's' : ''}, completed`, unit: ' /s' },
+    ...middle(rounds.map(({ perSecond }) => perSecond)),
+    detail: `tasks of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; lock of the claim held ${held} % of the time, ${holdMs} ms each`,
+  }
+}
+
+function costLines({ task, poll, rows, bytes }: WorkerCosts): Line[] {
+  const line = (name: string, value: number, unit: string, detail: string): Line => ({
+    ...{ name, value, unit, spread: [value, value], detail },
+  })
+  const { updated = 0, inPlace = 0 } = rows.tasks ?? {}
+  return [
+    line('WAL of a task', task.walBytes / 1024, ' KB', `with ${task.polls.toFixed(1)} polls of the provider`),
+    line(
+      'WAL of one more poll',
+      poll.walBytes / 1024,
+      ' KB',
+      `CPU: worker ${ms(poll.worker)} ms, database ${ms(poll.database)} ms`,
+    ),
+    line('updates of a task row', updated, '', `${inPlace.toFixed(1)} of them touch no index`),
+    line('rows of a finished task', bytes / 1024, ' KB', 'with its attempt, events and all indexes, packed'),
+  ]
+}
