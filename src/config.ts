@@ -4,7 +4,7 @@ import { readAllow } from './config/allow.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
-import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf } from './config/places.ts'
+import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, warningsOf } from './config/places.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, unfitting } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
@@ -89,7 +89,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     tokens,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
-    warnings: unfitting(patterns, catalog, mistakes),
+    warnings: [...warningsOf(places), ...unfitting(patterns, catalog, mistakes)],
   }
 }
 

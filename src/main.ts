@@ -7,7 +7,7 @@ import { openDisk, openS3 } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
 import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
-import { keyVersionOf } from './core/account.ts'
+import { isLocalName, keyVersionOf } from './core/account.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
@@ -99,7 +99,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const redact = openRedactor(config.secrets)
   const draining = new AbortController()
   const app = buildApp({
-    ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, accounts, healths, clock, random, log },
+    ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, healths, clock, random, log },
+    accounts: shownAccounts(config, accounts),
     ...{ delivery: config.delivery, draining: draining.signal, healthOnly: config.role === 'worker' },
   })
   const silent = silentConnections(app)
@@ -147,6 +148,11 @@ function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Buck
   return place.kind === 'disk' ? openDisk({ folder: folder.bucket }) : openS3(place)
 }
 
+/** A process that only takes requests makes nothing itself: those of its accounts that are its own are nobody's. */
+function shownAccounts({ role }: Config, accounts: ReadonlyMap<string, Account>): ReadonlyMap<string, Account> {
+  return role === 'api' ? new Map([...accounts].filter(([name]) => !isLocalName(name))) : accounts
+}
+
 /**
  * The tokens of the configuration, or else those of the store. Where some are configured, the one that an earlier start
  * made is dropped for good: an operator who sets his own must not leave another key in the door.
@@ -168,8 +174,11 @@ async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<strin
 
 const madeNames = { client: defaultTokenName, operator: operatorTokenName }
 
-/** Where there is none of that kind. Only once the service listens: a start that fails has nowhere to show it. */
-async function makeToken(
+/**
+ * Where there is none of that kind; the secret, if it is this process's own. Only once the service listens: a start that
+ * fails has nowhere to show it.
+ */
+export async function makeToken(
   kind: Token['kind'],
   tokens: Map<string, Token>,
   store: Store,
@@ -180,14 +189,16 @@ async function makeToken(
   const secret = newSecret(random)
   const models = kind === 'client' ? ['*'] : []
   const token: Token = { kind, name: madeNames[kind], digest: digestSecret(secret), models }
+  const insert = () => store.insertToken(token, now)
   try {
-    await store.insertToken(token, now)
+    // A first try without an answer may still be on its way: the second waits for it, and one of them is refused.
+    await insert().catch(insert)
   } catch (error) {
-    // Another process of the same store was quicker: its token is the one.
-    const theirs = (await store.tokens()).find(({ name }) => name === token.name)
-    if (!theirs) throw error
-    tokens.set(theirs.digest, theirs)
-    return null
+    const there = (await store.tokens()).find(({ name }) => name === token.name)
+    if (!there) throw error
+    tokens.set(there.digest, there)
+    // Another process of the same store was quicker, and shows its own; or it is ours, which nobody else can show.
+    return there.digest === token.digest ? secret : null
   }
   tokens.set(token.digest, token)
   return secret
@@ -209,6 +220,8 @@ function silentConnections({ server }: App): Set<Socket> {
 /** Open requests get 15 s to finish; a client that reads slower than that is cut off. */
 async function closeServer(app: App, silent: Set<Socket>, clock: Clock): Promise<void> {
   const closed = new AbortController()
+  // A connection whose answer ends only now would be kept for the next request.
+  app.server.keepAliveTimeout = 1
   const closing = app.close().finally(() => closed.abort())
   for (const socket of silent) socket.destroy()
   await Promise.race([closing, clock.sleep(15_000, closed.signal)])

@@ -5,6 +5,7 @@ import { buildCatalog } from '../src/core/catalog.ts'
 import type { Delivery } from '../src/core/delivery.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
+import { openLog } from '../src/log.ts'
 
 /** The real API over a real bucket with one finished video in it, and as little as possible around them. */
 export interface ContentServer {
@@ -14,6 +15,8 @@ export interface ContentServer {
   etag: string
   /** May be changed: the next request sees it. */
   task: Task
+  /** What was logged as an error, each as JSON. */
+  errors: string[]
   stop(): Promise<void>
 }
 
@@ -21,13 +24,14 @@ const secret = 'a client'
 const client: Token = { kind: 'client', name: 'me', digest: digestSecret(secret), models: ['*'] }
 export const authorization = `Bearer ${secret}`
 
-export async function serveContent(bucket: Bucket, delivery: Delivery): Promise<ContentServer> {
+export async function serveContent(bucket: Bucket, delivery: Delivery, length = 100_000): Promise<ContentServer> {
   const id = `video_${'0'.repeat(48)}`
-  const video = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251))
+  const video = Buffer.from(Array.from({ length }, (_, index) => index % 251))
   const asset = await bucket.put(`${id}/video.1.mp4`, [video], new AbortController().signal)
   const completedAt = Date.now() - 60_000
   const times = { completedAt, expiresAt: completedAt + 3_600_000, deletedAt: null }
   const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
+  const errors: string[] = []
   const app = buildApp({
     ...{ bucket, delivery },
     tokens: new Map([[client.digest, client]]),
@@ -35,9 +39,9 @@ export async function serveContent(bucket: Bucket, delivery: Delivery): Promise<
     catalog: buildCatalog([], {}, null),
     clock: { now: () => Date.now() },
     random: (count: number) => new Uint8Array(count),
-    log: { info() {}, warn() {}, error() {} },
+    log: { ...openLog({ write: (line) => errors.push(line), now: Date.now, secrets: [] }), info() {}, warn() {} },
   } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const etag = `"${createHash('sha256').update(video).digest('hex')}"`
-  return { url, path: `/v1/videos/${id}/content`, video, etag, task, stop: () => app.close() }
+  return { url, path: `/v1/videos/${id}/content`, video, etag, task, errors, stop: () => app.close() }
 }

@@ -130,6 +130,21 @@ it('nobody is killed while it drains, and a pod is told nothing about our Servic
   }
 })
 
+it('nobody is killed while it brings the schema up to date, and no rollout is given up', () => {
+  const migration = one(textOf('src/stores/postgres/migrate.ts'), /^const longMs = ([\d_]+)$/m).replaceAll('_', '')
+  for (const { spec } of workloads) {
+    const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe
+    const allowed = periodSeconds * failureThreshold
+    assert.ok(allowed * 1000 > Number(migration))
+    if (spec.strategy) assert.ok(spec.progressDeadlineSeconds > allowed)
+  }
+})
+
+it('the volume of a worker, with what it has not told the database yet, is never removed by itself', () => {
+  const worker = workloads.find(({ kind }) => kind === 'StatefulSet')
+  assert.deepEqual(worker?.spec.persistentVolumeClaimRetentionPolicy, { whenDeleted: 'Retain', whenScaled: 'Retain' })
+})
+
 it('nothing has more rights than it needs', () => {
   for (const [name, service] of Object.entries(compose.services as Document)) {
     assert.deepEqual([service.read_only, service.cap_drop], [true, ['ALL']], name)

@@ -504,6 +504,21 @@ describe('the command line', () => {
     assert.match(stdout, /^ACCOUNT +HEALTH +PROVIDER .*\nstudio +ok +studio +\d+ +hold +key\n$/)
     assert.equal(stderr, "Tasks wait for the account 'gone', which is not configured.\n")
   })
+
+  it('names what other processes make themselves as theirs, and does not resume it', async () => {
+    await using fleet = await startHeld({ account: 'studio@5ad1' })
+    const headers = { authorization: `Bearer ${secret}` }
+    const accounts = await fleet.service.fetch('/operator/v1/accounts', { headers })
+    const { missing, elsewhere } = (await accounts.json()) as { missing: string[]; elsewhere: string[] }
+    assert.deepEqual([missing, elsewhere], [[], ['studio@5ad1']])
+    const options = { env: { ...env, FILMGATE_BASE_URL: fleet.service.url }, cwd: root }
+    const { stdout, stderr } = await runCli(['accounts'], options)
+    assert.match(stdout, /\nstudio +ok /)
+    assert.equal(stderr, "Other processes work on accounts of their own, which can't be resumed here: studio@5ad1.\n")
+    const resumed = await runCli(['accounts', 'resume', 'studio@5ad1'], options)
+    assert.equal(resumed.code, 1)
+    assert.match(resumed.stderr, /another process's own account, and can't be resumed here\. Its pause ends by itself/)
+  })
 })
 
 /** A service of its own with one held task. */

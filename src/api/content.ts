@@ -8,6 +8,7 @@ import { type ByteRange, parseRange } from '../core/range.ts'
 import { type Asset, isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
+import { openSoundness, unusable } from './content/soundness.ts'
 import { notFound } from './videos.ts'
 
 export interface ContentDependencies {
@@ -22,7 +23,8 @@ export const contentQuery = { type: 'object', properties: { variant: { enum: ['v
 
 /** GET and HEAD of the finished video, with ranges and conditions as RFC 9110 has them. */
 export function sendContent({ store, bucket, clock, log, delivery = 'proxy' }: ContentDependencies) {
-  const deliver = chooseDelivery(delivery, bucket, clock, log)
+  const soundness = openSoundness()
+  const deliver = chooseDelivery(delivery, { bucket, clock, log, soundness })
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const task = await findTask(store, request)
     const { video, completedAt } = finished(task, clock.now())
@@ -45,6 +47,7 @@ export function sendContent({ store, bucket, clock, log, delivery = 'proxy' }: C
       reply.header('content-range', `bytes */${video.bytes}`)
       throw new Problem('range_not_satisfiable', `The video has ${video.bytes} bytes; the range asks for others.`)
     }
+    soundness.refuse(video)
     const measured = () => {
       const { start, end } = range ?? { start: 0, end: video.bytes - 1 }
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${video.bytes}`)
@@ -68,8 +71,16 @@ interface Wanted {
   measured(): FastifyReply
 }
 
-function chooseDelivery(delivery: Delivery, bucket: Bucket, clock: Clock, log: Log) {
-  if (delivery === 'proxy') return (wanted: Wanted) => sendOurselves(wanted, bucket, clock, log)
+interface Means {
+  bucket: Bucket
+  clock: Clock
+  log: Log
+  soundness: ReturnType<typeof openSoundness>
+}
+
+function chooseDelivery(delivery: Delivery, means: Means) {
+  const { bucket, clock } = means
+  if (delivery === 'proxy') return (wanted: Wanted) => sendOurselves(wanted, means)
   if (delivery === 'redirect') {
     const link = bucket.link?.bind(bucket)
     if (!link) throw new Error('this bucket has no links to redirect to')
@@ -87,16 +98,32 @@ function chooseDelivery(delivery: Delivery, bucket: Bucket, clock: Clock, log: L
       .send()
 }
 
-async function sendOurselves({ task, video, range, reply, measured }: Wanted, bucket: Bucket, clock: Clock, log: Log) {
+async function sendOurselves({ task, video, range, reply, measured }: Wanted, means: Means) {
+  const { bucket, clock, log, soundness } = means
   // Opened before anything is said about it: what can't be opened must not be described.
   const object = await open(bucket, { task, video, range }, clock)
   const bytes = range ? range.end - range.start + 1 : video.bytes
+  const stream = range ? object.stream : soundness.check(object.stream, video)
+  stream.once('error', (error) => {
+    const cause = error.cause ?? error
+    log.error('a stored video could not be sent', { task: task.id, key: video.key, cause })
+    if (!reply.raw.headersSent) undescribe(reply)
+  })
   return measured().send(
-    whole(object.stream, bytes, (missing) => {
-      log.error('a stored video is shorter than it was', { key: video.key, missing })
+    whole(stream, bytes, (missing) => {
+      log.error('a stored video is shorter than it was', { task: task.id, key: video.key, missing })
       reply.raw.destroy()
     }),
   )
+}
+
+/** An answer that becomes an error before its first byte must not be tagged as the video. */
+function undescribe(reply: FastifyReply): void {
+  for (const name of reply.raw.getHeaderNames()) {
+    if (name === 'x-request-id') continue
+    reply.removeHeader(name)
+    reply.raw.removeHeader(name)
+  }
 }
 
 /** The client sends its range there by itself. The link lives no longer than the video does, and is kept half that time. */
@@ -134,11 +161,11 @@ async function open(bucket: Bucket, { task, video, range }: Pick<Wanted, 'task' 
   if (!object) {
     // It may have expired since the row was read.
     finished(task, clock.now())
-    throw new Error(`${video.key} is missing from the bucket`)
+    throw unusable(`${video.key} is missing from the bucket`)
   }
   if (object.bytes === video.bytes) return object
   await object[Symbol.asyncDispose]()
-  throw new Error(`${video.key} has ${object.bytes} bytes, ${video.bytes} were stored`)
+  throw unusable(`${video.key} has ${object.bytes} bytes, ${video.bytes} were stored`)
 }
 
 /** A file that became shorter meanwhile must not look like an answer that is only slow. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
-import type { AccountView, Healths } from '../core/account.ts'
+import { type AccountView, type Healths, isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
@@ -63,13 +63,18 @@ export function listAttempts({ store, clock }: OperatorDependencies) {
   }
 }
 
-/** `missing` are those that unfinished tasks wait for and nobody configured. */
+/**
+ * `missing` are those that unfinished tasks wait for and nobody configured; `elsewhere` are other processes' own,
+ * which can't be resumed here.
+ */
 export function listAccounts({ store, accounts, healths, clock }: OperatorDependencies) {
   return async () => {
     await healths.learn()
     const now = clock.now()
-    const missing = (await store.accountsInUse()).filter((name) => !accounts.has(name))
-    return { ...toWireList([...accounts.values()].map((account) => toOperatorAccount(account, now))), missing }
+    const others = (await store.accountsInUse()).filter((name) => !accounts.has(name))
+    const [elsewhere, missing] = [others.filter(isLocalName), others.filter((name) => !isLocalName(name))]
+    const shown = [...accounts.values()].map((account) => toOperatorAccount(account, now))
+    return { ...toWireList(shown), missing, elsewhere }
   }
 }
 
@@ -96,6 +101,11 @@ export function taskNotFound(id: string): Problem {
 }
 
 function accountNotFound(name: string, configured: string[]): Problem {
+  if (isLocalName(name)) {
+    const whose = `'${name.slice(0, 100)}' would be another process's own account, and can't be resumed here.`
+    const instead = 'Its pause ends by itself, or when that process is restarted.'
+    return new Problem('account_not_found', `${whose} ${instead}`, { param: 'name' })
+  }
   const there = configured.length > 0 ? `Configured are: ${configured.join(', ')}.` : 'None is configured.'
   return new Problem('account_not_found', `There is no account '${name.slice(0, 100)}'. ${there}`, { param: 'name' })
 }

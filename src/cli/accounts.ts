@@ -63,9 +63,13 @@ function showResumed({ name, was_paused: paused }: ResumedAccount): string {
   return paused ? `resumed ${printable(name)}\n` : `${printable(name)} was not paused\n`
 }
 
-function show({ data: accounts, missing }: AccountList, terminal: Terminal): string {
+function show({ data: accounts, missing, elsewhere }: AccountList, terminal: Terminal): string {
   for (const name of missing)
     terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
+  if (elsewhere.length > 0)
+    terminal.err(
+      `Other processes work on accounts of their own, which can't be resumed here: ${printable(elsewhere.join(', '))}.\n`,
+    )
   if (accounts.length === 0) terminal.err('No account is configured.\n')
   if (accounts.length === 0) return ''
   const paint = painter(terminal.colour.stdout)

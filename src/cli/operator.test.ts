@@ -60,7 +60,10 @@ it('a server that answers otherwise than Filmgate is told as such, by every comm
       { ...task, timeline: [{ at: 'soon', name: 'x' }] },
       { ...task, attempts: [null] },
     ],
-    { data: [{ name: 'a', provider: 'b', recovery: 'key', concurrency: 1, on_unknown: 'hold', health }], missing: [] },
+    {
+      data: [{ name: 'a', provider: 'b', recovery: 'key', concurrency: 1, on_unknown: 'hold', health }],
+      ...{ missing: [], elsewhere: [] },
+    },
   ]
   let answer: unknown
   await using api = await startFakeApi((_, response) => send(response, 200, answer))

@@ -15,10 +15,20 @@ export type Role = 'all' | 'api' | 'worker'
 export function parseStore(text: string): Parsed<StorePlace> {
   if (text === '') return { value: { kind: 'sqlite' } }
   const url = URL.parse(text)
-  const fits = url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== '' && url.pathname.length > 1
-  return {
-    value: { kind: 'postgres', url: text },
-    ...(fits ? {} : { fix: 'use postgres://user:password@host:5432/database, or leave it out' }),
+  const value: StorePlace = { kind: 'postgres', url: text }
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || url.pathname.length < 2)
+    return { value, fix: 'use postgres://user:password@host:5432/database, or leave it out' }
+  if (!isDecodable(text)) return { value, fix: 'write each % of a name or password as %25' }
+  return { value }
+}
+
+/** Else nobody could say which password is meant: pg itself would guess, and take other escapes of the URL literally. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -61,16 +71,27 @@ export function parseRole(text: string): Parsed<Role> {
   return { value: 'all', fix: 'use all, api or worker' }
 }
 
+interface Places {
+  store: StorePlace
+  bucket: BucketPlace
+  delivery: Delivery
+  role: Role
+}
+
 /** What can't work together. */
-export function checkPlaces(
-  { store, bucket, delivery, role }: { store: StorePlace; bucket: BucketPlace; delivery: Delivery; role: Role },
-  mistakes: Mistakes,
-): void {
+export function checkPlaces({ store, bucket, delivery, role }: Places, mistakes: Mistakes): void {
   if (role !== 'all' && store.kind === 'sqlite')
     mistakes.add(
       'role',
       `'${role}' alone has nobody to work with`,
       'set a store that processes can share: postgres://…',
+    )
+  // Each process has a data folder of its own: what a worker put there no API could serve.
+  if (role !== 'all' && bucket.kind === 'disk')
+    mistakes.add(
+      'role',
+      `'${role}' can't share films that are in a data folder`,
+      'set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…',
     )
   if (delivery === 'redirect' && bucket.kind === 'disk')
     mistakes.add('content', 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
@@ -78,8 +99,21 @@ export function checkPlaces(
     mistakes.add('content', 'nginx can only deliver files of the data folder', 'use proxy or redirect')
 }
 
-/** For the log to cut out. */
+/** What works as long as nobody adds a process. */
+export function warningsOf({ store, bucket }: Places): string[] {
+  if (store.kind === 'sqlite' || bucket.kind === 's3') return []
+  return [
+    'FILMGATE_BUCKET: the films are in the data folder of this process, so it must be the only one on its database; ' +
+      'for more, set an S3 bucket',
+  ]
+}
+
+/** For the log to cut out, as they are written and as they are meant. pg takes a password from either place. */
 export function secretsOf(store: StorePlace): string[] {
-  const password = store.kind === 'postgres' ? URL.parse(store.url)?.password : undefined
-  return password ? [password, decodeURIComponent(password)] : []
+  const url = store.kind === 'postgres' ? URL.parse(store.url) : null
+  if (!url) return []
+  const asked = [...url.search.matchAll(/[?&]password=([^&]*)/g)].map(([, written = '']) => written)
+  const meant = url.searchParams.getAll('password')
+  const all = [url.password, decodeURIComponent(url.password), ...asked, ...meant]
+  return [...new Set(all)].filter((secret) => secret !== '')
 }

@@ -43,6 +43,14 @@ export interface Healths {
   learn(): Promise<void>
 }
 
+/** How processes that make films themselves know of each other. Only those that do work say that they live. */
+export interface Presence {
+  /** Says so of every account that is this process's own, if that was not said lately. Throws where nobody can be told. */
+  beat(): Promise<void>
+  /** Whether the process whose own account it is has not been heard of for so long that it must be gone. */
+  isGone(account: string): boolean
+}
+
 /**
  * Where several processes share a store, an account whose provider is the process itself has that process in its name:
  * what it makes is nowhere else. No name in a configuration has an @.

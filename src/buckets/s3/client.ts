@@ -11,8 +11,9 @@ export function openClient({ endpoint, region, forcePathStyle, credentials, pati
     ...(forcePathStyle !== undefined && { forcePathStyle }),
     ...(credentials && { credentials }),
     maxAttempts: 3,
-    // Whatever the environment says: an upload begun with checksums must go on with them.
+    // Whatever the environment says: an upload begun with checksums must go on with them, and what is read is held against them.
     requestChecksumCalculation: 'WHEN_SUPPORTED',
+    responseChecksumValidation: 'WHEN_SUPPORTED',
     // It would mean a new connection for each part.
     expectContinueHeader: false,
     requestHandler: {

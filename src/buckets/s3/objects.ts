@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { PassThrough, type Readable } from 'node:stream'
+import { type Readable, Transform } from 'node:stream'
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Problem } from '../../core/problem.ts'
@@ -91,9 +91,20 @@ async function isSame(
   throw new Error(`${key} has other bytes already`)
 }
 
-/** The same bytes, whose faults on the way are faults of the storage. */
+/**
+ * The same bytes, whose faults on the way are faults of the storage. The last of them wait for the end: a checksum that is
+ * wrong is known only then, and who has all bytes already would not notice.
+ */
 function naming(body: Readable): Readable {
-  const named = new PassThrough({ highWaterMark: 512 * 1024 })
+  let held: Buffer | undefined
+  const named = new Transform({
+    readableHighWaterMark: 512 * 1024,
+    transform(chunk: Buffer, _encoding, done) {
+      done(null, held)
+      held = chunk
+    },
+    flush: (done) => done(null, held),
+  })
   body.on('error', (error) => named.destroy(Problem.ofStorage(error)))
   named.once('close', () => body.destroy())
   return body.pipe(named)

@@ -68,6 +68,7 @@ function settingsOf({ data, store, bucket }: Place): string[] {
 function withoutPassword(text: string): string {
   const url = new URL(text)
   if (url.password !== '') url.password = 'PASSWORD'
+  if (url.searchParams.has('password')) url.searchParams.set('password', 'PASSWORD')
   return url.href
 }
 

@@ -78,6 +78,8 @@ export interface AccountList {
   data: OperatorAccount[]
   /** Those that tasks wait for and nobody configured. */
   missing: string[]
+  /** Other processes' own: what these make is nowhere else. */
+  elsewhere: string[]
 }
 
 export type ResumedAccount = OperatorAccount & { was_paused: boolean }
@@ -134,6 +136,7 @@ export const isAttemptList = shape<AttemptList>({
 export const isAccountList = shape<AccountList>({
   data: listOf(shape<OperatorAccount>(account)),
   missing: listOf(isText),
+  elsewhere: listOf(isText),
 })
 
 export const isResumedAccount = shape<ResumedAccount>({ ...account, was_paused: isFlag })

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Place } from '../../migrate.ts'
+import { advice } from './summary.ts'
+
+it('the settings to start with are shown without a password, wherever it stood', () => {
+  const from: Place = { data: './old', store: { kind: 'sqlite' }, bucket: { kind: 'disk' } }
+  for (const [url, shown] of [
+    ['postgres://me:hush@db/films', 'postgres://me:PASSWORD@db/films'],
+    ['postgres://me@db/films?password=hush', 'postgres://me@db/films?password=PASSWORD'],
+    ['postgres://me:hush@db/films?sslmode=require&password=hu%2Fsh&password=hush', 'password=PASSWORD'],
+  ] as const) {
+    const to: Place = { ...from, store: { kind: 'postgres', url } }
+    const text = advice({ rows: [], objects: null, finished: true }, { from, to })
+    assert.ok(text.includes(shown), text)
+    assert.doesNotMatch(text, /hush|hu%2Fsh|hu\/sh/)
+  }
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { digestSecret, type Token } from './core/token.ts'
+import { makeToken } from './main.ts'
+import type { Store } from './stores/store.ts'
+
+/* A made token's secret is known to nobody but the process that made it: shown now, or lost for good. */
+
+function tokenStore(insert: (rows: Token[], token: Token, turn: number) => void) {
+  const rows: Token[] = []
+  let turn = 0
+  const store = {
+    insertToken: async (token: Token) => insert(rows, token, turn++),
+    tokens: async () => rows,
+  }
+  return { rows, store: store as unknown as Store }
+}
+
+const random = (bytes: number) => new Uint8Array(bytes).fill(7)
+
+function add(rows: Token[], token: Token): void {
+  if (rows.some(({ name }) => name === token.name)) throw new Error('the name is taken')
+  rows.push(token)
+}
+
+async function make({ rows, store }: ReturnType<typeof tokenStore>) {
+  const tokens = new Map<string, Token>()
+  const secret = await makeToken('client', tokens, store, 0, random)
+  assert.deepEqual([...tokens.values()], rows)
+  return secret
+}
+
+it('is shown although the answer of the store was lost', async () => {
+  const stored = tokenStore((rows, token, turn) => {
+    add(rows, token)
+    if (turn === 0) throw new Error('the connection broke')
+  })
+  const secret = await make(stored)
+  assert.ok(secret)
+  assert.equal(stored.rows[0]?.digest, digestSecret(secret))
+})
+
+it('is shown although the store had done nothing when the connection broke', async () => {
+  const stored = tokenStore((rows, token, turn) => {
+    if (turn === 0) throw new Error('the connection broke')
+    add(rows, token)
+  })
+  assert.ok(await make(stored))
+})
+
+it('is not shown where another process was quicker: its token is the one', async () => {
+  const stored = tokenStore(add)
+  stored.rows.push({ kind: 'client', name: 'default', digest: 'theirs', models: ['*'] })
+  assert.equal(await make(stored), null)
+})
+
+it('stops the start where the store takes none', async () => {
+  const stored = tokenStore(() => {
+    throw new Error('it is away')
+  })
+  await assert.rejects(make(stored), /it is away/)
+})

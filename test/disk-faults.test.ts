@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { startService, type TestService, until } from './service.ts'
+
+/* What a disk can refuse besides room: see disk-full.test.ts for that. */
+
+const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
+const notMounted = 'this account may not mount a small disk'
+
+/** A disk of its own at that place, or undefined where this account may not mount one. */
+function mountDisk(path: string, options: string): Disposable | undefined {
+  mkdirSync(path, { recursive: true })
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
+  return status === 0 ? { [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]) } : undefined
+}
+
+function remount(path: string, options: string): void {
+  const { status, stderr } = spawnSync('mount', ['-o', `remount,${options}`, path], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+}
+
+async function submit(service: TestService): Promise<string> {
+  const answer = await service.submit(film)
+  assert.equal(answer.status, 200)
+  return ((await answer.json()) as { id: string }).id
+}
+
+/** It waits, says why, and shows nothing of what is half there. */
+async function waits(service: TestService, id: string, because: RegExp): Promise<void> {
+  const isMet = (line: string) => line.includes('storage_unavailable') && line.includes(id)
+  const line = await until('the problem is met', () => service.log.find(isMet))
+  assert.match(line, because)
+  const task = (await (await service.fetch(`/v1/videos/${id}`)).json()) as { status: string; error?: unknown }
+  assert.deepEqual([task.status, task.error], ['in_progress', undefined])
+  assert.equal((await service.fetch(`/v1/videos/${id}/content`)).status, 404)
+}
+
+async function isServed(service: TestService, id: string): Promise<void> {
+  const content = await service.fetch(`/v1/videos/${id}/content`)
+  assert.equal(content.status, 200)
+  assert.ok((await content.arrayBuffer()).byteLength > 1_000)
+}
+
+async function isMade(service: TestService, id: string): Promise<void> {
+  assert.equal((await service.finish(id)).status, 'completed')
+  await isServed(service, id)
+}
+
+it('a bucket that became read-only makes films wait, serves those that it has, and takes the others when it is mended', async (test) => {
+  await using service = await startService()
+  const bucket = join(service.data, 'bucket')
+  using disk = mountDisk(bucket, 'size=16m')
+  if (!disk) return test.skip(notMounted)
+  const before = await submit(service)
+  await isMade(service, before)
+  remount(bucket, 'ro')
+  const id = await submit(service)
+  await waits(service, id, /EROFS/)
+  await isServed(service, before)
+  // What can't be removed now is removed later.
+  assert.equal((await service.fetch(`/v1/videos/${before}`, { method: 'DELETE' })).status, 200)
+  const removals = () => service.log.some((line) => line.includes('EROFS') && line.includes(before))
+  await until('the removal is refused', removals)
+  remount(bucket, 'rw')
+  await isMade(service, id)
+  assert.deepEqual(readdirSync(join(bucket, 'incoming')), [])
+})
+
+it('a disk that has room but no inodes makes films wait, and leaves nothing half-written', async (test) => {
+  await using service = await startService()
+  const bucket = join(service.data, 'bucket')
+  // One is the folder itself.
+  using disk = mountDisk(bucket, 'size=16m,nr_inodes=2')
+  if (!disk) return test.skip(notMounted)
+  const id = await submit(service)
+  await waits(service, id, /ENOSPC/)
+  assert.deepEqual(readdirSync(join(bucket, 'incoming')), [])
+  remount(bucket, 'nr_inodes=1000')
+  await isMade(service, id)
+})
