@@ -5,105 +5,21 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { simulated } from '../simulators/provider.ts'
-import { type Mode, startUpstream, type Upstream } from '../simulators/upstream.ts'
 import { Member } from './faults/fleet-member.ts'
 import { secrets } from './faults/kill-clients.ts'
-import { startService, type TestService } from './service.ts'
+import { allEnd, ask, comes, isReady, openWorld, prompt, refused, serve, submit } from './services/outage-world.ts'
 import { startPostgres } from './services/postgres.ts'
-import { type CommitFate, startTcpProxy, type TcpProxy } from './services/tcp-proxy.ts'
+import type { CommitFate, TcpProxy } from './services/tcp-proxy.ts'
 
 /* A whole service on a PostgreSQL that goes away, hangs, is locked or cuts connections at the worst moments. */
 
 const postgres = await startPostgres({ fsync: 'off' })
 after(() => postgres[Symbol.asyncDispose]())
 
-const prompt = 'a film'
 /** Statements by which a transaction is known. */
 const insert = /INSERT INTO tasks/
 const intent = /INSERT INTO attempts/
 const fact = /UPDATE attempts SET operation/
-
-let databases = 0
-
-interface World extends AsyncDisposable {
-  upstream: Upstream
-  proxy: TcpProxy
-  /** Not through the proxy. */
-  sql(text: string): Promise<Record<string, unknown>[]>
-  store: string
-  yaml: string
-}
-
-async function openWorld(mode: Mode): Promise<World> {
-  await using stack = new AsyncDisposableStack()
-  const upstream = stack.use(await startUpstream({ mode }))
-  const proxy = stack.use(await startTcpProxy(postgres.port))
-  databases += 1
-  const name = `outage_${databases}`
-  const ask = async (database: string, text: string) => {
-    const client = new pg.Client({ connectionString: postgres.url.replace(/postgres$/, database) })
-    await client.connect()
-    return (await client.query(text).finally(() => client.end())).rows as Record<string, unknown>[]
-  }
-  await ask('postgres', `CREATE DATABASE ${name}`)
-  const resources = stack.move()
-  return {
-    ...{ upstream, proxy, sql: (text) => ask(name, text) },
-    store: `postgres://filmgate@127.0.0.1:${proxy.port}/${name}`,
-    yaml: JSON.stringify({
-      accounts: { [`sim-${mode}`]: { base_url: upstream.url, key: 'the upstream key', concurrency: 100 } },
-    }),
-    [Symbol.asyncDispose]: () => resources.disposeAsync(),
-  }
-}
-
-function serve({ store, yaml }: World): Promise<TestService> {
-  return startService({ yaml, members: simulated, env: { FILMGATE_STORE: store } })
-}
-
-const ask = (service: TestService, mode: Mode, text = prompt) =>
-  service.submit({ model: `sim-${mode}`, prompt: text }, { connection: 'close' })
-
-async function submit(service: TestService, mode: Mode, text = prompt): Promise<string> {
-  const answer = await ask(service, mode, text)
-  assert.equal(answer.status, 200, await answer.clone().text())
-  return ((await answer.json()) as { id: string }).id
-}
-
-/** As `until`, but more patient: leases end, and others use this machine. */
-async function comes<T>(what: string, look: () => T | Promise<T>): Promise<T> {
-  for (const end = Date.now() + 90_000; ; ) {
-    const seen = await look()
-    if (seen) return seen
-    if (Date.now() > end) throw new Error(`it never came about: ${what}`)
-    await pause(100)
-  }
-}
-
-/** Every task that there is ends well, was paid for once, and nothing is left open. */
-async function allEnd(world: World, count: number): Promise<void> {
-  const states = () => world.sql('SELECT state, error FROM tasks')
-  const isOver = async () => (await states()).every(({ state }) => state === 'completed' || state === 'failed')
-  await comes('all tasks end', isOver).catch(async (error) => {
-    const rows = await world.sql('SELECT state, leased, due_at, attempt, tries FROM tasks')
-    throw new Error(`${error.message}: ${JSON.stringify(rows)}`)
-  })
-  assert.deepEqual(
-    await world.sql('SELECT state, count(*)::int AS count, min(error) AS error FROM tasks GROUP BY state'),
-    [{ state: 'completed', count, error: null }],
-  )
-  const accepts = Map.groupBy(world.upstream.ledger().accepts, (accept) => accept.prompt)
-  assert.deepEqual([...accepts.values()].filter(({ length }) => length > 1).flat(), [], 'it was paid for twice')
-  assert.equal(accepts.size, count)
-  const bound = await world.sql("SELECT operation FROM attempts WHERE state = 'accepted'")
-  assert.deepEqual(
-    bound.map(({ operation }) => JSON.parse(String(operation))).sort(),
-    [...accepts.values()].flatMap((all) => all.map(({ id }) => id)).sort(),
-  )
-  assert.deepEqual(await world.sql("SELECT * FROM attempts WHERE state NOT IN ('accepted', 'refused')"), [])
-  assert.deepEqual(await world.sql('SELECT * FROM slots'), [])
-}
 
 describe('a database that is away when a client submits', () => {
   for (const [what, leave, back] of [
@@ -111,22 +27,19 @@ describe('a database that is away when a client submits', () => {
     ['hangs', (proxy: TcpProxy) => proxy.hang(), (proxy: TcpProxy) => proxy.goOn()],
   ] as const)
     it(`and ${what}: 503 within 2 s, nothing is sent, and all is well when it is back`, async () => {
-      await using world = await openWorld('none')
+      await using world = await openWorld(postgres)
       await using service = await serve(world)
       await leave(world.proxy)
       const begun = Date.now()
       const answers = await Promise.all(Array.from({ length: 20 }, () => ask(service, 'none')))
       const took = Date.now() - begun
-      for (const answer of answers) {
-        assert.equal(answer.status, 503, await answer.text())
-        assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
-      }
+      for (const answer of answers) await refused(answer)
       assert.ok(took < 2_500, `the answers took ${took} ms`)
       assert.equal((await service.fetch('/readyz')).status, 503)
       assert.equal((await service.fetch('/livez')).status, 200)
       assert.equal(world.upstream.ledger().submits, 0)
       await back(world.proxy)
-      await comes('it is ready', async () => (await service.fetch('/readyz')).status === 200)
+      await comes('it is ready', () => isReady(service))
       const before = await world.sql('SELECT id FROM tasks')
       await submit(service, 'none', 'another film')
       await comes('it ends', async () => (await world.sql('SELECT FROM tasks WHERE completed_at > 0')).length > 0)
@@ -137,7 +50,7 @@ describe('a database that is away when a client submits', () => {
 
 describe('a database that goes away while an upstream takes a task', () => {
   it('is told of it when it is back', async () => {
-    await using world = await openWorld('none')
+    await using world = await openWorld(postgres)
     await using service = await serve(world)
     const gone = world.proxy.onCommit(intent, 'last')
     await submit(service, 'none')
@@ -151,7 +64,7 @@ describe('a database that goes away while an upstream takes a task', () => {
   })
 
   it('is told of it by the next process, if this one is killed meanwhile', async () => {
-    await using world = await openWorld('none')
+    await using world = await openWorld(postgres)
     const folder = mkdtempSync(join(tmpdir(), 'filmgate-outage-'))
     const config = join(folder, 'filmgate.yaml')
     writeFileSync(config, world.yaml)
@@ -183,7 +96,7 @@ async function end(member: Member): Promise<void> {
 }
 
 it('a table that another session locks: 503 in bounded time, then all as before, and no connection is left', async () => {
-  await using world = await openWorld('none')
+  await using world = await openWorld(postgres)
   await using service = await serve(world)
   await submit(service, 'none')
   await allEnd(world, 1)
@@ -222,7 +135,7 @@ describe('a connection that is cut during COMMIT', () => {
   const fates: CommitFate[] = ['lost', 'answerLost', 'late']
   for (const fate of fates)
     it(`of a submit (${fate}) makes one task`, async () => {
-      await using world = await openWorld('none')
+      await using world = await openWorld(postgres)
       await using service = await serve(world)
       const cut = world.proxy.onCommit(insert, fate)
       await submit(service, 'none')
@@ -236,7 +149,7 @@ describe('a connection that is cut during COMMIT', () => {
   ] as const)
     for (const fate of fates)
       it(`of ${what} (${fate}) sends once and binds`, async () => {
-        await using world = await openWorld('none')
+        await using world = await openWorld(postgres)
         await using service = await serve(world)
         const cut = world.proxy.onCommit(of, fate)
         await submit(service, 'none')
@@ -250,7 +163,7 @@ describe('a connection that is cut during COMMIT', () => {
     ['a fact', fact],
   ] as const)
     it(`of ${what}, and the database is away for a while after it: sends once and binds`, async () => {
-      await using world = await openWorld('none')
+      await using world = await openWorld(postgres)
       await using service = await serve(world)
       const cut = world.proxy.onCommit(of, 'answerLost')
       await submit(service, 'none')
@@ -266,7 +179,7 @@ describe('a connection that is cut during COMMIT', () => {
 describe('a database that is restarted with 50 tasks in flight', () => {
   for (const how of ['SIGINT', 'SIGQUIT'] as const)
     it(`by ${how}: all end, and none is paid for twice`, async () => {
-      await using world = await openWorld('none')
+      await using world = await openWorld(postgres)
       world.upstream.setFaults({ speed: 2_000 })
       await using service = await serve(world)
       for (let at = 0; at < 50; at += 1) await submit(service, 'none', `film ${at}`)
@@ -278,7 +191,7 @@ describe('a database that is restarted with 50 tasks in flight', () => {
 })
 
 it('a service ends although its database hangs', async () => {
-  await using world = await openWorld('none')
+  await using world = await openWorld(postgres)
   const service = await serve(world)
   world.proxy.hang()
   await service[Symbol.asyncDispose]()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { spawnServer } from './process.ts'
-import { startService, type TestService, until } from './service.ts'
+import { operatorToken, startService, type TestService, until } from './service.ts'
 import { type PostgresServer, startPostgres } from './services/postgres.ts'
 import { startS3, type TestS3 } from './services/s3.ts'
 
@@ -79,6 +79,20 @@ it('a film whose worker is killed is made by another', async () => {
   await doomed.exit
   await using _other = await startService({ env: settings('worker') })
   assert.equal((await api.finish(id)).status, 'completed')
+})
+
+it('an operator is shown no account that nobody works for, and none of a worker as missing', async () => {
+  await using api = await startService({ env: { ...settings('api'), FILMGATE_OPERATOR_TOKEN: operatorToken } })
+  await using _worker = await startService({ env: settings('worker') })
+  const id = await submit(api, { seconds: 20, size: '640x360' })
+  type Accounts = { data: object[]; missing: string[]; elsewhere: string[] }
+  const { data, missing, elsewhere } = await until('a worker draws it', async () => {
+    const accounts = await api.operator<Accounts>('/accounts')
+    return accounts.elsewhere.length > 0 && accounts
+  })
+  assert.deepEqual([data, missing], [[], []])
+  assert.match(elsewhere.join(), /^studio@[0-9a-f]{12}$/)
+  assert.equal((await api.fetch(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
 })
 
 it('says whether it can work, whatever its role, and a worker says nothing else', async () => {

@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { freePort } from '../free-port.ts'
 
 /** A PostgreSQL server of its own, of Debian's package, on a free port of the loopback and an empty cluster. */
@@ -11,25 +12,62 @@ export interface PostgresServer extends AsyncDisposable {
   readonly url: string
   /** Where its programs are. */
   readonly bin: string
-  stop(how?: 'SIGINT' | 'SIGQUIT'): Promise<void>
+  stop(how?: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>
   start(): Promise<void>
 }
 
+type Settings = Record<string, string>
+
 const versions = '/usr/lib/postgresql'
 
-export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
+/** `disk`: a folder for its data, or for its log alone, where they are not to be in one that is made for it. */
+export async function startPostgres(
+  settings: Settings = {},
+  disk?: { for: 'data' | 'log'; folder: string },
+): Promise<PostgresServer> {
+  const place = findPlace(disk?.for === 'data' ? disk.folder : undefined)
+  const log = disk?.for === 'log' ? join(disk.folder, 'log') : undefined
+  if (log) execFileSync('install', ['-d', '-m', '700', ...(place.user.uid ? ['-o', 'postgres'] : []), log])
+  const auth = ['--username', 'filmgate', '--auth', 'trust', '--no-sync', '--encoding', 'UTF8', '--locale', 'C.UTF-8']
+  await place.run('initdb', ['--pgdata', place.data, ...auth, ...(log ? ['--waldir', log] : [])])
+  return serve(place, settings)
+}
+
+/** A hot standby that follows the server at that port, which may be a proxy's. It is one until somebody promotes it. */
+export async function startStandby(primary: { port: number }, settings: Settings = {}): Promise<PostgresServer> {
+  const place = findPlace()
+  const source = ['--host', '127.0.0.1', '--port', String(primary.port), '--username', 'filmgate']
+  const how = ['--write-recovery-conf', '--checkpoint', 'fast', '--no-sync']
+  await place.run('pg_basebackup', ['--pgdata', place.data, ...source, ...how])
+  return serve(place, settings)
+}
+
+interface Place {
+  folder: string
+  /** It was made for this server. */
+  temporary: boolean
+  data: string
+  bin: string
+  /** The server refuses to run as root. */
+  user: { uid?: number; gid?: number }
+  /** Not synchronous: a proxy of this process may have to carry what it asks for. */
+  run(program: string, args: string[]): Promise<unknown>
+}
+
+function findPlace(given?: string): Place {
   const [version] = existsSync(versions) ? readdirSync(versions).sort((a, b) => Number(b) - Number(a)) : []
   if (!version) throw new Error('PostgreSQL is not installed: apt-get install postgresql')
   const bin = join(versions, version, 'bin')
-  const folder = mkdtempSync(join(tmpdir(), 'filmgate-postgres-'))
-  const port = await freePort()
-  // The server refuses to run as root.
+  const folder = given ?? mkdtempSync(join(tmpdir(), 'filmgate-postgres-'))
   const isRoot = process.getuid?.() === 0
   const user = isRoot ? { uid: idOf('postgres', '-u'), gid: idOf('postgres', '-g') } : {}
   if (isRoot) execFileSync('chown', ['postgres', folder])
-  const data = join(folder, 'data')
-  const auth = ['--username', 'filmgate', '--auth', 'trust', '--no-sync', '--encoding', 'UTF8', '--locale', 'C.UTF-8']
-  execFileSync(join(bin, 'initdb'), ['--pgdata', data, ...auth], { ...user, cwd: folder, stdio: 'ignore' })
+  const run: Place['run'] = (program, args) => promisify(execFile)(join(bin, program), args, { ...user, cwd: folder })
+  return { folder, temporary: given === undefined, data: join(folder, 'data'), bin, user, run }
+}
+
+async function serve({ folder, temporary, data, bin, user }: Place, settings: Settings): Promise<PostgresServer> {
+  const port = await freePort()
   const options = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: folder, ...settings }
   const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   let server: ReturnType<typeof spawn> | undefined
@@ -51,8 +89,8 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
-  const stop = async (how: 'SIGINT' | 'SIGQUIT' = 'SIGINT') => {
-    if (!server || server.exitCode !== null) return
+  const stop: PostgresServer['stop'] = async (how = 'SIGINT') => {
+    if (!server || server.exitCode !== null || server.signalCode !== null) return
     const ended = once(server, 'exit')
     server.kill(how)
     await ended
@@ -66,7 +104,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
     stop,
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT')
-      rmSync(folder, { recursive: true, force: true })
+      rmSync(temporary ? folder : data, { recursive: true, force: true })
     },
   }
 }

@@ -22,6 +22,8 @@ export interface TcpProxy extends AsyncDisposable {
   accept(): Promise<void>
   /** All that are open; new ones are welcome. */
   cut(): void
+  /** Where new connections lead from now on; those that are open are cut. */
+  retarget(port: number): void
   /** Everything takes so much longer. */
   delay(ms: number): void
   /** For the next COMMIT of a transaction whose statements match, or of such a statement alone. Resolves when it has happened. */
@@ -54,7 +56,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
 
 class Breaker implements TcpProxy {
   port = 0
-  readonly #target: number
+  #target: number
   readonly #links = new Set<Link>()
   readonly #server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.#join(client))
   #open = Promise.resolve()
@@ -93,6 +95,11 @@ class Breaker implements TcpProxy {
       client.destroy()
       server.destroy()
     }
+  }
+
+  retarget(port: number): void {
+    this.#target = port
+    this.cut()
   }
 
   delay(ms: number): void {

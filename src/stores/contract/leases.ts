@@ -21,7 +21,9 @@ function testClaims(world: StoreWorld): void {
     ] as const)
       await store.insert(newTask(id, { dueAt }))
     const wanted = { limit: 2, now: 500, leaseUntil: 1_000 }
-    const [first, second] = await Promise.all([take(store, wanted), take(store, wanted)])
+    // Whichever of them comes first.
+    const claims = await Promise.all([take(store, wanted), take(store, wanted)])
+    const [second = [], first = []] = claims.sort((one, other) => one.length - other.length)
     assert.deepEqual(ids(first), idsOf('2', '3'))
     assert.deepEqual(ids(second), idsOf('1'))
     assert.equal(first[0]?.fence, 1)

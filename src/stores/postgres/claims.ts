@@ -46,12 +46,7 @@ export function openClaims(database: Database): Claims {
       const cards = wanted.cards.filter(({ accounts }) => accounts.length > 0).map(({ card }) => card)
       const [any] = cards.length > 0 ? await database.read(anyQueued, [cards]) : []
       if (!any) return { tasks: [], nextDue: null }
-      return database.write(async (query) => {
-        // One process at a time: what is free is counted, then booked.
-        await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
-        await release(query, wanted.now)
-        return takeQueued(query, wanted)
-      }, withinMs)
+      return database.write((query) => takeQueued(query, wanted), withinMs)
     },
     async claimOne(id, state, leaseUntil) {
       const rows = await database.run(
@@ -113,10 +108,15 @@ function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
   )
 }
 
+/** One process at a time: what is free is counted, then booked. What need not be waited for travels together. */
 async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
-  const queues = await findQueues(query, wanted)
+  const [, , queues, used] = await Promise.all([
+    query('SELECT pg_advisory_xact_lock($1)', [queueLock]),
+    release(query, wanted.now),
+    findQueues(query, wanted),
+    countSlots(query, wanted),
+  ])
   const heads = await readHeads(query, queues, wanted)
-  const used = await countSlots(query, wanted)
   const { taken, nextDue } = takeInTurn(
     queues,
     ({ card, owner }) => heads.get(`${card} ${owner}`) ?? [],
@@ -124,30 +124,30 @@ async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Ta
     wanted,
   )
   if (taken.length === 0) return { tasks: [], nextDue }
-  const rows = await query(
-    `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
-     FROM unnest($1::text[], $2::text[]) AS taken (id, account)
-     WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING ${ofTasks}`,
-    [taken.map(({ id }) => id), taken.map(({ account }) => account), wanted.leaseUntil],
-  )
+  const rows = await query(takeStatement, [
+    taken.map(({ id }) => id),
+    taken.map(({ account }) => account),
+    wanted.leaseUntil,
+  ])
   const got = new Map(readable(rows).map((task) => [task.id, task]))
   const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
-  await query(
-    `INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)
-     ON CONFLICT DO NOTHING`,
-    [JSON.stringify(slots)],
-  )
   const turn = Math.max(...queues.map(({ served }) => served))
   const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
   const turns = [...served].map(([{ card, owner }, served]) => ({ card, owner, served }))
-  await query(
-    `INSERT INTO turns (card, owner, served)
-     SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
-     ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
-    [JSON.stringify(turns)],
-  )
+  await Promise.all([query(slotStatement, [JSON.stringify(slots)]), query(turnStatement, [JSON.stringify(turns)])])
   return { tasks: taken.flatMap(({ id }) => got.get(id) ?? []), nextDue }
 }
+
+const takeStatement = `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
+  FROM unnest($1::text[], $2::text[]) AS taken (id, account)
+  WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING ${ofTasks}`
+
+const slotStatement = `INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)
+  ON CONFLICT DO NOTHING`
+
+const turnStatement = `INSERT INTO turns (card, owner, served)
+  SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
+  ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`
 
 /** Who waits, by steps from one (card, owner) to the next in the index: however long the queues, only they are read. */
 async function findQueues(query: Query, { cards }: QueueClaim): Promise<Queue[]> {

@@ -25,7 +25,7 @@ it('a refusal is one in whatever language the database speaks', () => {
 
 it('a database that ends a connection is away, whatever it calls that', () => {
   for (const severity of ['FATAL', 'SCHWERWIEGEND'])
-    for (const code of ['57P01', '53300', '28P01', '25P03', '3D000']) {
+    for (const code of ['57P01', '53100', '53300', '28P01', '25P03', '3D000', '58030']) {
       assert.equal(isRefusal(failure({ severity, code })), false, code)
       assert.equal(codeOf(failure({ severity, code })), 'storage_unavailable', code)
     }

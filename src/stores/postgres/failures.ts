@@ -19,8 +19,8 @@ interface Failure {
   constraint?: string
 }
 
-/** States of SQL with which the database ends a connection, or takes none. */
-const ending = /^(08|28|3D000|53300|57P0|25P03)/
+/** States of SQL with which the database ends a connection or itself, or takes none: 53100 and 58 may be its last words. */
+const ending = /^(08|28|3D000|53[13]00|57P0|25P03|58)/
 
 /** The database answered, and said no: nothing of it happened, and the connection is as good as before. */
 export function isRefusal(error: unknown): boolean {
@@ -41,9 +41,9 @@ export function isDead(error: unknown): boolean {
 
 /**
  * States of SQL that speak of the database, not of the statement: 25006 read only (a replica), 40 deadlock, 53 out of
- * something, 55P03 and 57 waited too long or shutting down, 58 its disk.
+ * something, 55P03 and 57 waited too long or was told to stop.
  */
-const unavailable = /^(25006|40|53|55P03|57|58)/
+const unavailable = /^(25006|40|53|55P03|57)/
 
 export function toProblem(error: unknown): unknown {
   if (error instanceof Problem) return error

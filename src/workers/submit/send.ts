@@ -36,10 +36,15 @@ export async function send(sending: Sending, repeat: 'repeat' | null = null): Pr
   } catch (thrown) {
     signal.throwIfAborted()
     const problem = faultOf(thrown)
-    account.health = afterFault(account.health, answered())
+    if (!isOurs(problem)) account.health = afterFault(account.health, answered())
     if (!mayHaveLeft() && !repeat) return goElsewhere(sending, problem, 'attempt not sent')
     return stayHeld(sending, problem)
   }
+}
+
+/** It is this machine that can't open another connection: no reason to keep other processes from the account. */
+function isOurs({ code, cause }: Problem): boolean {
+  return code === 'provider_unreachable' && Problem.from(cause).code === 'storage_unavailable'
 }
 
 /**

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import type { TestService } from './service.ts'
+import {
+  allEnd,
+  ask,
+  comes,
+  openWorld,
+  refused,
+  serve,
+  submit,
+  submitMany,
+  type World,
+} from './services/outage-world.ts'
+import { startPostgres } from './services/postgres.ts'
+
+/* Transactions of ours that the database ends, because those of others are in their way. */
+
+/** Sooner than a statement is given up: a deadlock is found before. */
+const postgres = await startPostgres({ fsync: 'off', deadlock_timeout: '700ms' })
+after(() => postgres[Symbol.asyncDispose]())
+
+const met = ({ log }: TestService, what: string) => log.filter((line) => line.includes(what)).length
+
+async function connectTo({ store }: World): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: postgres.url.replace(/postgres$/, new URL(store).pathname.slice(1)),
+  })
+  await client.connect()
+  return client
+}
+
+describe('a deadlock that the database resolves against us', () => {
+  it('while a submit is stored: 503, and nothing is sent', async () => {
+    await using world = await openWorld(postgres)
+    await using service = await serve(world)
+    const other = await lieInWait(world, 'INSERT ON tasks')
+    const begun = Date.now()
+    const [answer] = await Promise.all([ask(service, 'none', 'refused'), other.collide()])
+    await refused(answer)
+    assert.ok(Date.now() - begun < 3_000)
+    assert.equal(met(service, 'deadlock detected'), 1)
+    assert.equal(world.upstream.ledger().submits, 0)
+    await other.leave()
+    await submit(service, 'none', 'another film')
+    await allEnd(world, 1)
+  })
+
+  for (const [what, where, sent] of [
+    ['an intent is stored: nothing is sent before it is', 'INSERT ON attempts', 0],
+    ['an answer is stored: it is stored in the end, and not sent again', 'UPDATE ON attempts', 1],
+  ] as const)
+    it(`while ${what}`, async () => {
+      await using world = await openWorld(postgres)
+      await using service = await serve(world)
+      const other = await lieInWait(world, where)
+      await submit(service, 'none')
+      await other.collide()
+      await comes('it lost', () => met(service, 'deadlock detected') > 0)
+      assert.equal(world.upstream.ledger().submits, sent)
+      await other.leave()
+      await allEnd(world, 1)
+      assert.equal(world.upstream.ledger().submits, 1)
+    })
+})
+
+/** Another session that holds the second of two locks that such a statement takes, and then wants the first. */
+async function lieInWait(world: World, statement: string) {
+  await world.sql(`CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock(1); PERFORM pg_advisory_xact_lock(2); RETURN NEW;
+    END $$; CREATE TRIGGER collide BEFORE ${statement} FOR EACH ROW EXECUTE FUNCTION collide()`)
+  const client = await connectTo(world)
+  // It is not the one who looks whether there is a deadlock, and so not the one who has to yield.
+  await client.query("SET deadlock_timeout = '60s'; BEGIN; SELECT pg_advisory_xact_lock(2)")
+  const waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND NOT granted"
+  return {
+    async collide() {
+      for (;;) {
+        if ((await client.query(waits)).rowCount) break
+        await pause(10)
+      }
+      await client.query('SELECT pg_advisory_xact_lock(1)')
+    },
+    leave: () => client.end(),
+  }
+}
+
+it('transactions that can not be serialized: all is tried again, and all end, each paid for once', async (test) => {
+  await using world = await openWorld(postgres)
+  world.upstream.setFaults({ speed: 1_000 })
+  await using service = await serve(world)
+  const { pathname } = new URL(world.store)
+  await world.sql(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`)
+  // What is set holds for new connections.
+  world.proxy.cut()
+  const stop = new AbortController()
+  const disturbing = disturb(world, stop.signal)
+  await submitMany(service, 30, 'film')
+  await comes('some could not be serialized', () => met(service, 'could not serialize access') >= 20)
+  stop.abort()
+  await disturbing
+  test.diagnostic(`${met(service, 'could not serialize access')} could not be serialized`)
+  await allEnd(world, 30)
+})
+
+/** Whoever waits for these rows has looked at them too early. */
+async function disturb(world: World, signal: AbortSignal): Promise<void> {
+  const client = await connectTo(world)
+  await client.query("SET default_transaction_isolation = 'read committed'")
+  while (!signal.aborted) {
+    await client.query('BEGIN; UPDATE tasks SET tries = tries')
+    await pause(50)
+    await client.query('COMMIT')
+  }
+  await client.end()
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import pg from 'pg'
+import type { TestService } from './service.ts'
+import {
+  allEnd,
+  ask,
+  comes,
+  isReady,
+  openWorld,
+  refused,
+  serve,
+  submit,
+  submitMany,
+  type World,
+} from './services/outage-world.ts'
+import { type PostgresServer, startPostgres } from './services/postgres.ts'
+
+/* A PostgreSQL that is there and can't: its disk is full, or all its connections are taken. */
+
+/** Who can't be served hears so within this time, on a machine that others use. */
+const boundMs = 3_000
+
+/** Pages of its own, however well the database packs: a short one may fit into what it has already. */
+const long = () => randomBytes(15_000).toString('hex')
+
+async function isRefused(service: TestService, text: string): Promise<void> {
+  const begun = Date.now()
+  const answer = await ask(service, 'none', text)
+  const took = Date.now() - begun
+  await refused(answer)
+  assert.ok(took < boundMs, `the answer took ${took} ms`)
+}
+
+/** As many as a process may have, and the one that listens; none of them in the middle of something. */
+async function leavesNoConnection(world: World): Promise<void> {
+  const sessions = () => world.sql("SELECT state, query FROM pg_stat_activity WHERE application_name = 'filmgate'")
+  await comes('all connections are idle', async () => (await sessions()).every(({ state }) => state === 'idle'))
+  assert.ok((await sessions()).length <= 9, JSON.stringify(await sessions()))
+}
+
+const count = ({ log }: TestService, what: RegExp) => log.filter((line) => what.test(line)).length
+
+/** Only what its client was promised was sent. */
+function sentOnly({ upstream }: World, promised: ReadonlySet<string>): void {
+  const others = upstream.ledger().accepts.filter((accept) => !promised.has(accept.prompt))
+  assert.deepEqual(others, [])
+}
+
+describe('a PostgreSQL whose disk is full', () => {
+  it('where its rows are: 503, nothing unstored is sent, and all is well once there is room', (test) =>
+    fillUp(test, { what: 'data', megabytes: 160, sign: /could not extend file/ }))
+
+  it('where its log is, by which it dies: the same', (test) =>
+    fillUp(test, { what: 'log', megabytes: 80, sign: /pg_wal|terminated/, spend: spendLog, after: restart }))
+})
+
+interface Filling {
+  what: 'data' | 'log'
+  megabytes: number
+  /** What the log has of it. */
+  sign: RegExp
+  /** What it has already and needs no room for. */
+  spend?: (world: World) => Promise<void>
+  after?: (postgres: PostgresServer) => Promise<void>
+}
+
+async function fillUp(test: TestContext, { what, megabytes, sign, spend, after }: Filling): Promise<void> {
+  const path = mkdtempSync(join(tmpdir(), 'filmgate-full-'))
+  test.after(() => rmdirSync(path))
+  using disk = mountDisk(path, megabytes)
+  if (!disk) return test.skip('this account may not mount a small disk')
+  await using postgres = await startPostgres({ fsync: 'off' }, { for: what, folder: path })
+  await using world = await openWorld(postgres)
+  world.upstream.setFaults({ speed: 3_000 })
+  await using service = await serve(world)
+  await submitMany(service, 10, 'early')
+  disk.fill()
+  await spend?.(world)
+  const promised = new Set(Array.from({ length: 10 }, (_, at) => `early ${at}`))
+  const last = await submitUntilFull(service, promised)
+  await refused(last)
+  for (let at = 0; at < 3; at += 1) await isRefused(service, long())
+  assert.equal((await service.fetch('/livez')).status, 200)
+  sentOnly(world, promised)
+  assert.ok(count(service, sign) > 0, service.log.slice(-3).join(''))
+  disk.free()
+  await after?.(postgres)
+  await comes('it is ready', () => isReady(service))
+  await comes('it stores again', async () => (await ask(service, 'none', 'once there was room')).ok)
+  promised.add('once there was room')
+  await allEnd(world, promised.size)
+  sentOnly(world, promised)
+  await leavesNoConnection(world)
+  test.diagnostic(`${promised.size} were accepted, the first refusal was after ${promised.size - 11} more`)
+}
+
+/** Pages that the database has already may take some more. */
+async function submitUntilFull(service: TestService, promised: Set<string>): Promise<Response> {
+  for (let round = 0; round < 200; round += 1) {
+    const text = long()
+    const answer = await ask(service, 'none', text)
+    if (!answer.ok) return answer
+    promised.add(text)
+  }
+  throw new Error('it never was full')
+}
+
+/** Until only a little of its last piece is left, so that the next rows need a new one. */
+async function spendLog({ sql }: World): Promise<void> {
+  const [at] = await sql('SELECT file_offset AS offset FROM pg_walfile_name_offset(pg_current_wal_insert_lsn())')
+  const rest = Math.max(0, 16 * 2 ** 20 - Number(at?.offset) - 60_000)
+  // It may die of this already, if others write meanwhile.
+  await sql(`SELECT pg_logical_emit_message(false, 'fill', repeat('x', ${rest}))`).catch(() => {})
+}
+
+/** It may have come back by itself, or not. */
+async function restart(postgres: PostgresServer): Promise<void> {
+  await postgres.stop('SIGQUIT')
+  await postgres.start()
+}
+
+interface Disk extends Disposable {
+  fill(): void
+  free(): void
+}
+
+function mountDisk(path: string, megabytes: number): Disk | undefined {
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path])
+  if (status !== 0) return undefined
+  const ballast = join(path, 'ballast')
+  return {
+    fill() {
+      const { bavail, bsize } = statfsSync(path)
+      try {
+        writeFileSync(ballast, Buffer.alloc(bavail * bsize))
+      } catch {
+        // Someone else took the last of it: full is full.
+      }
+    },
+    free: () => unlinkSync(ballast),
+    [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]),
+  }
+}
+
+it('a PostgreSQL all of whose connections are taken: 503, nothing unstored is sent, and all is well when some are free', async () => {
+  await using postgres = await startPostgres({ fsync: 'off', max_connections: '15' })
+  await using world = await openWorld(postgres)
+  world.upstream.setFaults({ speed: 3_000 })
+  await using service = await serve(world)
+  await submitMany(service, 10, 'early')
+  await world.proxy.refuse()
+  const others = await takeAll(postgres)
+  await world.proxy.accept()
+  const promised = new Set(Array.from({ length: 10 }, (_, at) => `early ${at}`))
+  const begun = Date.now()
+  await Promise.all(Array.from({ length: 20 }, (_, at) => isRefused(service, `refused ${at}`)))
+  assert.ok(Date.now() - begun < boundMs)
+  assert.equal(await isReady(service), false)
+  // Longer than a lease.
+  await comes('the engine has tried for a while', () => count(service, /too many clients/) > 20)
+  sentOnly(world, promised)
+  for (const other of others) await other.end()
+  await comes('it is ready', () => isReady(service))
+  await submit(service, 'none', 'when some were free')
+  await allEnd(world, 11)
+  await leavesNoConnection(world)
+})
+
+/** Another client, that opens as many as there are: again for those whose former ones are just being closed. */
+async function takeAll({ url }: PostgresServer): Promise<pg.Client[]> {
+  const taken: pg.Client[] = []
+  const takeOne = async () => {
+    const client = new pg.Client({ connectionString: url })
+    client.on('error', () => {})
+    await client.connect()
+    taken.push(client)
+  }
+  await comes('all are taken', async () => {
+    const isFull = await takeOne().then(
+      () => false,
+      (error: { code?: string }) => error.code === '53300',
+    )
+    if (!isFull) return false
+    const { rows } = (await taken[0]?.query(
+      "SELECT count(*)::int AS left FROM pg_stat_activity WHERE application_name = 'filmgate'",
+    )) ?? { rows: [] }
+    return rows[0]?.left === 0
+  })
+  return taken
+}
