@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
@@ -82,7 +83,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const bucket = await openBucket(config, folder)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
-  const media = stack.use(openMedia({ clock, renderers }))
+  const media = stack.use(openMedia({ clock, renderers, verifiers: availableParallelism() }))
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const accounts = new Map<string, Account>()
   for (const account of config.accounts) accounts.set(account.name, await openAccount(account))

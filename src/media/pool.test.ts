@@ -59,6 +59,19 @@ test('a crash costs only its own film, which may be tried again', async () => {
   }
 })
 
+test('as many videos are looked at side by side as there are verifiers', async () => {
+  await using folder = await temporaryFolder()
+  await using media = openMedia({ clock: manualClock(), renderers: 1, verifiers: 2 })
+  await media.render(film(folder.file('film.mp4'), { seconds: 2 }), silent, never)
+  const looks = [1, 2, 3].map(() => media.verify(folder.file('film.mp4'), never))
+  let most = 0
+  for (let left = looks.length; left > 0; await new Promise(setImmediate)) {
+    most = Math.max(most, media.children().filter(({ job }) => job === 'verify').length)
+    left = (await Promise.all(looks.map((look) => Promise.race([look, null])))).filter((facts) => !facts).length
+  }
+  assert.equal(most, 2)
+})
+
 test('what a child crashes over is refused, what it was killed over is not; an image must end two', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })

@@ -10,6 +10,13 @@ export interface MediaPool extends Media {
   children(): { pid: number; job: Request['kind'] | null }[]
 }
 
+export interface MediaOptions {
+  clock: Clock
+  /** How many films are drawn side by side, and how many videos of others are decoded. */
+  renderers: number
+  verifiers?: number
+}
+
 const renderSilenceMs = 60_000
 const inspectSilenceMs = 10_000
 const verifySilenceMs = 60_000
@@ -20,8 +27,8 @@ const verifyBytesPerMs = 1000
  * One lane for each sort of job: a queue of films delays no submit, and neither does a large video that is verified.
  * Children start when they are needed and go when they were idle for 30 s.
  */
-export function openMedia({ clock, renderers }: { clock: Clock; renderers: number }): MediaPool {
-  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, 1), inspect: openLane(clock, 2) }
+export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): MediaPool {
+  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, verifiers), inspect: openLane(clock, 2) }
   const all: Lane[] = Object.values(lanes)
   return {
     async render(film, onProgress, signal) {
