@@ -105,7 +105,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     ...{ delivery: config.delivery, draining: draining.signal, healthOnly: config.role === 'worker' },
   })
   const silent = silentConnections(app)
-  const spill = openSpill(folder.spill)
+  const spill = openSpill(folder.spill, (file) =>
+    log.error('an answer that was kept can not be read any more', { file }),
+  )
   const works = { store, workers, discard, rehome, tools, ownerCaps, healths, clock, random, log, spill, redact }
   const engine = config.role === 'api' ? undefined : await startEngine(works)
   stack.defer(async () => {

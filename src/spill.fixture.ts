@@ -7,6 +7,7 @@ export function memorySpill(): Spill {
   return {
     keep: (fact) => void facts.set(fact.id, fact),
     drop: (attempt) => void facts.delete(attempt),
+    setAside: (attempt) => void facts.delete(attempt),
     all: () => [...facts.values()],
   }
 }

@@ -16,17 +16,23 @@ it('what one process learnt and could not record, the next one tells the store',
     const lines: string[] = []
     const say = (event: string) => void lines.push(event)
     const log = { info: say, warn: say, error: say }
-    openSpill(folder).keep(factOf('att_1', 'accepted', { id: 'paid for' }))
-    openSpill(folder).keep(factOf('att_2', 'accepted', { id: 'of a lost row' }))
+    const spill = openSpill(folder, () => say('an answer is damaged'))
+    spill.keep(factOf('att_1', 'accepted', { id: 'paid for' }))
+    spill.keep(factOf('att_2', 'accepted', { id: 'of a lost row' }))
     // A process that died while it wrote.
     writeFileSync(join(folder, 'att_3.json.part'), '{"id"')
+    // A disk that lost a part of what it had.
+    writeFileSync(join(folder, 'att_4.json'), '{"id"')
 
-    const spill = openSpill(folder)
     await replay({ store, spill, log })
     const attempt = await store.attempt('att_1')
     assert.deepEqual([attempt?.state, attempt?.operation], ['accepted', { id: 'paid for' }])
     assert.equal((await store.find(newTask('1').id))?.state, 'held')
-    assert.deepEqual(lines.sort(), ['an answer belongs to no attempt', 'an answer was recorded late'])
+    assert.deepEqual(lines.sort(), [
+      'an answer belongs to no attempt',
+      'an answer is damaged',
+      'an answer was recorded late',
+    ])
     assert.deepEqual(
       spill.all().map(({ id }) => id),
       ['att_2'],

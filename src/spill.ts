@@ -7,7 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { AttemptFact } from './core/attempt.ts'
@@ -19,10 +19,12 @@ import type { AttemptFact } from './core/attempt.ts'
 export interface Spill {
   keep(fact: AttemptFact): void
   drop(attempt: string): void
+  /** Keeps it for people, and tells it to nobody any more. */
+  setAside(attempt: string): void
   all(): AttemptFact[]
 }
 
-export function openSpill(folder: string): Spill {
+export function openSpill(folder: string, onDamaged: (file: string) => void): Spill {
   mkdirSync(folder, { recursive: true })
   const pathOf = (attempt: string) => join(folder, `${attempt.replace(/[^\w-]/g, '_')}.json`)
   return {
@@ -30,7 +32,8 @@ export function openSpill(folder: string): Spill {
       const path = pathOf(fact.id)
       const file = openSync(`${path}.part`, 'w')
       try {
-        writeSync(file, JSON.stringify(fact))
+        // Not writeSync: on a disk that is nearly full it may write a part, and say so by a number alone.
+        writeFileSync(file, JSON.stringify(fact))
         fsyncSync(file)
       } finally {
         closeSync(file)
@@ -39,10 +42,21 @@ export function openSpill(folder: string): Spill {
       syncFolder(folder)
     },
     drop: (attempt) => rmSync(pathOf(attempt), { force: true }),
+    setAside: (attempt) => renameSync(pathOf(attempt), `${pathOf(attempt)}.refused`),
     all: () =>
       readdirSync(folder)
         .filter((name) => name.endsWith('.json'))
-        .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as AttemptFact),
+        .flatMap((name) => {
+          try {
+            return [JSON.parse(readFileSync(join(folder, name), 'utf8')) as AttemptFact]
+          } catch {
+            // Damaged since: nothing that is in it could be believed, and it must not keep the others from being told.
+            const file = join(folder, `${name}.damaged`)
+            renameSync(join(folder, name), file)
+            onDamaged(file)
+            return []
+          }
+        }),
   }
 }
 

@@ -270,11 +270,11 @@ describe('X1: a configuration that changes while a task runs', { concurrency: 4 
   it('lets a task wait for an account that is gone, and go on when it is back', async () => {
     await using way = await Gateway.open({ accounts, models })
     const id = await started(way)
-    way.upstream.setFaults({ speed: 0 })
     await way.restart({ accounts: { other: {} } })
     await until('it is missed', () => way.isNoted(id, 'poll met a problem'))
     assert.deepEqual((await way.service.operator<{ missing: string[] }>('/accounts')).missing, ['main'])
     assert.equal((await way.video(id)).status, 'in_progress')
+    way.upstream.setFaults({ speed: 0 })
     await way.restart({ accounts, models })
     await way.makes(id, 'film')
   })
@@ -288,7 +288,7 @@ describe('slots', { concurrency: 4 }, () => {
   }
 
   it('of an account, a model and a token are never exceeded, and all are used', async () => {
-    const speed = 150
+    const speed = 600
     await using way = await Gateway.open({
       accounts: { few: { concurrency: 3 }, many: { concurrency: 50 } },
       models: { few: { account: 'few' }, many: { account: 'many' }, pair: { account: 'many', concurrency: 2 } },

@@ -1,11 +1,12 @@
 /*
- * What we know of an account's ability to take work. It is kept in memory: after a restart the first task finds out
- * again. A pause never fails a task; it only keeps new ones from being sent.
+ * What we know of an account's ability to take work. A process that is alone starts afresh: its first task finds out
+ * again. Those that share a store tell each other (`healths.ts`), so there a pause outlives who made it. A pause never
+ * fails a task; it only keeps new ones from being sent.
  */
 export interface Health {
   /** Failures in a row. */
   failures: number
-  /** Nothing new is sent before this. After it one task goes first, and the others follow if it gets through. */
+  /** Nothing new is sent before this. After it one task of each process goes first, the others follow if it gets through. */
   pausedUntil: number
   reason: PauseReason | null
 }
@@ -88,7 +89,7 @@ function isOld({ pausedUntil }: Health, { begunAt, now }: Answered): boolean {
   return begunAt < pausedUntil && pausedUntil <= now + longestPauseMs
 }
 
-/** How many new tasks it may be given now, its slots aside. */
+/** How many new tasks it may be given by this process now, its slots aside. */
 export function roomOf(health: Health, now: number): number {
   if (isPaused(health, now)) return 0
   return health.reason === null ? Number.POSITIVE_INFINITY : 1

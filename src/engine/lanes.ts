@@ -13,44 +13,64 @@ export interface WorkerLane {
 
 export interface Lanes {
   readonly all: readonly WorkerLane[]
-  /** Lays those of accounts that others have begun to use: now and then, since it asks the store. */
+  /**
+   * Says that this process lives, which is said before anything is claimed. Now and then, since it asks the store, lays
+   * the lanes of accounts that others have begun to use, and takes up those that nobody uses any more.
+   */
   extend(now: number): Promise<void>
   /** When each lane has something to do. One question for all: there are three lanes for each account. */
   nextDues(): Promise<Map<WorkerLane, number | undefined>>
 }
 
-/** A process that has not looked after its task for so long is gone. */
-const goneMs = 15_000
+/**
+ * What its own process left alone for so long, it does not come back to, now that it is gone. That of an earlier release
+ * says nothing of itself: it is told by this alone.
+ */
+const leftMs = 15_000
 
 /** Tasks of an account that nobody here configured wait at most this much longer for their deadline. */
 const extendMs = 30_000
 
 /** One for each state; where an account is asked, one for each account, so that a slow one holds up nobody else's. */
-export async function openLanes({ store, workers, rehome, tools, clock }: EngineOptions): Promise<Lanes> {
-  const lanes = lanesOf(workers)
-  const known = new Set<string>()
+export async function openLanes({ store, workers, rehome, tools, clock, healths }: EngineOptions): Promise<Lanes> {
+  const common = lanesOf(workers)
+  const laid = new Map<string, WorkerLane[]>()
   let extended = clock.now()
-  const lay = (accounts: Iterable<string>) => {
-    for (const account of accounts) {
-      if (known.has(account)) continue
-      known.add(account)
-      // Also that of a store which was this process's own, and moved.
-      const moved = [...tools.accounts.keys()].some((own) => own.startsWith(`${account}@`))
-      const foreign = (isLocalName(account) || moved) && !tools.accounts.has(account)
-      lanes.push(...(foreign ? lanesOfAccount([rehome], account, goneMs) : lanesOfAccount(workers, account)))
-    }
+
+  const isForeign = (account: string) => isLocalName(account) && !tools.accounts.has(account)
+  /** Of a store that was one process's own, and moved: nobody is called so any more. */
+  const isNobodys = (account: string) => [...tools.accounts.keys()].some((own) => own.startsWith(`${account}@`))
+  const layOne = (account: string) => {
+    if (isNobodys(account)) return lanesOfAccount([rehome], account)
+    return isForeign(account) ? lanesOfAccount([rehome], account, leftMs) : lanesOfAccount(workers, account)
   }
-  lay([...tools.accounts.keys(), ...(await store.accountsInUse())])
+  const lay = async () => {
+    const wanted = new Set([...tools.accounts.keys(), ...(await store.accountsInUse())])
+    // Each worker that is replaced has a name of its own: with all there ever were, every look would cost more.
+    for (const account of laid.keys()) if (!wanted.has(account)) laid.delete(account)
+    // A lane that stays is the same: what runs in it is counted.
+    for (const account of wanted) if (!laid.has(account)) laid.set(account, layOne(account))
+  }
+  /** A process that lives looks after its own, however long they have to wait for it. */
+  const open = () => [
+    ...common,
+    ...[...laid].flatMap(([account, lanes]) => (isForeign(account) && !healths.isGone(account) ? [] : lanes)),
+  ]
+  await healths.beat()
+  await lay()
 
   return {
-    all: lanes,
+    get all() {
+      return open()
+    },
     async extend(now) {
+      await healths.beat()
       // The clock may have been set back.
       if (Math.abs(now - extended) < extendMs) return
       extended = now
-      lay(await store.accountsInUse())
+      await lay()
     },
-    nextDues: () => nextDues(store, lanes),
+    nextDues: () => nextDues(store, open()),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Healths } from '../core/account.ts'
+import type { Healths, Presence } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
 import type { Spill } from '../spill.ts'
@@ -18,7 +18,7 @@ export interface EngineOptions {
   clock: Clock
   random: Random
   log: Log
-  healths: Healths
+  healths: Healths & Presence
   /** Where answers are kept that the store can't take. */
   spill: Spill
   /** Cuts secrets out of a piece of JSON. */

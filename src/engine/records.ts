@@ -13,15 +13,22 @@ export interface Decider {
   readonly abort: AbortController
 }
 
+/** What becomes of an answer, whichever of the entries that carry it, or what was made of it, is written in the end. */
+interface Answer {
+  /** It is on disk. */
+  spilt: boolean
+}
+
 /**
  * Writes decisions. One that the store can't take now is held on to: it may be the only trace of work that was paid for.
- * Until it is taken nothing may be claimed, so that its task can't be claimed from under it.
+ * Between its tries nothing may be claimed here, so that this process hardly ever claims its task from under it. Should
+ * it do so in a try, or another process at any time, the decision is void, and what was learnt is written all the same.
  */
 export interface Records {
   /** The entry that was written, which may be another where the store would never take the one given. */
   record(by: Decider, entry: Entry): Promise<Entry | undefined>
   remove(by: Decider, options: { orphans?: boolean }): Promise<void>
-  /** Something waits to be written. */
+  /** Something waits for its next try to be written. */
   readonly stuck: boolean
 }
 
@@ -44,7 +51,9 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     }
   }
 
-  function keep(fact: AttemptFact): void {
+  function keep(fact: AttemptFact, answer: Answer): void {
+    if (answer.spilt) return
+    answer.spilt = true
     try {
       spill.keep(fact)
     } catch (error) {
@@ -53,22 +62,29 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     }
   }
 
-  async function write(by: Decider, entry: Entry): Promise<Entry | undefined> {
+  async function write(by: Decider, entry: Entry, answer: Answer): Promise<Entry | undefined> {
     const { fact } = entry
-    let spilt = false
     const held = await insist(by, async () => {
       try {
         return await store.record(entry)
       } catch (error) {
-        if (fact?.operation && !spilt && Problem.from(error).code === 'storage_unavailable') {
-          spilt = true
-          keep(fact)
-        }
+        if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, answer)
         throw error
       }
     })
-    if (spilt && fact && held !== undefined) spill.drop(fact.id)
+    if (!fact || held === undefined) return held ? entry : undefined
+    const forgotten = held || !fact.operation ? false : await insist(by, () => isForgotten(fact))
+    if (forgotten) {
+      // As after a fail-over that lost the last moments: an operator has to look, and needs to know what it was.
+      keep(fact, answer)
+      log.error('an answer belongs to no attempt', { task: entry.task.id, attempt: fact.id, operation: fact.operation })
+    } else if (answer.spilt && forgotten === false) spill.drop(fact.id)
     return held ? entry : undefined
+  }
+
+  /** The attempt was committed before it was sent, and stays while its outcome is unknown: a store without it lost it. */
+  async function isForgotten(fact: AttemptFact): Promise<boolean> {
+    return (await store.attempt(fact.id)) === undefined
   }
 
   return {
@@ -76,12 +92,13 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       return waiting > 0
     },
     async record(by, entry) {
+      const answer: Answer = { spilt: false }
       try {
-        return await write(by, entry)
+        return await write(by, entry, answer)
       } catch (error) {
         const failing = await outcomes.failing(entry, by.task, by.worker, error)
-        if (Problem.from(error).code === 'operation_taken') return write(by, outcomes.givingUp(failing, error))
-        return write(by, failing).catch((cause) => write(by, outcomes.givingUp(failing, cause)))
+        const giveUp = (cause: unknown) => write(by, outcomes.givingUp(failing, cause), answer)
+        return Problem.from(error).code === 'operation_taken' ? giveUp(error) : write(by, failing, answer).catch(giveUp)
       }
     },
     async remove(by, options) {

@@ -1,3 +1,4 @@
+import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { columns, toRow } from '../core/row.ts'
@@ -84,7 +85,8 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     async saveHealth({ account, keyVersion, health, changedAt }) {
       const values = [account, keyVersion, JSON.stringify(health), changedAt]
       await database.run(healthStatement, values)
-      wake()
+      // That a process lives gives nobody anything to do.
+      if (!isLocalName(account)) wake()
     },
     async insertToken({ name, kind, digest, models }, createdAt) {
       const values = [name, kind, digest, JSON.stringify(models), createdAt]
@@ -102,7 +104,11 @@ const hideStatement = `UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leas
     start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
   WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id`
 
-const healthStatement = `INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, $2, $3, $4)
+/** Each process that there ever was has a name of its own, an @ in it: they are forgotten after a day. */
+const healthStatement = `WITH old AS (
+    DELETE FROM healths WHERE account LIKE '%@%' AND account <> $1 AND changed_at < $4::bigint - 86400000
+  )
+  INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, $2, $3, $4)
   ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
     changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`
 

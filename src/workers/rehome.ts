@@ -1,9 +1,10 @@
 import type { AttemptFact } from '../core/attempt.ts'
+import type { Change } from '../core/states.ts'
 import type { Worker } from './worker.ts'
 
 /**
- * Takes what another process was making itself, and has not touched for a while: it is gone, and what it had made with
- * it. That cost nothing, so it is made anew by whoever is next.
+ * Takes what another process was making itself: it is gone, and what it had made with it. That cost nothing, so it is made
+ * anew by whoever is next.
  */
 export const rehome: Worker = {
   name: 'rehome',
@@ -11,10 +12,11 @@ export const rehome: Worker = {
   limit: 64,
   async run(task, { clock }, { attempt }) {
     const now = clock.now()
-    const change = { state: 'queued', dueAt: now, startBy: task.finishBy, operation: null, output: null } as const
+    const none = { operation: null, output: null, missingAt: null }
+    const change: Change = { state: 'queued', dueAt: now, startBy: task.finishBy, ...none }
     const note: [string, string] = ['its process is gone: made anew', task.account ?? '']
-    if (attempt?.state !== 'open') return { change: { ...change, missingAt: null }, note }
-    const fact: AttemptFact = { id: attempt.id, state: 'refused', operation: null, settledAt: now, problem: null }
-    return { change: { ...change, missingAt: null }, note, fact }
+    const refused = { state: 'refused', operation: null, settledAt: now, problem: null } as const
+    const fact: AttemptFact | null = attempt?.state === 'open' ? { id: attempt.id, ...refused } : null
+    return { change, note, ...(fact && { fact }) }
   },
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
-import { holdMs, settleMs } from '../core/timing.ts'
+import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
 import type { Call } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { makeWorld, openAttempt } from './contract.ts'
@@ -234,23 +234,38 @@ describe('an unknown outcome', () => {
     const attempts = (...states: ('refused' | 'abandoned' | 'orphan' | 'open')[]) => {
       known.attempts = async () => states.map((state, at) => openAttempt(held, { id: `att_${at}`, state }))
     }
+    const old = { openedAt: 1_000_000 - settleMs }
     attempts('refused', 'open')
-    assert.equal((await run(held)).after?.state, 'queued')
+    assert.equal((await run(held, old)).after?.state, 'queued')
     for (const first of ['abandoned', 'orphan'] as const) {
       attempts(first, 'open')
-      assert.equal((await run(held)).after?.error?.code, 'submission_unknown')
+      assert.equal((await run(held, old)).after?.error?.code, 'submission_unknown')
     }
   })
 
   it('with nothing to go by is held, fails or is submitted anew, as the account says', async () => {
-    const outcome = async (onUnknown: Account['onUnknown'], openedAt = 1_000_000) => {
+    const outcome = async (onUnknown: Account['onUnknown'], ageMs: number) => {
       const { run } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown })
-      const { after, decision } = await run(held, { openedAt })
+      const { after, decision } = await run(held, { openedAt: 1_000_000 - ageMs })
       return [after?.state, after?.error?.code, factOf(decision)?.state]
     }
-    assert.deepEqual(await outcome('hold'), ['held', undefined, undefined])
-    assert.deepEqual(await outcome('hold', 1_000_000 - holdMs), ['failed', 'submission_unknown', 'abandoned'])
-    assert.deepEqual(await outcome('fail'), ['failed', 'submission_unknown', 'abandoned'])
-    assert.deepEqual(await outcome('resubmit'), ['queued', undefined, 'abandoned'])
+    assert.deepEqual(await outcome('hold', settleMs), ['held', undefined, undefined])
+    assert.deepEqual(await outcome('hold', holdMs), ['failed', 'submission_unknown', 'abandoned'])
+    assert.deepEqual(await outcome('fail', settleMs), ['failed', 'submission_unknown', 'abandoned'])
+    assert.deepEqual(await outcome('resubmit', settleMs), ['queued', undefined, 'abandoned'])
+  })
+
+  it('is none yet while its sender may still have the answer, though its lease is over', async () => {
+    const problem = { code: 'provider_unavailable', message: 'it hung up' } as const
+    for (const onUnknown of ['hold', 'fail', 'resubmit'] as const) {
+      const { run } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown })
+      const young = { openedAt: 1_000_000 - leaseMs }
+      const { after, decision } = await run(held, young)
+      assert.deepEqual([after?.state, after?.dueAt], ['held', young.openedAt + settleMs], onUnknown)
+      assert.equal(factOf(decision), undefined)
+      // Who says that it got none has none.
+      const told = await run(held, { ...young, problem })
+      assert.equal(told.after?.state, { hold: 'held', fail: 'failed', resubmit: 'queued' }[onUnknown])
+    }
   })
 })

@@ -1,4 +1,4 @@
-import { operationKey, singleUnbound, unknownOutcome } from '../../core/attempt.ts'
+import { type Attempt, operationKey, singleUnbound, unknownOutcome } from '../../core/attempt.ts'
 import { isPaused } from '../../core/health.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Json } from '../../core/task.ts'
@@ -35,7 +35,17 @@ export async function resolve(looking: Looking, action: Known): Promise<Decision
   }
   if (repeats || (recovery !== 'none' && age < settleMs))
     return { change: { state: 'held', dueAt: now + nextLook(age, untilEnd(looking), true) }, ...asked }
+  if (age < settleMs && mayBeAnswered(attempt))
+    return { change: { state: 'held', dueAt: now + Math.min(settleMs, settleMs - age) } }
   return leave(looking, action, asked)
+}
+
+/**
+ * Whoever sent it may still wait for its answer, or have it and not reach the store, though its lease is over. What it
+ * recorded is that there was none.
+ */
+function mayBeAnswered({ problem }: Attempt): boolean {
+  return problem === null
 }
 
 /** Nothing can be found out by asking: the operator decides, or what the account says, or time. */

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
+import { type ManualClock, manualClock } from '../core/clock.fixture.ts'
+import { healthy } from '../core/health.ts'
+import { startEngine } from '../engine.ts'
+import { openHealths } from '../healths.ts'
+import { memorySpill } from '../spill.fixture.ts'
+import { newTask } from '../stores/contract.ts'
+import { openSqlite } from '../stores/sqlite.ts'
+import type { Lane, Store } from '../stores/store.ts'
+import { discard, rehome } from '../workers/index.ts'
+import type { Account, Tools } from '../workers/worker.ts'
+import { idleMs } from './options.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-lanes-'))
+after(() => rmSync(folder, { recursive: true }))
+const quiet = { info() {}, warn() {}, error: assert.fail }
+const second = 1_000
+
+async function openWorld() {
+  const data = mkdtempSync(join(folder, 'store-'))
+  const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
+  return { store, clock: manualClock(1_000_000), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+}
+
+/** A process that makes films itself, and so slowly that whatever is due stays so. */
+async function startProcess(store: Store, clock: ManualClock, name: string) {
+  const account = { name: `studio@${name}`, keyVersion: 'k', health: healthy, concurrency: 4 } as Account
+  const accounts = new Map([[account.name, account]])
+  let rest = Promise.withResolvers<void>()
+  const observed: ManualClock = {
+    ...clock,
+    sleep(ms, signal) {
+      // Leases are renewed less often: this one has looked at everything.
+      if (ms <= idleMs) rest.resolve()
+      return clock.sleep(ms, signal)
+    },
+  }
+  const catalog = { entries: new Map() }
+  const engine = await startEngine({
+    ...{ store, workers: [], discard, rehome, ownerCaps: {}, clock: observed, log: quiet, spill: memorySpill() },
+    healths: openHealths({ store, accounts, clock, log: quiet, since: 0 }),
+    tools: { clock, accounts, catalog } as unknown as Tools,
+    random: (count) => new Uint8Array(count),
+    redact: (text) => text,
+  })
+  /** Resolves when it has looked once more. */
+  const look = () => {
+    rest = Promise.withResolvers<void>()
+    return rest.promise
+  }
+  return { ...engine, look }
+}
+type Process = Awaited<ReturnType<typeof startProcess>>
+
+/** Lets so much time pass, in which all of them look again and again. */
+async function pass(clock: ManualClock, seconds: number, ...processes: Process[]): Promise<void> {
+  for (let at = 0; at < seconds; at += 1) {
+    const looks = processes.map(({ look }) => look())
+    clock.advance(second)
+    await Promise.all(looks)
+  }
+}
+
+const film = newTask('1', { state: 'storing', account: 'studio@a', attempt: 'att_1', attempts: 1, startedAt: 1 })
+
+it('films wait for the process that makes them, however late it is, and are made anew soon after it went', async () => {
+  await using world = await openWorld()
+  const { store, clock } = world
+  const [one, other] = [await startProcess(store, clock, 'a'), await startProcess(store, clock, 'b')]
+  const stateOf = async () => (await store.find(film.id))?.state
+  try {
+    await store.insert(film)
+    await pass(clock, 180, one, other)
+    assert.equal(await stateOf(), 'storing')
+    await one[Symbol.asyncDispose]()
+    await pass(clock, 10, other)
+    assert.equal(await stateOf(), 'storing', 'it may come back')
+    await pass(clock, 20, other)
+    assert.equal(await stateOf(), 'queued')
+    const events = await store.events(film.id)
+    assert.ok(events.some(({ name }) => name === 'its process is gone: made anew'))
+  } finally {
+    await other[Symbol.asyncDispose]()
+  }
+})
+
+it('nobody asks for tasks of accounts any more that no unfinished task has', async () => {
+  await using world = await openWorld()
+  const { store, clock } = world
+  let asked: readonly Lane[] = []
+  const nextDue = (lanes: readonly Lane[]) => {
+    asked = lanes
+    return store.nextDue(lanes)
+  }
+  await store.insert(film)
+  const process = await startProcess({ ...store, nextDue }, clock, 'b')
+  const isAsked = () => asked.some((lane) => 'account' in lane && lane.account === 'studio@a')
+  try {
+    await pass(clock, 22, process)
+    assert.ok(isAsked(), 'it is gone, and has a film')
+    await pass(clock, 60, process)
+    assert.equal((await store.find(film.id))?.state, 'queued')
+    assert.ok(!isAsked())
+  } finally {
+    await process[Symbol.asyncDispose]()
+  }
+})

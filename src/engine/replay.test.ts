@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
+import { manualClock } from '../core/clock.fixture.ts'
+import { Problem } from '../core/problem.ts'
+import { noHealths } from '../healths.fixture.ts'
+import { openSpill } from '../spill.ts'
+import { decide, factOf, sent } from '../stores/contract/world.ts'
+import { openSqlite } from '../stores/sqlite.ts'
+import type { EngineOptions } from './options.ts'
+import { openOutcomes } from './outcome.ts'
+import { openRecords } from './records.ts'
+import { replay } from './replay.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-replay-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** A store, and beside it the answers that it could not take. */
+async function openWorld() {
+  const data = mkdtempSync(join(folder, 'store-'))
+  const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
+  const lines: string[] = []
+  const say = (event: string, fields: object = {}) => void lines.push(`${event} ${JSON.stringify(fields)}`)
+  const spilled = join(data, 'spill')
+  return {
+    ...{ store, lines, spill: openSpill(spilled, say), log: { info: say, warn: say, error: say } },
+    files: () => readdirSync(spilled),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+const operation = { id: 'paid for' }
+const accepted = (attempt: string) => factOf(attempt, 'accepted', operation)
+
+it("an answer that is another attempt's by now is set aside, and keeps nobody from starting", async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const first = await sent(store, '1', 'att_1')
+  await store.record(decide(first, { state: 'failed' }, { fact: factOf('att_1', 'abandoned') }))
+  const second = await sent(store, '2', 'att_2')
+  await store.record(decide(second, { state: 'running' }, { fact: accepted('att_2') }))
+  await sent(store, '3', 'att_3')
+  spill.keep(accepted('att_1'))
+  spill.keep(factOf('att_3', 'accepted', 'another'))
+
+  await replay(world)
+  assert.deepEqual((await store.attempt('att_3'))?.operation, 'another', 'the others are told')
+  assert.equal((await store.attempt('att_1'))?.state, 'abandoned')
+  assert.deepEqual(world.files(), ['att_1.json.refused'])
+  assert.match(world.lines.join('\n'), /^an answer was refused, and set aside .*"att_1".*"paid for"/m)
+  const before = world.lines.length
+  await replay(world)
+  assert.equal(world.lines.length, before)
+})
+
+it('an answer is kept for the next start where the store goes away', async () => {
+  await using world = await openWorld()
+  await sent(world.store, '1', 'att_1')
+  world.spill.keep(accepted('att_1'))
+  const record = () => Promise.reject(new Problem('storage_unavailable', 'away', { retryable: true }))
+  await assert.rejects(replay({ ...world, store: { ...world.store, record } }), { code: 'storage_unavailable' })
+  assert.deepEqual(world.files(), ['att_1.json'])
+})
+
+it('work that was taken for a task whose row is gone is shown to the operator', async () => {
+  await using world = await openWorld()
+  const { store } = world
+  const task = await sent(store, '1', 'att_1')
+  await store.delete('alice', task.id, 50)
+  assert.ok(await store.remove(task))
+  world.spill.keep(accepted('att_1'))
+  await replay(world)
+  const orphans = await store.attemptsIn('orphan', 10)
+  assert.deepEqual(
+    orphans.map(({ id, operation }) => ({ id, operation })),
+    [{ id: 'att_1', operation }],
+  )
+  assert.deepEqual(world.files(), [])
+  assert.match(world.lines.join('\n'), /^an answer was recorded late/)
+})
+
+for (const last of ['its lease is held', 'its lease is lost']) {
+  it(`an answer that was spilt, and then given up as another attempt's, leaves no file: ${last}`, async () => {
+    await using world = await openWorld()
+    const { store } = world
+    const taken = await sent(store, '1', 'att_1')
+    await store.record(decide(taken, { state: 'running' }, { fact: accepted('att_1') }))
+    const task = await sent(store, '2', 'att_2')
+    let tries = 0
+    const record: typeof store.record = (entry) => {
+      tries += 1
+      return tries === 1 ? Promise.reject(new Problem('storage_unavailable', 'away')) : store.record(entry)
+    }
+    const clock = { ...manualClock(), sleep: async () => void kept.push(...world.files()) }
+    const kept: string[] = []
+    const options = {
+      ...{ ...world, store: { ...store, record }, clock, healths: noHealths },
+      ...{ random: (count: number) => new Uint8Array(count), redact: (text: string) => text },
+    } as unknown as EngineOptions
+    const records = openRecords(options, openOutcomes(options))
+    const held = last.endsWith('held') ? task : { ...task, fence: task.fence - 1 }
+    const by = { task: held, worker: { name: 'submit' }, abort: new AbortController() }
+    await records.record(by, decide(held, { state: 'running' }, { fact: accepted('att_2') }))
+    assert.deepEqual(kept, ['att_2.json'])
+    assert.deepEqual(world.files(), [])
+    const { state, problem } = (await store.attempt('att_2')) ?? {}
+    assert.deepEqual([state, problem?.code], ['abandoned', 'operation_taken'])
+  })
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
+import type { AccountView } from './core/account.ts'
+import { manualClock } from './core/clock.fixture.ts'
+import { type Health, healthy } from './core/health.ts'
+import { goneMs, openHealths } from './healths.ts'
+import { openSqlite } from './stores/sqlite.ts'
+import type { Store } from './stores/store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-healths-'))
+after(() => rmSync(folder, { recursive: true }))
+const log = { info() {}, warn: assert.fail, error: assert.fail }
+const busy: Health = { failures: 1, pausedUntil: 60_000, reason: 'busy' }
+const second = 1_000
+
+/** A store, and processes that share it. */
+async function openWorld() {
+  const data = mkdtempSync(join(folder, 'store-'))
+  const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
+  const clock = manualClock(1_000_000)
+  const enter = (names: string[], seen: Store = store) => {
+    const accounts = new Map(names.map((name) => [name, { name, keyVersion: 'k', health: healthy } as AccountView]))
+    return { accounts, ...openHealths({ store: seen, accounts, clock, log, since: 0 }) }
+  }
+  return { store, clock, enter, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+}
+type Process = ReturnType<Awaited<ReturnType<typeof openWorld>>['enter']>
+
+const accountOf = ({ accounts }: Process, name: string) => accounts.get(name) as AccountView
+
+it('one that just came, and finds an account well, ends no pause that another has made', async () => {
+  await using world = await openWorld()
+  const [one, fresh, third] = [world.enter(['p']), world.enter(['p']), world.enter(['p'])]
+  accountOf(one, 'p').health = busy
+  await one.tell('p')
+  world.clock.advance(second)
+  await fresh.tell('p')
+  for (const process of [fresh, third]) {
+    await process.learn()
+    assert.deepEqual(accountOf(process, 'p').health, busy)
+  }
+  world.clock.advance(second)
+  accountOf(third, 'p').health = healthy
+  await third.tell('p')
+  await one.learn()
+  assert.deepEqual(accountOf(one, 'p').health, healthy, 'who heard of the pause ends it for all')
+})
+
+/** Has the process look every second for so long. */
+async function look(
+  world: Awaited<ReturnType<typeof openWorld>>,
+  process: Process,
+  seconds: number,
+  act = async () => {},
+) {
+  for (let at = 0; at < seconds; at += 1) {
+    await act()
+    await process.learn()
+    world.clock.advance(second)
+  }
+}
+
+it('a process that says that it lives is not gone; one that ended is after a while, and one of which nobody heard', async () => {
+  await using world = await openWorld()
+  const [one, other] = [world.enter(['studio@a']), world.enter([])]
+  const gone = () => ['studio@a', 'studio@never'].map(other.isGone)
+  assert.deepEqual(gone(), [false, false], 'nothing was heard yet')
+  await look(world, other, goneMs / second, one.beat)
+  assert.deepEqual(gone(), [false, false])
+  await look(world, other, 100, one.beat)
+  assert.deepEqual(gone(), [false, true])
+  await look(world, other, goneMs / second - 5)
+  assert.deepEqual(gone(), [false, true])
+  await look(world, other, 10)
+  assert.deepEqual(gone(), [true, true])
+})
+
+it('nobody is gone for whom it was not possible to be heard: the store was away, or the listener stood still', async () => {
+  await using world = await openWorld()
+  const [one, other] = [world.enter(['studio@a']), world.enter([])]
+  await one.beat()
+  await look(world, other, 10)
+  world.clock.advance(10 * goneMs)
+  assert.equal(other.isGone('studio@a'), false, 'it did not look yet')
+  await look(world, other, goneMs / second)
+  assert.equal(other.isGone('studio@a'), false, 'the other may have stood still as well')
+  await look(world, other, 2)
+  assert.equal(other.isGone('studio@a'), true)
+  await one.beat()
+  await look(world, other, 1)
+  assert.equal(other.isGone('studio@a'), false, 'it is back')
+})
+
+it('only who works says that it lives, and only of what is its own; what that is like, it knows best', async () => {
+  await using world = await openWorld()
+  const [alone, api, worker] = [world.enter(['p', 'studio']), world.enter(['studio@a']), world.enter(['studio@b', 'p'])]
+  await alone.beat()
+  // As for requests of clients and operators.
+  await api.learn()
+  await api.tell('studio@a')
+  assert.deepEqual(await world.store.healths(), [])
+  await worker.beat()
+  assert.deepEqual(
+    (await world.store.healths()).map(({ account }) => account),
+    ['studio@b'],
+  )
+  accountOf(worker, 'studio@b').health = busy
+  await worker.learn()
+  assert.deepEqual(accountOf(worker, 'studio@b').health, busy)
+})
+
+it('who can tell nobody that it lives is told so, and says it as soon as it can', async () => {
+  await using world = await openWorld()
+  let away = true
+  const worker = world.enter(['studio@a'], {
+    ...world.store,
+    saveHealth: (health) => (away ? Promise.reject(new Error('away')) : world.store.saveHealth(health)),
+  })
+  await assert.rejects(worker.beat(), /away/)
+  away = false
+  await worker.beat()
+  assert.equal((await world.store.healths()).length, 1)
+})
