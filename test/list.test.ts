@@ -31,11 +31,14 @@ it("lists a token's own videos, newest first, page by page, as the SDK reads the
   assert.deepEqual([page.data.map(({ id }) => id), page.has_more], [[made[2], made[1]], true])
   assert.deepEqual(await list('?limit=0'), { object: 'list', data: [], first_id: null, last_id: null, has_more: true })
   assert.deepEqual((await list('?after=video_zzz&order=asc')).data, [])
+  assert.equal((await list('?after=')).data.length, 5)
+  assert.equal((await service.fetch('/v1/videos/%00', { method: 'DELETE' })).status, 404)
   for (const [query, param] of [
     ['limit=101', 'limit'],
     ['limit=-1', 'limit'],
     ['limit=x', 'limit'],
     ['order=up', 'order'],
+    ['after=%00', 'after'],
   ]) {
     const answer = await service.fetch(`/v1/videos?${query}`)
     assert.deepEqual([answer.status, ((await answer.json()) as { error: { param: string } }).error.param], [400, param])

@@ -128,7 +128,7 @@ function undescribe(reply: FastifyReply): void {
 
 /** The client sends its range there by itself. The link lives no longer than the video does, and is kept half that time. */
 async function redirect({ task, video, reply }: Wanted, link: NonNullable<Bucket['link']>, clock: Clock) {
-  const left = Math.ceil(((task.expiresAt ?? 0) - clock.now()) / 1000)
+  const left = Math.floor(((task.expiresAt ?? 0) - clock.now()) / 1000)
   const expiresInSeconds = Math.max(1, Math.min(600, left))
   const location = await link(video.key, { expiresInSeconds, type: 'video/mp4', filename: `${task.id}.mp4` })
   return reply.header('cache-control', `private, max-age=${Math.floor(expiresInSeconds / 2)}`).redirect(location, 302)

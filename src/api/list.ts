@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { isTaskId } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 import { readLimit } from './validation.ts'
 import { notFound, wantsNulls } from './videos.ts'
@@ -18,11 +20,14 @@ export const listQuery = {
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
 export function listVideos({ store }: { store: Store }) {
   return async (request: FastifyRequest) => {
-    const { after, limit: text, order = 'desc' } = request.query as XStatic<typeof listQuery>
+    const { after = '', limit: text, order = 'desc' } = request.query as XStatic<typeof listQuery>
+    // Any text is a place in the order but for this, which no database takes.
+    if (after.includes('\0'))
+      throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
     const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
-      ...(after === undefined ? {} : { after }),
+      ...(after === '' ? {} : { after }),
       limit: limit + 1,
       order,
     })
@@ -38,7 +43,7 @@ export function listVideos({ store }: { store: Store }) {
 export function deleteVideo({ store, clock }: { store: Store; clock: Clock }) {
   return async (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
-    if (!(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
+    if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
     return toWireDeleted(id)
   }
 }

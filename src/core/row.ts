@@ -62,7 +62,16 @@ export function toView(row: readonly unknown[]): TaskView {
     startedAt: row[9] as number | null,
     completedAt: row[10] as number | null,
     expiresAt: row[11] as number | null,
-    error: parse(row[12]),
+    error: toError(row[12]),
+  }
+}
+
+/** Polls and lists answer for many rows: one that somebody damaged must not fail the others. */
+function toError(text: unknown): TaskView['error'] {
+  try {
+    return parse(text)
+  } catch {
+    return { code: 'internal', message: 'Something went wrong on our side.' }
   }
 }
 
@@ -91,11 +100,11 @@ export function fromRow(row: Row): Task {
   }
 }
 
-/** A row that can't be read keeps its lease and comes again: it must not hold up the others. */
-export function readable(rows: Row[]): Task[] {
+/** One that can't be read must not hold up the others. A task keeps its lease then, and comes again. */
+export function readable<Result>(rows: readonly Row[], read: (row: Row) => Result): Result[] {
   return rows.flatMap((row) => {
     try {
-      return [fromRow(row)]
+      return [read(row)]
     } catch {
       return []
     }
@@ -147,10 +156,12 @@ export function toToken(row: Row): Token {
 
 /** One that can't be read was tried nowhere: whoever takes it finds out. */
 export function toHead({ id, due_at: dueAt, tried }: Row): Head {
+  const head = { id: String(id), dueAt: Number(dueAt), tried: [] }
   try {
-    return { id: String(id), dueAt: Number(dueAt), tried: parse(tried) ?? [] }
+    const names = parse<unknown>(tried)
+    return Array.isArray(names) ? { ...head, tried: names.map(String) } : head
   } catch {
-    return { id: String(id), dueAt: Number(dueAt), tried: [] }
+    return head
   }
 }
 

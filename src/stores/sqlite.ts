@@ -109,7 +109,8 @@ function prepare(path: string, now: number): void {
     migrate(database)
     refuseMoved(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
-    database.exec("DELETE FROM slots WHERE task IN (SELECT id FROM tasks WHERE state = 'queued')")
+    // Those of tasks that are gone were left by somebody who changed rows by hand.
+    database.exec("DELETE FROM slots WHERE task NOT IN (SELECT id FROM tasks WHERE state IN ('held', 'running'))")
     prepareVerbs(database).recover(now)
   } catch (error) {
     throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })

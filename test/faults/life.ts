@@ -18,6 +18,7 @@ export class Life {
   /** Everything that it waits for right now. */
   pending = 0
   crashed: { point: CrashPoint; prompt: string } | undefined
+  #rest = () => {}
   readonly #deadly: (point: CrashPoint, prompt: string) => boolean
 
   constructor(deadly: (point: CrashPoint, prompt: string) => boolean) {
@@ -29,6 +30,7 @@ export class Life {
     if (!this.dead && this.#deadly(point, prompt)) {
       this.dead = true
       this.crashed = { point, prompt }
+      this.#rest()
     }
     if (this.dead) await new Promise(() => {})
   }
@@ -38,13 +40,25 @@ export class Life {
     this.pending += 1
     const result = await (async () => action())().finally(() => {
       this.pending -= 1
+      if (this.pending === 0) this.#rest()
     })
     return this.dead ? new Promise(() => {}) : result
   }
 
-  /** Dead as well is what it asked for before it died: all of it has happened. */
+  /** Until it waits for nothing, or is dead. Not by looking again and again: that would slow down what it waits for. */
+  async resting(): Promise<void> {
+    if (this.pending === 0 || this.dead) return
+    await new Promise<void>((resolve) => {
+      this.#rest = resolve
+    })
+  }
+
+  /** Until all has happened that it asked for before it died. */
   async buried(): Promise<void> {
-    while (this.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+    while (this.pending > 0)
+      await new Promise<void>((resolve) => {
+        this.#rest = resolve
+      })
   }
 }
 

@@ -181,8 +181,10 @@ async function run({ clock, prompts, upstream }: World, life: Life, finished: Re
 }
 
 async function idle(life: Life): Promise<void> {
-  for (let quiet = 0; quiet < 3 && !life.dead; quiet = life.pending === 0 ? quiet + 1 : 0)
+  for (let quiet = 0; quiet < 3 && !life.dead; quiet = life.pending === 0 ? quiet + 1 : 0) {
+    await life.resting()
     await new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, life: Life): Promise<Tools> {

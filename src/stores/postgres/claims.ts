@@ -1,4 +1,4 @@
-import { columns, readable, toHead } from '../../core/row.ts'
+import { columns, fromRow, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
@@ -39,7 +39,7 @@ export function openClaims(database: Database): Claims {
           wanted.leaseUntil,
         ])
       }, withinMs)
-      return readable(rows)
+      return readable(rows, fromRow)
     },
     async claimQueued(wanted) {
       // Who has nothing to give, or finds nobody, keeps away from the lock that all share.
@@ -54,7 +54,7 @@ export function openClaims(database: Database): Claims {
          WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING ${all}`,
         [id, state, leaseUntil],
       )
-      return readable(rows)[0]
+      return readable(rows, fromRow)[0]
     },
     async renew(leases, leaseUntil) {
       const rows = await renew(database.run, leases, leaseUntil)
@@ -72,6 +72,16 @@ export function openClaims(database: Database): Claims {
       }, recoverMs)
     },
   }
+}
+
+/**
+ * What its task does not need, or no task has: left by somebody who changed rows by hand, it would keep a place for good.
+ * Under the lock, so that none is taken that is just being booked.
+ */
+export async function tidySlots(query: Query): Promise<void> {
+  await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
+  await query(`DELETE FROM slots WHERE NOT EXISTS (
+    SELECT FROM tasks WHERE tasks.id = slots.task AND state IN ('queued', 'held', 'running'))`)
 }
 
 function claimStatement({ state }: Claim): string {
@@ -129,7 +139,7 @@ async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Ta
     taken.map(({ account }) => account),
     wanted.leaseUntil,
   ])
-  const got = new Map(readable(rows).map((task) => [task.id, task]))
+  const got = new Map(readable(rows, fromRow).map((task) => [task.id, task]))
   const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
   const turn = Math.max(...queues.map(({ served }) => served))
   const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))

@@ -3,6 +3,7 @@ import {
   columns,
   fromRow,
   type Row,
+  readable,
   toAttempt,
   toDurations,
   toEvent,
@@ -99,9 +100,9 @@ export function openReads(database: Database): Reads {
     },
     durations: () => durations(database),
     healths: async () =>
-      (await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account')).map(toHealth),
+      readable(await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'), toHealth),
     tokens: async () =>
-      (await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')).map(toToken),
+      readable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { columns, readable, toHead } from '../../core/row.ts'
+import { columns, fromRow, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { type Queue, takeInTurn } from '../../core/turns.ts'
 import type { QueueClaim } from '../store.ts'
@@ -63,7 +63,7 @@ export function prepareQueue(database: DatabaseSync) {
         for (const scope of scopes) book.run(scope, id)
         turn += 1
         serve.run(queue.card, queue.owner, turn)
-        return readable(take.all(wanted.leaseUntil, account, id))
+        return readable(take.all(wanted.leaseUntil, account, id), fromRow)
       })
       return { tasks, nextDue }
     },

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import {
   columns,
   fromRow,
+  readable,
   toAttempt,
   toDurations,
   toEvent,
@@ -117,8 +118,8 @@ export function prepareReads(reader: DatabaseSync): Reads {
       return names
     },
     durations: async () => toDurations(durations.all()),
-    healths: async () => healths.all().map(toHealth),
-    tokens: async () => tokens.all().map(toToken),
+    healths: async () => readable(healths.all(), toHealth),
+    tokens: async () => readable(tokens.all(), toToken),
   }
 }
 

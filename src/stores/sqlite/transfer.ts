@@ -80,6 +80,7 @@ function transferOf(database: DatabaseSync): Transfer {
         database.prepare(`INSERT INTO ${awayTable} (target) VALUES (?)`).run(target)
       })
     },
+    retired: async () => targetOf(database),
     async [Symbol.asyncDispose]() {
       database.close()
     },
@@ -89,8 +90,13 @@ function transferOf(database: DatabaseSync): Transfer {
 /** No service starts on rows that are not all there, or that live elsewhere. */
 export function refuseMoved(database: DatabaseSync): void {
   if (has(database, markTable)) throw new Error(refusals.unfinished)
-  if (!has(database, awayTable)) return
-  throw new Error(refusals.away(database.prepare(`SELECT target FROM ${awayTable}`).get()?.target))
+  const target = targetOf(database)
+  if (target !== null) throw new Error(refusals.away(target))
+}
+
+function targetOf(database: DatabaseSync): string | null {
+  if (!has(database, awayTable)) return null
+  return String(database.prepare(`SELECT target FROM ${awayTable}`).get()?.target)
 }
 
 function has(database: DatabaseSync, table: string): boolean {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
 import { leftBehind } from '../../core/attempt.ts'
-import { columns, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
+import { columns, fromRow, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
@@ -56,11 +56,11 @@ export function prepareVerbs(database: DatabaseSync) {
       const { state, now, leaseUntil, limit } = wanted
       const account = 'account' in wanted ? [wanted.account] : []
       if (state === 'overdue') queue.release(now)
-      return readable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [])
+      return readable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [], fromRow)
     },
     claimQueued: (wanted: QueueClaim) => queue.claim(wanted),
     claimOne(id: string, state: State, leaseUntil: number): Task | null {
-      return readable(claimOne.all(leaseUntil, id, state))[0] ?? null
+      return readable(claimOne.all(leaseUntil, id, state), fromRow)[0] ?? null
     },
     renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { readable, toHead, toHealth, toView, viewColumns } from './row.ts'
+
+/* Rows that somebody damaged: each is its own trouble, and nobody else's. */
+
+it('what an unreadable row was tried with is nothing, whatever stands there', () => {
+  for (const tried of ['5', '{"a":1}', '"x"', '{bad', null])
+    assert.deepEqual(toHead({ id: 'video_1', due_at: 7, tried }), { id: 'video_1', dueAt: 7, tried: [] })
+  assert.deepEqual(toHead({ id: 'video_1', due_at: 7, tried: '["a"]' }).tried, ['a'])
+})
+
+it('a task whose error can not be read is shown with one', () => {
+  const row = viewColumns.map((name) => (name === 'error' ? '{bad' : name === 'id' ? 'video_1' : null))
+  const { id, error } = toView(row)
+  assert.deepEqual([id, error?.code], ['video_1', 'internal'])
+})
+
+it('a row that can not be read is left out of many', () => {
+  const rows = ['{bad', '{}'].map((health, at) => ({ account: `${at}`, key_version: '', health, changed_at: 0 }))
+  assert.deepEqual(
+    readable(rows, toHealth).map(({ account }) => account),
+    ['1'],
+  )
+})
