@@ -63,7 +63,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const places = { store: read('store'), bucket: read('bucket'), delivery: read('content'), role: read('role') }
-  checkPlaces(places, mistakes)
+  checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
   const { path, yaml } = readYaml(raw('config'), env, mistakes)
   mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'])

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
 import type { Bucket } from './buckets/bucket.ts'
-import { openDisk, openS3 } from './buckets/index.ts'
+import { explainS3, openDisk, openS3 } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
 import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
@@ -16,7 +16,7 @@ import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { startEngine } from './engine.ts'
 import { openHealths } from './healths.ts'
 import { identityOf, localise } from './local.ts'
-import { openLog, openRedactor } from './log.ts'
+import { type Log, openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound, readBase } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -81,6 +81,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.use(store)
   const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
   const bucket = await openBucket(config, folder)
+  // Not waited for: a bucket that hangs must not hold up the start.
+  if (config.bucket.kind === 's3') void probe(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
   const media = stack.use(openMedia({ clock, renderers, verifiers: availableParallelism() }))
@@ -149,6 +151,16 @@ async function openStore({ store: place }: Config, places: Places): Promise<{ st
 
 function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Bucket> {
   return place.kind === 'disk' ? openDisk({ folder: folder.bucket }) : openS3(place)
+}
+
+/** Asks for what is not there, once. The service starts all the same: the bucket may come back. */
+async function probe(bucket: Bucket, log: Log): Promise<void> {
+  try {
+    await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
+  } catch (error) {
+    const { why, fix } = explainS3(error) ?? { why: (error as Error).message, fix: 'check its URL' }
+    log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)
+  }
 }
 
 /** A process that only takes requests makes nothing itself: those of its accounts that are its own are nobody's. */

@@ -1,8 +1,10 @@
 import { cp } from 'node:fs/promises'
 import { type Moved, moveObjects } from './migrate/objects.ts'
-import { nameOf, openPlace, type Place, type Sides } from './migrate/places.ts'
+import { nameOf, openPlace, type Place, type Sides, targetOf } from './migrate/places.ts'
 import { type Compared, checksumOf, compare, copyRows, type Sums, survey } from './migrate/rows.ts'
+import { awayTable } from './stores/transfer/transfer.ts'
 
+export { explainS3 } from './buckets/index.ts'
 export type { Fault, Moved } from './migrate/objects.ts'
 export { isSame, type Place } from './migrate/places.ts'
 export type { Compared } from './migrate/rows.ts'
@@ -34,6 +36,8 @@ export interface Outcome {
   objects: Moved | null
   /** The target can be used. */
   finished: boolean
+  /** Nothing was done: an earlier run of the same move had finished. */
+  repeated?: boolean
 }
 
 /**
@@ -44,6 +48,7 @@ export interface Outcome {
 export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Outcome> {
   await using sides = await openPlace({ from, to })
   const { source, target } = sides
+  if (await isDone(sides, targetOf({ from, to }))) return { rows: null, objects: null, finished: true, repeated: true }
   const counted = await survey(source, tools)
   if (target) await prepare(sides, nameOf(from), counted.sums)
   if (target) await copyRows({ source, target }, counted, tools)
@@ -55,11 +60,27 @@ export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Out
   // What differs was changed by somebody meanwhile: the next run copies all rows anew.
   if (target && !equal) await target.begin({ source: nameOf(from), checksum: '' })
   if (target && finished) {
-    await source.retire(nameOf(to))
+    await source.retire(targetOf({ from, to }))
     await target.finish()
   }
   return { rows, objects, finished }
 }
+
+/**
+ * Whether this very move was done before. To anywhere else, rows that have moved must not go again: two services would
+ * own the same tasks. One that was cut off between its last two steps goes on.
+ */
+async function isDone({ source, target }: Sides, wanted: string): Promise<boolean> {
+  const moved = await source.retired()
+  if (moved === null) return false
+  const found = moved === wanted ? await target?.look() : undefined
+  if (found === 'used') return true
+  if (found !== undefined && found !== 'empty') return false
+  const where = found === 'empty' ? `${moved}, where there is nothing now` : moved
+  throw new Error(`the source was moved already, to ${where}. ${again}`)
+}
+
+const again = `To move it all the same, while no service uses those rows, drop the table ${awayTable} of the source`
 
 /** Marks the target as ours. What an earlier run left is kept only if the source has not changed since. */
 async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: Sums): Promise<void> {

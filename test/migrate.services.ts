@@ -104,7 +104,9 @@ it('moves a service to PostgreSQL and S3, where it goes on, and back to a new da
 
   const back = join(folder, 'back')
   assertMoved(await move(target.place, local(back)), objectsOf(source))
-  await assert.rejects(move(local(source.data), target.place), /not empty/)
+  assert.ok((await move(local(source.data), target.place)).repeated)
+  await assert.rejects(move(local(source.data), (await makeTarget()).place), /was moved already, to postgres:/)
+  await assert.rejects(move(target.place, local(join(folder, 'third'))), /the source was moved already/)
   await assert.rejects(startService({ env: { FILMGATE_DATA: source.data } }), /were moved to postgres:/)
   await assert.rejects(startService({ env: target.env }), new RegExp(`were moved to ${back}`))
   await query(target.store, 'DROP TABLE moved_away')
@@ -235,6 +237,22 @@ it('names the tasks whose objects are missing or broken, and moves the rest', as
     ],
   )
   assert.equal(objects.copied, objectsOf(source) - 3 - deleted.length)
+})
+
+it('a bucket that can not be used is named with its fix, not with a promise', async () => {
+  using source = await makeSource({ each: 1 })
+  const run = async (bucket: string) => {
+    await using cli = startCli(['migrate', '--from-data', source.data, '--to-bucket', bucket], {
+      cwd: folder,
+      env: keys,
+    })
+    const { code, stderr } = await cli.exit
+    return `${code} ${stderr}`
+  }
+  const missing = await run(`s3://nowhere?endpoint=${s3.endpoint}&path_style=true`)
+  assert.match(missing, /^1 [\s\S]*gave up: NoSuchBucket[\s\S]*To mend it: create the bucket/)
+  assert.doesNotMatch(missing, /to go on/)
+  assert.match(await run('s3://films?endpoint=http://127.0.0.1:1'), /again to go on/)
 })
 
 it('moves only what is named', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
@@ -21,9 +21,70 @@ it('moves to a new data folder, on which no service starts before it has finishe
   await assert.rejects(move(local(source.data), local(data), cut), assert.AssertionError)
   await assert.rejects(startService({ env: { FILMGATE_DATA: data } }), /has not finished/)
   assertMoved(await move(local(source.data), local(data)), objectsOf(source))
-  await assert.rejects(move(local(source.data), local(data)), /not empty/)
   await using service = await startService({ env: { FILMGATE_DATA: data } })
   for (const id of source.drawable) assert.equal((await service.finish(id)).status, 'completed')
+})
+
+it('rows that have moved go nowhere else, and the same move again is done', async () => {
+  using source = await makeSource({ each: 1 })
+  const data = join(folder, 'owner')
+  assertMoved(await move(local(source.data), local(data)), objectsOf(source))
+  const elsewhere = move(local(source.data), local(join(folder, 'second owner')))
+  await assert.rejects(elsewhere, new RegExp(`was moved already, to ${data}\\. .*drop the table moved_away`))
+  const films = { kind: 's3', bucket: 'films', prefix: '' } as const
+  await assert.rejects(move(local(source.data), { ...local(source.data), bucket: films }), /was moved already/)
+  const again = await move(local(source.data), local(data))
+  assert.deepEqual(again, { rows: null, objects: null, finished: true, repeated: true })
+  await using cli = startCli(['migrate', '--from-data', source.data, '--to-data', data], { cwd: folder })
+  const { code, stderr } = await cli.exit
+  assert.equal(code, 0, stderr)
+  assert.match(stderr, /was done before/)
+  rmSync(data, { recursive: true })
+  await assert.rejects(move(local(source.data), local(data)), /where there is nothing now/)
+})
+
+it('a move that was cut off after the source was marked goes on', async () => {
+  using source = await makeSource({ each: 1 })
+  const data = join(folder, 'marked')
+  const cut = ({ phase }: Progress) => assert.notEqual(phase, 'films')
+  await assert.rejects(move(local(source.data), local(data), cut), assert.AssertionError)
+  source.sql('CREATE TABLE moved_away (target text NOT NULL)')
+  source.sql(`INSERT INTO moved_away VALUES ('${data}') RETURNING target`)
+  assertMoved(await move(local(source.data), local(data)), objectsOf(source))
+})
+
+it('a row that names its film by what is no key is a fault of its own, and the rest moves', async () => {
+  using source = await makeSource({ each: 2 })
+  const [id = ''] = source.films.keys()
+  source.sql(`UPDATE tasks SET video = json_set(video, '$.key', '../../etc/passwd') WHERE id = '${id}' RETURNING id`)
+  const { finished, objects } = await move(local(source.data), local(join(folder, 'odd')))
+  assert.deepEqual(objects?.faults, [
+    { task: id, key: '../../etc/passwd', what: 'its row names it by what is no key', blocks: false },
+  ])
+  assert.deepEqual([finished, objects.copied], [true, objectsOf(source) - 1])
+})
+
+it('leaves a folder alone that is no source', async () => {
+  const [foreign, file] = [join(folder, 'foreign'), join(folder, 'file')]
+  mkdirSync(foreign)
+  writeFileSync(file, '')
+  await assert.rejects(move(local(foreign), local(join(folder, 'x'))), /there is no database in/)
+  const elsewhere = { store: { kind: 'postgres', url: 'postgres://127.0.0.1:1/x' } } as const
+  const films = { ...local(foreign), ...elsewhere }
+  await assert.rejects(move(films, local(join(folder, 'x'))), /is no data folder of a Filmgate; .*--from-data$/)
+  assert.deepEqual(readdirSync(foreign), [])
+  await assert.rejects(move(local(file), local(join(folder, 'x'))), /is no folder; .*--from-data$/)
+  using source = await makeSource({ each: 1 })
+  await assert.rejects(move(local(source.data), local(file)), /can't be used .*--to-data$/)
+})
+
+it('knows a folder by whatever way it is named', async () => {
+  using source = await makeSource({ each: 1 })
+  const link = join(folder, 'link')
+  symlinkSync(source.data, link)
+  await using cli = startCli(['migrate', '--from-data', source.data, '--to-data', link], { cwd: folder })
+  const { code, stderr } = await cli.exit
+  assert.match(`${code} ${stderr}`, /^2 .*the same place/)
 })
 
 it('copies the rows anew where the source has changed since', async () => {

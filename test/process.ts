@@ -40,7 +40,7 @@ export function spawnServer({ args = [], env = {}, cwd, under = [] }: SpawnOptio
   const url = new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       output.stdout += `${line}\n`
-      const base = /Base URL +(\S+)\/v1$/.exec(line)?.[1]
+      const base = /(?:Base URL|Health) +(\S+)\/(?:v1|readyz)$/.exec(line)?.[1]
       if (base) resolve(base)
     })
     exit.then(() => reject(new Error(`the server ended: ${output.stderr}`)), reject)

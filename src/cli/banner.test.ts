@@ -15,6 +15,7 @@ interface Case {
   models?: string[]
   setBy?: Parameters<typeof banner>[2]['setBy']
   operator?: 'set' | 'made'
+  role?: Config['role']
 }
 
 function shown({
@@ -24,13 +25,14 @@ function shown({
   models = ['studio'],
   setBy = null,
   operator = 'set',
+  role = 'all',
 }: Case) {
   const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
   const operators = operator === 'set' ? [token('operator', 'operator')] : []
   const tokens = [...names.map((name) => token(name, 'client')), ...operators]
   const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
   const service = { url, firstSecret, operatorSecret: firstSecret } as Service
-  const config = { data: '/data', tokens, catalog } as unknown as Config
+  const config = { data: '/data', tokens, catalog, role } as unknown as Config
   return banner(service, config, { program: 'npx filmgate', setBy, operatorSetBy: 'FILMGATE_OPERATOR_TOKEN' })
 }
 
@@ -41,6 +43,7 @@ it('fits into 80 columns, however many models and tokens there are', () => {
     { names: many('team'), models: many('model'), url: 'http://192.168.100.200:65535' },
     { names: ['x'.repeat(100)], models: ['studio'] },
     { operator: 'made' },
+    { role: 'worker', models: many('model'), url: 'http://192.168.100.200:65535' },
     {},
   ]
   for (const one of cases) for (const line of shown(one).split('\n')) assert.ok(line.length <= 80, line)
@@ -69,4 +72,12 @@ it("says at every start where the operator's token is from", () => {
   assert.match(shown({}), /Operator +the one you set as FILMGATE_OPERATOR_TOKEN\n/)
   const later = shown({ operator: 'made' })
   assert.match(later, /Operator +printed at the first start \(lost it\? set FILMGATE_OPERATOR_TOKEN\)\n/)
+})
+
+it('a worker asks nobody to send it requests', () => {
+  const text = shown({ role: 'worker' })
+  assert.match(text, /is ready\.\n\n {2}Role +worker: makes films; requests go to a process of the api role\n/)
+  assert.match(text, /Health +http:\/\/127\.0\.0\.1:8484\/readyz\n/)
+  assert.doesNotMatch(text, /curl|generate|Base URL|Token/)
+  assert.match(shown({ role: 'api' }), /Base URL/)
 })

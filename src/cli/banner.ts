@@ -18,6 +18,7 @@ interface Start {
 export function banner(service: Service, config: Config, start: Start): string {
   const { url, firstSecret, operatorSecret } = service
   const models = [...config.catalog.entries.keys()]
+  if (config.role === 'worker') return workerBanner(url, models, config)
   const once = '(shown once: keep it)'
   const facts = [
     ['Base URL', `${url}/v1`],
@@ -29,6 +30,18 @@ export function banner(service: Service, config: Config, start: Start): string {
   const lines = facts.flatMap(([name = '', value]) => (value ? [`  ${name.padEnd(10)} ${value}`] : []))
   const steps = models.length > 0 ? firstSteps(service, config.catalog.defaultModel ?? models[0] ?? '', start) : ''
   return `\nFilmgate ${version()} is ready.\n\n${lines.join('\n')}\n${steps}`
+}
+
+/** It takes no requests: whoever sent one here would be told that there is nothing. */
+function workerBanner(url: string, models: readonly string[], { data }: Config): string {
+  const facts = [
+    ['Role', 'worker: makes films; requests go to a process of the api role'],
+    ['Health', `${url}/readyz`],
+    ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
+    ['Data', resolve(data)],
+  ]
+  const lines = facts.map(([name = '', value]) => `  ${name.padEnd(10)} ${value}`)
+  return `\nFilmgate ${version()} is ready.\n\n${lines.join('\n')}\n`
 }
 
 function firstSteps({ url, firstSecret }: Service, model: string, { program, setBy }: Start): string {

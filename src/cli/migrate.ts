@@ -1,5 +1,5 @@
 import { parseBucket, parseStore } from '../config/places.ts'
-import { isSame, type Move, migrate, type Outcome, type Place } from '../migrate.ts'
+import { explainS3, isSame, type Move, migrate, type Outcome, type Place } from '../migrate.ts'
 import { readArguments, type Values } from './arguments.ts'
 import type { Command } from './command.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
@@ -65,8 +65,9 @@ export const command: Command = {
     const { values } = readArguments(args, { options })
     const move = readMove(values)
     const outcome = await run(move, terminal)
+    if (outcome.repeated) terminal.err('This move was done before, and has finished: there is nothing to do.\n')
     if (values.json) terminal.out(jsonLine(toJson(outcome)))
-    else terminal.out(summary(outcome, terminal))
+    else if (!outcome.repeated) terminal.out(summary(outcome, terminal))
     terminal.err(advice(outcome, move))
     return outcome.finished && !outcome.objects?.faults.length ? exits.done : exits.error
   },
@@ -85,8 +86,11 @@ async function run(move: Move, terminal: Terminal): Promise<Outcome> {
     const { name, message, cause } = error as Error
     // What a client may read of a fault of the storage says nothing to the operator; the cause does.
     if (name !== 'Problem') throw error
-    const why = (cause as Error | undefined)?.message ?? String(cause ?? message)
-    throw new Failure(`the storage gave up: ${why}`, { hint, cause: error })
+    const bucket = explainS3(error)
+    const why = bucket?.why ?? (cause as Error | undefined)?.message ?? String(cause ?? message)
+    // To go on as if nothing were wrong would only help against what passes by itself.
+    const mend = bucket?.lasting ? `To mend it: ${bucket.fix}. Then run the same command again.` : hint
+    throw new Failure(`the storage gave up: ${why}`, { hint: mend, cause: error })
   }
 }
 

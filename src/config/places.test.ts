@@ -8,12 +8,12 @@ const s3 = { FILMGATE_BUCKET: 's3://films' }
 
 it('a process that does a part of the work needs a store and a bucket that the others can use', () => {
   const bucket = (role: string) =>
-    `role: '${role}' can't share films that are in a data folder; set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…`
+    `FILMGATE_ROLE: '${role}' can't share films that are in a data folder; set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…`
   for (const role of ['api', 'worker']) {
     const own = { FILMGATE_ROLE: role }
     assert.deepEqual(mistakesOf('', { ...postgres, ...own }), [bucket(role)])
     assert.deepEqual(mistakesOf('', { ...s3, ...own }), [
-      `role: '${role}' alone has nobody to work with; set a store that processes can share: postgres://…`,
+      `FILMGATE_ROLE: '${role}' alone has nobody to work with; set FILMGATE_STORE to a database that all processes use: postgres://…`,
     ])
     assert.equal(mistakesOf('', own).length, 2)
     assert.equal(load('', { ...postgres, ...s3, ...own }).role, role)
@@ -47,4 +47,76 @@ it('a password is a secret wherever pg takes one from, as it is written and as i
   assert.deepEqual(secrets('postgres://me@db/films'), [])
   const { secrets: all } = load('', { FILMGATE_STORE: 'postgres://me@db/films?password=hush' })
   assert.ok(all.includes('hush'))
+})
+
+it('what means nothing in the URL of a store is a mistake, and the fix names it', () => {
+  const fixOf = (url: string) => mistakesOf('', { FILMGATE_STORE: url }).join('\n')
+  const own = "FILMGATE_STORE: its value can't be used; "
+  for (const [query, fix] of [
+    ['unknown=1', "leave out 'unknown': the options are user, "],
+    ['statement_timeout=0', "leave out 'statement_timeout'"],
+    ['query_timeout=1', "leave out 'query_timeout'"],
+    ['host=elsewhere', "leave out 'host'"],
+    ['port=99999', "leave out 'port'"],
+    ['options=-c%20statement_timeout%3D0', "leave out 'options'"],
+    ['uselibpqcompat=true', "leave out 'uselibpqcompat'"],
+    ['sslmode=bogus', 'use one of these as sslmode: disable, require, '],
+    ['sslmode=prefer', 'use one of these as sslmode'],
+    ['sslmode=', 'give sslmode a value'],
+    ['sslmode=require&sslmode=disable', 'give sslmode once'],
+    ['sslmode=verify-ca', 'name the authority of sslmode=verify-ca'],
+    ['password=a&hush=1', 'use only these options: user, '],
+    ['password=a#hush', 'write each # of a name or password as %23'],
+  ]) {
+    const said = fixOf(`postgres://me@db/films?${query}`)
+    assert.ok(said.startsWith(`${own}${fix}`), `${query}: ${said}`)
+    assert.doesNotMatch(said, /hush/)
+  }
+  for (const query of [
+    'sslmode=require',
+    'sslmode=verify-ca&sslrootcert=/ca.pem&sslcert=/a.pem&sslkey=/a.key',
+    'user=me&password=a%23b&application_name=films',
+  ])
+    assert.equal(fixOf(`postgres://db/films?${query}`), '')
+})
+
+it('what means nothing in the URL of a bucket is a mistake, and the fix names it', () => {
+  for (const [rest, fix] of [
+    ['films?endpoint=minio:9000', 'begin the endpoint with https:// or http://'],
+    ['films?endpoint=minio', 'begin the endpoint with'],
+    ['films?endpoint=https://key:secret@minio', 'give the keys as AWS_ACCESS_KEY_ID'],
+    ['films?endpoint=https://minio/path', 'end the endpoint after its host and port'],
+    ['films?endpoint=https://minio?x', 'end the endpoint after its host and port'],
+    ['films?endpoint=https://a&endpoint=https://b', 'give endpoint once'],
+    ['films?region=', 'give region a value, or leave it out'],
+    ['films?path_style=yes', 'use true or false as path_style'],
+    ['films?acl=public', "leave out 'acl': the options are endpoint, region, path_style"],
+    ['films:9000/prod', 'give the port with the endpoint'],
+    ['films/prod#1', 'write a # of the prefix as %23'],
+    ['films/prod#', 'write a # of the prefix as %23'],
+    ['films/a/../b', "name the prefix without '.' and '..'"],
+    ['films/a/%2e%2e/b', "name the prefix without '.' and '..'"],
+    ['films/100%', 'write each % of the prefix as %25'],
+    ['fi%20lms', 'use s3://bucket/prefix?'],
+  ]) {
+    const said = mistakesOf('', { FILMGATE_BUCKET: `s3://${rest}` }).join('\n')
+    assert.ok(said.startsWith(`FILMGATE_BUCKET: its value can't be used; ${fix}`), `${rest}: ${said}`)
+  }
+  const { bucket } = load('', { FILMGATE_BUCKET: 's3://films/my%20films/b%C3%BC/?endpoint=http://127.0.0.1:9000/' })
+  assert.deepEqual(bucket, {
+    ...{ kind: 's3', bucket: 'films', prefix: 'my films/bü', endpoint: 'http://127.0.0.1:9000/' },
+  })
+})
+
+it('a bucket that can not be read is one mistake, and what does not go together is named as it was set', () => {
+  const bad = { ...postgres, FILMGATE_BUCKET: 'films', FILMGATE_ROLE: 'api', FILMGATE_CONTENT: 'redirect' }
+  assert.deepEqual(
+    mistakesOf('', bad).map((line) => line.split(':')[0]),
+    ['FILMGATE_BUCKET'],
+  )
+  const wrong = (env: Record<string, string>, flags = {}) =>
+    mistakesOf('', env, flags).map((line) => line.split(':')[0])
+  assert.deepEqual(wrong({ FILMGATE_CONTENT: 'redirect' }), ['FILMGATE_CONTENT'])
+  assert.deepEqual(wrong({}, { content: 'redirect' }), ['--content'])
+  assert.deepEqual(wrong(s3, { role: 'api' }), ['--role'])
 })

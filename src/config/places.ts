@@ -1,4 +1,5 @@
 import type { Delivery } from '../core/delivery.ts'
+import { type BucketAddress, fixOfStore, parseBucketUrl } from './addresses.ts'
 import type { Mistakes } from './mistakes.ts'
 import type { Parsed } from './settings.ts'
 
@@ -6,57 +7,21 @@ import type { Parsed } from './settings.ts'
 export type StorePlace = { kind: 'sqlite' } | { kind: 'postgres'; url: string }
 
 /** Where bytes live: in the data folder, or in an S3 bucket. */
-export type BucketPlace =
-  | { kind: 'disk' }
-  | { kind: 's3'; bucket: string; prefix: string; endpoint?: string; region?: string; forcePathStyle?: boolean }
+export type BucketPlace = { kind: 'disk' } | ({ kind: 's3' } & BucketAddress)
 
 export type Role = 'all' | 'api' | 'worker'
 
 export function parseStore(text: string): Parsed<StorePlace> {
   if (text === '') return { value: { kind: 'sqlite' } }
-  const url = URL.parse(text)
-  const value: StorePlace = { kind: 'postgres', url: text }
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || url.pathname.length < 2)
-    return { value, fix: 'use postgres://user:password@host:5432/database, or leave it out' }
-  if (!isDecodable(text)) return { value, fix: 'write each % of a name or password as %25' }
-  return { value }
+  const fix = fixOfStore(text)
+  return { value: { kind: 'postgres', url: text }, ...(fix !== undefined && { fix }) }
 }
 
-/** Else nobody could say which password is meant: pg itself would guess, and take other escapes of the URL literally. */
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const s3Options = ['endpoint', 'region', 'path_style']
-
+/** Also where it can't be used it is S3 that was meant: else what it has to go with would be blamed as well. */
 export function parseBucket(text: string): Parsed<BucketPlace> {
   if (text === '') return { value: { kind: 'disk' } }
-  const fix = 'use s3://bucket/prefix?endpoint=https://…&region=…&path_style=true, or leave it out'
-  const url = URL.parse(text)
-  if (url?.protocol !== 's3:' || url.hostname === '') return { value: { kind: 'disk' }, fix }
-  if (url.username !== '' || url.password !== '')
-    return {
-      value: { kind: 'disk' },
-      fix: 'give the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, not in the URL',
-    }
-  const given = Object.fromEntries(url.searchParams)
-  const endpoint = given.endpoint === undefined ? undefined : URL.parse(given.endpoint)
-  const unknown = Object.keys(given).filter((name) => !s3Options.includes(name))
-  const isStyle = given.path_style === undefined || ['true', 'false'].includes(given.path_style)
-  if (unknown.length > 0 || endpoint === null || !isStyle) return { value: { kind: 'disk' }, fix }
-  return {
-    value: {
-      ...{ kind: 's3', bucket: url.hostname, prefix: url.pathname.replace(/^\/|\/$/g, '') },
-      ...(given.endpoint !== undefined && { endpoint: given.endpoint }),
-      ...(given.region !== undefined && { region: given.region }),
-      ...(given.path_style !== undefined && { forcePathStyle: given.path_style === 'true' }),
-    },
-  }
+  const { value, ...rest } = parseBucketUrl(text)
+  return { value: { kind: 's3', ...value }, ...rest }
 }
 
 export function parseDelivery(text: string): Parsed<Delivery> {
@@ -78,25 +43,29 @@ interface Places {
   role: Role
 }
 
-/** What can't work together. */
-export function checkPlaces({ store, bucket, delivery, role }: Places, mistakes: Mistakes): void {
+/** What can't work together. `whereOf` says how the operator set it: by a flag, or by a variable. */
+export function checkPlaces(
+  { store, bucket, delivery, role }: Places,
+  whereOf: (name: 'role' | 'content') => string,
+  mistakes: Mistakes,
+): void {
   if (role !== 'all' && store.kind === 'sqlite')
     mistakes.add(
-      'role',
+      whereOf('role'),
       `'${role}' alone has nobody to work with`,
-      'set a store that processes can share: postgres://…',
+      'set FILMGATE_STORE to a database that all processes use: postgres://…',
     )
   // Each process has a data folder of its own: what a worker put there no API could serve.
   if (role !== 'all' && bucket.kind === 'disk')
     mistakes.add(
-      'role',
+      whereOf('role'),
       `'${role}' can't share films that are in a data folder`,
       'set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…',
     )
   if (delivery === 'redirect' && bucket.kind === 'disk')
-    mistakes.add('content', 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
+    mistakes.add(whereOf('content'), 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
   if (typeof delivery === 'object' && bucket.kind === 's3')
-    mistakes.add('content', 'nginx can only deliver files of the data folder', 'use proxy or redirect')
+    mistakes.add(whereOf('content'), 'nginx can only deliver files of the data folder', 'use proxy or redirect')
 }
 
 /** What works as long as nobody adds a process. */

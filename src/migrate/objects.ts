@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Bucket, OpenObject } from '../buckets/bucket.ts'
+import { splitKey } from '../buckets/index.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset } from '../core/task.ts'
 import type { MoveTools } from '../migrate.ts'
@@ -127,6 +128,7 @@ async function copy(
   signal: AbortSignal,
   count: (bytes: number) => void,
 ): Promise<'copied' | 'there'> {
+  refuseOdd(asset.key)
   const there = await target.open(asset.key)
   if (there) {
     if (await hasBytes(there, asset, signal, count)) return 'there'
@@ -141,6 +143,15 @@ async function copy(
     return 'copied'
   } finally {
     await object[Symbol.asyncDispose]()
+  }
+}
+
+/** No bucket takes it, so there never were bytes under it. */
+function refuseOdd(key: string): void {
+  try {
+    splitKey(key)
+  } catch {
+    throw new Unmovable('its row names it by what is no key')
   }
 }
 

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Bucket } from '../buckets/bucket.ts'
 import { openDisk, openS3 } from '../buckets/index.ts'
 import type { BucketPlace, StorePlace } from '../config/places.ts'
@@ -26,8 +26,9 @@ export interface Sides extends AsyncDisposable {
 
 export async function openPlace({ from, to }: { from: Place; to: Place }): Promise<Sides> {
   await using stack = new AsyncDisposableStack()
+  if (from.data !== null) refuseForeign(from.data, from)
   const fromFolder = from.data === null ? null : stack.use(lock(from.data, 'source'))
-  const sameFolder = from.data !== null && to.data !== null && resolve(from.data) === resolve(to.data)
+  const sameFolder = from.data !== null && to.data !== null && realPath(from.data) === realPath(to.data)
   const toFolder = sameFolder ? fromFolder : to.data === null ? null : stack.use(lock(to.data, 'target'))
   const stays = isSame(from, to)
   if (fromFolder && !stays.store) refuseUntold(fromFolder)
@@ -43,7 +44,7 @@ export async function openPlace({ from, to }: { from: Place; to: Place }): Promi
 
 /** What need not move. */
 export function isSame(from: Place, to: Place): { store: boolean; bucket: boolean } {
-  const folderOf = ({ data }: Place) => (data === null ? null : resolve(data))
+  const folderOf = ({ data }: Place) => (data === null ? null : realPath(data))
   const storeOf = (place: Place) => JSON.stringify(place.store.kind === 'sqlite' ? folderOf(place) : place.store)
   const bucketOf = (place: Place) => JSON.stringify(place.bucket.kind === 'disk' ? folderOf(place) : place.bucket)
   return { store: storeOf(from) === storeOf(to), bucket: bucketOf(from) === bucketOf(to) }
@@ -51,14 +52,39 @@ export function isSame(from: Place, to: Place): { store: boolean; bucket: boolea
 
 /** Where its rows are, without a password. */
 export function nameOf({ data, store }: Place): string {
-  if (store.kind === 'sqlite') return resolve(data ?? '')
+  if (store.kind === 'sqlite') return realPath(data ?? '')
   const url = new URL(store.url)
   return `postgres://${url.host}${url.pathname}`
 }
 
+/** Where a move leads: to the same rows with films elsewhere is another move. */
+export function targetOf({ from, to }: { from: Place; to: Place }): string {
+  const { data, store, bucket } = to
+  if (isSame(from, to).bucket || (store.kind === 'sqlite' && bucket.kind === 'disk')) return nameOf(to)
+  const films = bucket.kind === 'disk' ? realPath(data ?? '') : `s3://${bucket.bucket}/${bucket.prefix}`
+  return `${nameOf(to)}, its films to ${films}`
+}
+
+/** One name for each folder, however one gets there. What is not there yet will be made below what is. */
+function realPath(path: string): string {
+  const whole = resolve(path)
+  if (existsSync(whole)) return realpathSync(whole)
+  const parent = dirname(whole)
+  return parent === whole ? whole : join(realPath(parent), basename(whole))
+}
+
+/** Before anything is written there: it may be anybody's. */
+function refuseForeign(path: string, { store }: Place): void {
+  const whole = resolve(path)
+  if (!existsSync(whole)) throw new Error(`there is no data folder ${whole}`)
+  if (!statSync(whole).isDirectory()) throw new Error(`${whole} is no folder; name the data folder with --from-data`)
+  const has = (name: string) => existsSync(join(whole, name))
+  if (store.kind === 'sqlite' && !has('filmgate.db')) throw new Error(`there is no database in ${whole}`)
+  if (!['filmgate.db', 'bucket', 'accounts', 'lock.db'].some(has))
+    throw new Error(`${whole} is no data folder of a Filmgate; name the right one with --from-data`)
+}
+
 function lock(path: string, side: 'source' | 'target'): DataFolder {
-  // As a target it is made.
-  if (side === 'source' && !existsSync(path)) throw new Error(`there is no data folder ${resolve(path)}`)
   try {
     return openDataFolder(path)
   } catch (error) {
@@ -66,7 +92,8 @@ function lock(path: string, side: 'source' | 'target'): DataFolder {
     const busy = 5
     if (errcode === busy)
       throw new Error(`a Filmgate is running on the data folder ${resolve(path)}; stop it first`, { cause: error })
-    throw error
+    const flag = side === 'source' ? '--from-data' : '--to-data'
+    throw new Error((error as Error).message.replace(/--data$/, flag), { cause: error })
   }
 }
 

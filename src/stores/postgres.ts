@@ -4,7 +4,7 @@ import { Problem } from '../core/problem.ts'
 import { columns, toRow } from '../core/row.ts'
 import type { Task } from '../core/task.ts'
 import { openBatches } from './postgres/batch.ts'
-import { openClaims } from './postgres/claims.ts'
+import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
 import { occupies, recordAll, remove } from './postgres/entries.ts'
@@ -12,6 +12,7 @@ import { CommitUnknown } from './postgres/failures.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
+import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import type { Entry, Store } from './store.ts'
 
@@ -34,12 +35,12 @@ export interface PostgresStore extends Store {
 export async function openPostgres({ url, monotonic, sleep, name }: PostgresOptions): Promise<PostgresStore> {
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
-    const { cause = error } = error
-    throw new Error(`the database can't be used: ${(cause as Error).message ?? cause}`, { cause: error })
+    throw new Error(`FILMGATE_STORE: the database can't be used: ${explain(error)}`, { cause: error })
   }
   const database = stack.use(await openDatabase(url).catch(unusable))
   await migrate(database).catch(unusable)
   await refuseMoved(database)
+  await database.write(tidySlots, 60_000)
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))
   const claims = openClaims(database)

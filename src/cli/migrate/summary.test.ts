@@ -3,6 +3,13 @@ import { it } from 'node:test'
 import type { Place } from '../../migrate.ts'
 import { advice } from './summary.ts'
 
+it('a prefix is shown as it has to be written', () => {
+  const from: Place = { data: './old', store: { kind: 'sqlite' }, bucket: { kind: 'disk' } }
+  const to: Place = { ...from, bucket: { kind: 's3', bucket: 'films', prefix: 'my films/100%' } }
+  const text = advice({ rows: null, objects: null, finished: true }, { from, to })
+  assert.ok(text.includes('s3://films/my%20films/100%25'), text)
+})
+
 it('the settings to start with are shown without a password, wherever it stood', () => {
   const from: Place = { data: './old', store: { kind: 'sqlite' }, bucket: { kind: 'disk' } }
   for (const [url, shown] of [

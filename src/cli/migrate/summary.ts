@@ -78,7 +78,8 @@ function bucketUrl(place: Exclude<Place['bucket'], { kind: 'disk' }>): string {
     ([, value]) => value !== undefined,
   )
   const query = given.map(([name, value]) => `${name}=${value}`).join('&')
-  return `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}${query === '' ? '' : `?${query}`}`
+  const path = prefix.split('/').map(encodeURIComponent).join('/')
+  return `s3://${bucket}${path === '' ? '' : `/${path}`}${query === '' ? '' : `?${query}`}`
 }
 
 export function toJson({ rows, objects, finished }: Outcome): Record<string, unknown> {

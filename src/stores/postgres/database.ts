@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
+import { driverUrl } from './address.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
 import { bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
 
@@ -28,7 +29,7 @@ export async function openDatabase(url: string): Promise<Database> {
     type === bigint ? Number : pg.types.getTypeParser(type, format)) as CustomTypesConfig['getTypeParser']
   const sockets = new Set<Socket>()
   const options: ClientConfig = {
-    connectionString: url,
+    connectionString: driverUrl(url),
     stream() {
       const socket = new Socket()
       sockets.add(socket)

@@ -13,7 +13,10 @@ export async function migrate(database: Database): Promise<void> {
     .sort()
   await database.write(async (query) => {
     await query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
-    await query('CREATE TABLE IF NOT EXISTS schema_versions (version integer PRIMARY KEY, usable_by integer NOT NULL)')
+    // Looked for first: who may not create anything can still use what is there.
+    const [versions] = await query("SELECT to_regclass('schema_versions') IS NOT NULL AS found")
+    if (versions?.found !== true)
+      await query('CREATE TABLE schema_versions (version integer PRIMARY KEY, usable_by integer NOT NULL)')
     const [newest] = await query('SELECT version, usable_by FROM schema_versions ORDER BY version DESC LIMIT 1')
     if (Number(newest?.usable_by ?? 0) > files.length)
       throw new Error(

@@ -22,6 +22,7 @@ import { hashOf } from './entries.ts'
 import { CommitUnknown } from './failures.ts'
 import { migrate, moveLock } from './migrate.ts'
 import type { Query } from './session.ts'
+import { explain } from './unusable.ts'
 
 const pageMs = 60_000
 const longMs = 3_600_000
@@ -29,18 +30,18 @@ const longMs = 3_600_000
 /** Refuses a database that a service or another move is using. */
 export async function openPostgresTransfer(url: string): Promise<Transfer> {
   await using stack = new AsyncDisposableStack()
-  const unreachable = (error: Error & { code?: string }): never => {
-    throw new Error(`the database can't be reached: ${error.message || error.code}`, { cause: error })
+  const unusable = (error: Error): never => {
+    throw new Error(`the database can't be used: ${explain(error)}`, { cause: error })
   }
-  const database = stack.use(await openDatabase(url).catch(unreachable))
+  const database = stack.use(await openDatabase(url).catch(unusable))
   if (database.isPooled)
     throw new Error(
       'the database is behind a pooler, which can not keep others out; give the address of the database itself',
     )
-  const client = await database.connect().catch(unreachable)
+  const client = await database.connect().catch(unusable)
   stack.defer(() => client.end())
   await lockOut(client)
-  await migrate(database)
+  await migrate(database).catch(unusable)
   const transfer = transferOf(database)
   const resources = stack.move()
   return { ...transfer, [Symbol.asyncDispose]: () => resources.disposeAsync() }
@@ -114,6 +115,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
         await query(`INSERT INTO ${awayTable} (target) VALUES ($1)`, [target])
       })
     },
+    retired: () => targetOf(database),
   }
 }
 
@@ -122,9 +124,14 @@ export async function refuseMoved(database: Database): Promise<void> {
   const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
   if (!lock?.free) throw new Error('a move is at work on the database; start again when it is done')
   if (await has(database, markTable)) throw new Error(refusals.unfinished)
-  if (!(await has(database, awayTable))) return
+  const target = await targetOf(database)
+  if (target !== null) throw new Error(refusals.away(target))
+}
+
+async function targetOf(database: Database): Promise<string | null> {
+  if (!(await has(database, awayTable))) return null
   const [row] = await database.read(`SELECT target FROM ${awayTable}`)
-  throw new Error(refusals.away(row?.target))
+  return String(row?.target)
 }
 
 async function has(database: Database, table: string): Promise<boolean> {

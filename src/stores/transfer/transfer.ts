@@ -21,6 +21,8 @@ export interface Transfer extends AsyncDisposable {
   finish(): Promise<void>
   /** No service starts on a source whose rows live elsewhere now: both would make, and pay for, what is queued. */
   retire(target: string): Promise<void>
+  /** Where its rows went, if it is such a source. */
+  retired(): Promise<string | null>
 }
 
 /** Which rows an unfinished move was of: where they are, and a checksum over all of them. */
