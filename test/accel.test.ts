@@ -87,7 +87,7 @@ async function startNginx(address: string, target: string): Promise<() => Promis
   const documentation = readFileSync(join(import.meta.dirname, '../docs/buckets.md'), 'utf8')
   const locations = /```nginx\n([\s\S]*?)```/.exec(documentation)?.[1] ?? assert.fail('no configuration is documented')
   const adapted = locations
-    .replace('http://127.0.0.1:8080', target)
+    .replace('http://127.0.0.1:8484', target)
     .replace('/var/lib/filmgate/bucket/', `${join(folder, 'bucket')}/`)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${join(folder, name)};`)

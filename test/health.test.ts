@@ -22,7 +22,8 @@ it('a bucket that hangs leaves the service ready, and is asked once for all who 
   })
   for (const answer of await Promise.all(answers))
     assert.deepEqual(answer, [200, { status: 'ok', store: 'ok', bucket: 'unavailable' }])
-  assert.equal(asked, 1)
+  // By the start, and by all of them together.
+  assert.equal(asked, 2)
   assert.equal((await service.fetch('/v1/videos')).status, 200)
   // So that nobody waits for it any more.
   hangs = false
