@@ -47,7 +47,7 @@ export async function openDatabase(url: string): Promise<Database> {
     await client.connect()
     return client
   }
-  const isBehind = await isPooled(() => connect(bounds))
+  const isBehind = await isPooled(() => connect(bounds)).catch(refuse)
   const session = isBehind ? pooled : direct
   const pool = new pg.Pool({ ...options, ...(isBehind ? {} : bounds), max: connections, pipeline: true })
   // A connection that breaks while nobody uses it is simply replaced.
