@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { startService, type TestService, until } from './service.ts'
+import { mountDisk, notMounted } from './small-disk.ts'
 
 /* What a disk can refuse besides room: see disk-full.test.ts for that. */
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
-const notMounted = 'this account may not mount a small disk'
-
-/** A disk of its own at that place, or undefined where this account may not mount one. */
-function mountDisk(path: string, options: string): Disposable | undefined {
-  mkdirSync(path, { recursive: true })
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
-  return status === 0 ? { [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]) } : undefined
-}
 
 function remount(path: string, options: string): void {
   const { status, stderr } = spawnSync('mount', ['-o', `remount,${options}`, path], { encoding: 'utf8' })

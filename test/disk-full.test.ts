@@ -1,43 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { startService } from './service.ts'
+import { mountDisk, notMounted } from './small-disk.ts'
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '640x360' }
 
-interface Disk extends Disposable {
-  fill(leave: number): void
-  free(): void
-}
-
-/** A small disk of its own at that place, or undefined where this account may not mount one. */
-function mountDisk(path: string, megabytes: number): Disk | undefined {
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path])
-  if (status !== 0) return undefined
-  const ballast = join(path, 'ballast.image')
-  return {
-    fill(leave) {
-      const { bavail, bsize } = statfsSync(path)
-      try {
-        writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leave)))
-      } catch {
-        // Someone else took the last of it: full is full.
-      }
-    },
-    free: () => unlinkSync(ballast),
-    [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]),
-  }
-}
-
-const notMounted = 'this account may not mount a small disk'
-
-for (const [folder, moment] of Object.entries({ studio: 'drawn', scratch: 'fetched', bucket: 'stored' })) {
+for (const [folder, moment] of Object.entries({ 'accounts/studio': 'drawn', scratch: 'fetched', bucket: 'stored' })) {
   it(`a disk that is full when a film is ${moment} makes its task wait, and nothing half-written is served`, async (test) => {
     await using service = await startService()
-    using disk = mountDisk(join(service.data, folder), 4)
+    using disk = mountDisk(join(service.data, folder), 'size=4m')
     if (!disk) return test.skip(notMounted)
     const incoming = join(service.data, 'bucket', 'incoming')
     mkdirSync(incoming, { recursive: true })
@@ -60,11 +34,11 @@ for (const [folder, moment] of Object.entries({ studio: 'drawn', scratch: 'fetch
 it('a submit that cannot be stored is 503 with Retry-After; what was accepted before finishes when there is room', async (test) => {
   const path = mkdtempSync(join(tmpdir(), 'filmgate-full-'))
   test.after(() => rmdirSync(path))
-  using disk = mountDisk(path, 16)
+  using disk = mountDisk(path, 'size=16m')
   if (!disk) return test.skip(notMounted)
   await using service = await startService({ env: { FILMGATE_DATA: join(path, 'data') } })
   const { id } = (await (await service.submit({ ...film, seconds: '20' })).json()) as { id: string }
-  disk.fill(0)
+  disk.fill()
   const prompt = 'long '.repeat(6_000)
   let answer = await service.submit({ ...film, prompt })
   // The log of the database may have room left in pages that it holds already.

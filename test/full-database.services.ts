@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -20,6 +19,7 @@ import {
   type World,
 } from './services/outage-world.ts'
 import { type PostgresServer, startPostgres } from './services/postgres.ts'
+import { mountDisk, notMounted } from './small-disk.ts'
 
 /* A PostgreSQL that is there and can't: its disk is full, or all its connections are taken. */
 
@@ -73,8 +73,8 @@ interface Filling {
 async function fillUp(test: TestContext, { what, megabytes, sign, spend, after }: Filling): Promise<void> {
   const path = mkdtempSync(join(tmpdir(), 'filmgate-full-'))
   test.after(() => rmdirSync(path))
-  using disk = mountDisk(path, megabytes)
-  if (!disk) return test.skip('this account may not mount a small disk')
+  using disk = mountDisk(path, `size=${megabytes}m`)
+  if (!disk) return test.skip(notMounted)
   await using postgres = await startPostgres({ fsync: 'off' }, { for: what, folder: path })
   await using world = await openWorld(postgres)
   world.upstream.setFaults({ speed: 3_000 })
@@ -123,29 +123,6 @@ async function spendLog({ sql }: World): Promise<void> {
 async function restart(postgres: PostgresServer): Promise<void> {
   await postgres.stop('SIGQUIT')
   await postgres.start()
-}
-
-interface Disk extends Disposable {
-  fill(): void
-  free(): void
-}
-
-function mountDisk(path: string, megabytes: number): Disk | undefined {
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path])
-  if (status !== 0) return undefined
-  const ballast = join(path, 'ballast')
-  return {
-    fill() {
-      const { bavail, bsize } = statfsSync(path)
-      try {
-        writeFileSync(ballast, Buffer.alloc(bavail * bsize))
-      } catch {
-        // Someone else took the last of it: full is full.
-      }
-    },
-    free: () => unlinkSync(ballast),
-    [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]),
-  }
 }
 
 it('a PostgreSQL all of whose connections are taken: 503, nothing unstored is sent, and all is well when some are free', async () => {

@@ -12,8 +12,9 @@ import type { Place, Progress } from '../src/migrate.ts'
 import { tableNames, tables } from '../src/stores/transfer/transfer.ts'
 import { seeded } from './faults/seeded.ts'
 import { assertMoved, local, move, objectsOf } from './migrate/moving.ts'
-import { makeSource, type Source, sha256 } from './migrate/source.ts'
-import { startService, type TestService, until } from './service.ts'
+import { assertServed } from './migrate/served.ts'
+import { makeSource } from './migrate/source.ts'
+import { startService, until } from './service.ts'
 import { startPostgres } from './services/postgres.ts'
 import { startS3 } from './services/s3.ts'
 
@@ -62,33 +63,6 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
   } finally {
     await client.end()
   }
-}
-
-/** A service there has what the source had, and goes on with it. */
-async function assertServed(source: Source, service: TestService, { finish = true } = {}): Promise<void> {
-  type Page = { data: { id: string }[]; has_more: boolean }
-  const seen: string[] = []
-  for (let more = true; more; ) {
-    const after = seen.length > 0 ? `&after=${seen.at(-1)}` : ''
-    const page = (await (await service.fetch(`/v1/videos?limit=100&order=asc${after}`)).json()) as Page
-    seen.push(...page.data.map(({ id }) => id))
-    more = page.has_more
-  }
-  assert.deepEqual(
-    seen,
-    source.visible.map(({ id }) => id),
-  )
-  for (const { id, prompt, state } of source.visible) {
-    const task = (await (await service.fetch(`/v1/videos/${id}`)).json()) as Record<string, unknown>
-    assert.equal(task.prompt, prompt)
-    if (state === 'completed' || state === 'failed') assert.equal(task.status, state)
-    const film = source.films.get(id)
-    if (!film) continue
-    const content = await service.fetch(`/v1/videos/${id}/content`)
-    assert.equal(content.status, 200)
-    assert.equal(sha256(Buffer.from(await content.arrayBuffer())), sha256(film))
-  }
-  if (finish) for (const id of source.drawable) assert.equal((await service.finish(id)).status, 'completed')
 }
 
 it('moves a service to PostgreSQL and S3, where it goes on, and back to a new data folder', async () => {

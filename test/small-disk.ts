@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface SmallDisk extends Disposable {
+  /** Leaves so many bytes, or none. */
+  fill(leave?: number): void
+  free(): void
+}
+
+/** For who gets none. */
+export const notMounted = 'this account may not mount a small disk'
+
+/** A disk of its own at that place, or undefined where this account may not mount one. Any other failure is one. */
+export function mountDisk(path: string, options: string): SmallDisk | undefined {
+  mkdirSync(path, { recursive: true })
+  const { status, error, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], {
+    encoding: 'utf8',
+  })
+  if (error || /permission denied|must be superuser|not permitted/i.test(stderr)) return undefined
+  if (status !== 0) throw new Error(`no disk at ${path}: ${stderr}`)
+  const ballast = join(path, 'ballast.image')
+  return {
+    fill(leave = 0) {
+      const { bavail, bsize } = statfsSync(path)
+      try {
+        writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leave)))
+      } catch {
+        // Someone else took the last of it: full is full.
+      }
+    },
+    free: () => unlinkSync(ballast),
+    [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]),
+  }
+}
