@@ -1,9 +1,10 @@
 import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { setTimeout } from 'node:timers/promises'
 import { mostAtOnce } from '../src/config/mistakes.ts'
+import { newTaskId } from '../src/core/task.ts'
+import { openRandom } from '../src/random.ts'
 import { openPostgres } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { exampleTask } from './fill.ts'
@@ -28,11 +29,13 @@ export interface StoreResult {
   p99Ms: number
 }
 
+/** As the service draws it. */
+const random = openRandom()
+
 const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}`
 
 function actOf(store: Store, { kind, tasks, limit = 64, cards = [] }: StoreLoad): () => Promise<unknown> {
-  if (kind === 'insert')
-    return () => store.insert(exampleTask(`video_${randomBytes(24).toString('hex')}`, Date.now(), true))
+  if (kind === 'insert') return () => store.insert(exampleTask(newTaskId(Date.now(), random), Date.now(), true))
   if (kind === 'read') return async () => store.read('bench', idOf(1 + Math.floor(Math.random() * tasks)))
   const open = cards.map(({ card, account }) => ({
     ...{ card, cap: null, accounts: [{ name: account, cap: mostAtOnce, room: limit }] },

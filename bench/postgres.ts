@@ -106,13 +106,17 @@ interface Bench extends PostgresBench {
   folder: string
 }
 
+/** As the service makes them: by time, then by chance. */
+const newId = `'video_' || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') ||
+  replace(gen_random_uuid()::text, '-', '') || 'abcd'`.replaceAll('\n', ' ')
+
 async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Bench, kind: 'insert' | 'read') {
   const script = join(folder, `${kind}.sql`)
   const view = 'id, owner, model, prompt, seconds, width, height, created_at, state, progress, started_at, error'
   writeFileSync(
     script,
     kind === 'insert'
-      ? `\\set n random(1, 1000000000000)\n${intoTasks} VALUES (${valuesOf({ id: "'video_e' || lpad(to_hex(:n::bigint), 47, '0')" })}) ON CONFLICT DO NOTHING;\n`
+      ? `${intoTasks} VALUES (${valuesOf({ id: newId })});\n`
       : `\\set n random(1, ${tasks})\nSELECT ${view} FROM tasks WHERE id = 'video_' || lpad(to_hex(:n::bigint), 48, '0') AND owner = 'bench';\n`,
   )
   const lines: Line[] = []

@@ -132,9 +132,11 @@ describe('the S3 bucket, of what only S3 does', () => {
       throw new Error('the source broke')
     })
     await assert.rejects(bucket.put('a/b', broken, never), /the source broke/)
+    assert.deepEqual(await uploads(), [])
     const stopped = body(() => abort.abort(new Error('enough')))
     await assert.rejects(bucket.put('a/b', stopped, abort.signal), /enough/)
     assert.equal(await bucket.open('a/b'), undefined)
+    await bucket.removeFolder('a')
     assert.deepEqual(await uploads(), [])
   })
 
@@ -150,6 +152,8 @@ describe('the S3 bucket, of what only S3 does', () => {
     }
     await assert.rejects(bucket.put('a/b', body(), AbortSignal.timeout(500)))
     assert.ok(closed)
+    // A part that was under way may arrive after the upload was dropped, and keep it there: the task's end takes it.
+    await bucket.removeFolder('a')
     assert.deepEqual(await uploads(), [])
   })
 

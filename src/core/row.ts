@@ -19,6 +19,12 @@ export const columns = [
   ...[...mutableColumns, 'fence', 'deleted_at'],
 ] as const
 
+/** Those that hold no text. */
+export const numberColumns: ReadonlySet<string> = new Set([
+  ...['seconds', 'width', 'height', 'created_at', 'digest', 'finish_by', 'progress', 'start_by', 'started_at'],
+  ...['missing_at', 'completed_at', 'expires_at', 'attempts', 'due_at', 'tries', 'fence', 'deleted_at'],
+])
+
 export type Value = string | number | null
 export type Row = Record<string, unknown>
 

@@ -1,14 +1,11 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
-import { Problem } from '../core/problem.ts'
-import { columns, toRow } from '../core/row.ts'
-import type { Task } from '../core/task.ts'
 import { openBatches } from './postgres/batch.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
-import { type Database, openDatabase } from './postgres/database.ts'
+import { openDatabase } from './postgres/database.ts'
 import { occupies, recordAll, remove } from './postgres/entries.ts'
-import { CommitUnknown } from './postgres/failures.ts'
+import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
@@ -44,10 +41,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, clock, name))
   const claims = openClaims(database)
-  const insertOne = openBatches(
-    (tasks: readonly Task[]) => insertAll(database, tasks),
-    ({ prompt }) => 2 * prompt.length,
-  )
+  const insertOne = openInserts(database)
   const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
   const { ring, wake } = wakeups
   const resources = stack.move()
@@ -112,30 +106,3 @@ const healthStatement = `WITH old AS (
   INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, $2, $3, $4)
   ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
     changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`
-
-const names = columns.join(', ')
-const insertStatement = `INSERT INTO tasks (${names}) SELECT ${names} FROM json_populate_recordset(NULL::tasks, $1)
-  ON CONFLICT (id) DO NOTHING RETURNING id`
-
-/** Where one of them is refused, each is inserted by itself, so that it fails alone. */
-async function insertAll(
-  database: Database,
-  tasks: readonly Task[],
-  again = false,
-): Promise<({ value: undefined } | { error: unknown })[]> {
-  const rows = tasks.map((task) => {
-    const values = toRow(task)
-    return Object.fromEntries(columns.map((name, at) => [name, values[at]]))
-  })
-  try {
-    const inserted = await database.run(insertStatement, [JSON.stringify(rows)])
-    const ids = new Set(inserted.map(({ id }) => id))
-    // After a COMMIT whose outcome nobody knew, the row that is there is our own: ids are drawn from 144 bits.
-    return tasks.map(({ id }) => (ids.has(id) || again ? { value: undefined } : { error: new Error(`${id} exists`) }))
-  } catch (error) {
-    if (error instanceof CommitUnknown && !again) return insertAll(database, tasks, true)
-    // A database that is away is so for each of them.
-    if (tasks.length === 1 || Problem.from(error).code === 'storage_unavailable') return tasks.map(() => ({ error }))
-    return (await Promise.all(tasks.map((task) => insertAll(database, [task], again)))).flat()
-  }
-}

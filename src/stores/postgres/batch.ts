@@ -11,7 +11,7 @@ interface Waiting<Item, Result> {
 
 /**
  * What is asked within one turn of the loop goes to the database as one. Two batches are under way at most; what comes
- * meanwhile makes the next. Measured at 64 clients this is three times as fast as one statement for each. `weigh` says
+ * meanwhile makes the next. Of 16 clients that read, one batch of 16 serves twice as many as two of 8. `weigh` says
  * about how many bytes an item has: long ones must not make a statement that outlasts everybody's patience.
  */
 export function openBatches<Item, Result>(
@@ -19,9 +19,13 @@ export function openBatches<Item, Result>(
   weigh: (item: Item) => number = () => 0,
 ): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = []
-  let underWay = 0
+  const underWay = new Set<readonly unknown[]>()
+  let isPlanned = false
 
-  const take = () => {
+  /** Few and full: a second one goes only when as many wait for it. */
+  const next = () => {
+    const [other] = underWay
+    if (underWay.size === 2 || waiting.length < (other?.length ?? 0)) return []
     let weight = 0
     const end = waiting.findIndex(({ item }, at) => {
       weight += weigh(item)
@@ -29,27 +33,34 @@ export function openBatches<Item, Result>(
     })
     return waiting.splice(0, end < 0 ? waiting.length : end)
   }
-  const flush = async () => {
-    if (underWay === 2 || waiting.length === 0) return
-    const batch = take()
-    underWay += 1
+  const send = async (batch: readonly Waiting<Item, Result>[]) => {
+    underWay.add(batch)
     const outcomes = await run(batch.map(({ item }) => item)).catch((error) => batch.map(() => ({ error })))
-    underWay -= 1
+    underWay.delete(batch)
     // Whoever waits behind a database that is away would wait as long again, and then longer and longer.
     const [first] = outcomes
     if (first && 'error' in first && Problem.from(first.error).code === 'storage_unavailable')
       for (const { reject } of waiting.splice(0)) reject(first.error)
-    void flush()
     batch.forEach(({ resolve, reject }, at) => {
       const outcome = outcomes[at] ?? { error: new Error('the batch has no answer for it') }
       if ('value' in outcome) resolve(outcome.value)
       else reject(outcome.error)
     })
+    plan()
+  }
+  const flush = () => {
+    isPlanned = false
+    for (let batch = next(); batch.length > 0; batch = next()) void send(batch)
+  }
+  const plan = () => {
+    if (isPlanned || waiting.length === 0) return
+    isPlanned = true
+    setImmediate(flush)
   }
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      if (waiting.length === 1) setImmediate(flush)
+      plan()
     })
 }
 

@@ -28,6 +28,11 @@ export function isRefusal(error: unknown): boolean {
   return severity !== undefined && !ending.test(code)
 }
 
+/** A row of that name is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return isRefusal(error) && (error as Failure).code === '23505'
+}
+
 /** Nothing of the database was heard, or only that it ends the connection. */
 function isBroken(error: unknown): boolean {
   const { code, message } = error as Failure

@@ -24,17 +24,22 @@ type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | '
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
 
+/**
+ * All of them in one value: reading each column of each row costs this process twice as much. What is no id, because
+ * it has a comma in it, is nobody's.
+ */
+const viewStatement = `SELECT json_agg(json_build_array(${view}, owner)) AS views FROM tasks
+  WHERE id = ANY(string_to_array($1, ',')) AND deleted_at IS NULL`
+
 /** Everything that is only read. */
 export function openReads(database: Database): Reads {
   const query = database.read
   const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
-    const rows = await query(`SELECT owner, ${view} FROM tasks WHERE id = ANY($1) AND deleted_at IS NULL`, [
-      wanted.map(({ id }) => id),
-    ])
-    const found = new Map(rows.map((row) => [row.id, row]))
+    const [row] = await query(viewStatement, [wanted.map(({ id }) => id).join()])
+    const found = new Map(((row?.views ?? []) as unknown[][]).map((values) => [values[0], values]))
     return wanted.map(({ owner, id }) => {
-      const row = found.get(id)
-      return { value: row?.owner === owner ? viewOf(row) : undefined }
+      const values = found.get(id)
+      return { value: values?.[viewColumns.length] === owner ? toView(values) : undefined }
     })
   })
 

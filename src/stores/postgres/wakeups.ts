@@ -5,6 +5,8 @@ import { moveLock } from './migrate.ts'
 
 const channel = 'filmgate_due'
 const retryMs = 2_000
+/** Each message is a commit, which the database has to sync: a process that is busy says it so often at most. */
+const spacingMs = 10
 
 /** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
 export interface Wakeups extends AsyncDisposable {
@@ -29,6 +31,7 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
       told = true
       // Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
       await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
+      await clock.sleep(spacingMs, stop.signal)
     }
     telling = undefined
   }
