@@ -77,6 +77,7 @@ const pictures: Record<string, RegExp> = {
   'progress-null': /"progress":null\}$/,
   'progress-nan': /"progress":NaN\}$/,
   back: /"status":"waiting","progress":0\}$/,
+  policy: /"status":"failed","progress":100,"error":"policy"\}$/,
   'done-without-url': /"status":"done","progress":100\}$/,
   'done-url-number': /"status":"done","url":7\}$/,
   failed: /"status":"failed"/,

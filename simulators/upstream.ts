@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
 import { tinyFilm } from './upstream/film.fixture.ts'
 import { Jobs, type Mode, modes } from './upstream/jobs.ts'
+import { jobsWire } from './upstream/jobs-wire.ts'
 import { type Orders, Plan } from './upstream/plan.ts'
 import { handle } from './upstream/routes.ts'
+import type { Wire } from './upstream/wire.ts'
 import { type Ledger, note, type World } from './upstream/world.ts'
 
 export { downloadFaults, type Fault, findFaults, pollFaults, submitFaults } from './upstream/faults.ts'
@@ -16,6 +18,8 @@ export type { Ledger } from './upstream/world.ts'
 
 export interface UpstreamOptions extends Orders {
   port?: number
+  /** Whose words it speaks; those of nobody in particular unless it is said. */
+  wire?: Wire
   mode?: Mode
   /** The path of the film that every job makes. */
   film?: string
@@ -27,6 +31,8 @@ const host = '127.0.0.1'
 export interface Upstream extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** The origin of the films. */
+  readonly films: string
   /** Of the chance that is in force. */
   readonly seed: number
   /** As it is at this moment; `GET /ledger` is the same from outside. */
@@ -36,14 +42,16 @@ export interface Upstream extends AsyncDisposable {
 }
 
 export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
-  const { port = 0, mode = 'none', film, ...orders } = options
+  const { port = 0, mode = 'none', wire = jobsWire(mode), film, ...orders } = options
   const timers = new Set<NodeJS.Timeout>()
   const world: World = {
-    jobs: new Jobs(mode),
+    wire,
+    jobs: new Jobs(wire.mode, wire.newId),
     plan: new Plan(),
     film: film === undefined ? tinyFilm : readFileSync(film),
     log: { requests: 0, submits: 0, faults: [] },
     origin: '',
+    films: '',
     later: (ms, action) => timers.add(setTimeout(action, ms)),
     refuse: () => refuse(server, world),
     setFaults(orders) {
@@ -56,12 +64,15 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     if (!server.listening) return request.socket.destroy()
     void handle(world, request, response).then(() => refuseIfFirst(server, world))
   })
-  await once(server.listen(port, host), 'listening')
-  world.origin = `http://${host}:${(server.address() as AddressInfo).port}`
+  const films = createServer((request, response) => void handle(world, request, response))
+  await Promise.all([once(server.listen(port, host), 'listening'), once(films.listen(0, host), 'listening')])
+  world.origin = originOf(server)
+  world.films = wire.filmsApart ? originOf(films) : world.origin
   world.setFaults(orders)
   return {
     url: world.origin,
     port: Number(new URL(world.origin).port),
+    films: world.films,
     get seed() {
       return world.plan.seed
     },
@@ -69,10 +80,16 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     setFaults: world.setFaults,
     async [Symbol.asyncDispose]() {
       for (const timer of timers) clearTimeout(timer)
-      server.closeAllConnections()
-      if (server.listening) await once(server.close(), 'close')
+      for (const one of [server, films]) {
+        one.closeAllConnections()
+        if (one.listening) await once(one.close(), 'close')
+      }
     },
   }
+}
+
+function originOf(server: Server): string {
+  return `http://${host}:${(server.address() as AddressInfo).port}`
 }
 
 /** A refusal has no request that could set it off: it begins when its turn comes. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 
 /**
@@ -17,6 +16,8 @@ export interface JobBody {
   seconds: unknown
   size: unknown
   reference?: string
+  /** Whatever else its wire has to know of it later. */
+  more?: unknown
 }
 
 export interface Job {
@@ -24,7 +25,7 @@ export interface Job {
   readonly body: JobBody
   readonly acceptedAt: number
   /** Null while time decides. */
-  end: 'failed' | 'cancelled' | null
+  end: 'failed' | 'policy' | 'cancelled' | null
   unknownUntil: number
 }
 
@@ -36,6 +37,9 @@ export interface JobView {
   url?: string
   error?: string
 }
+
+/** What a fault says of a job, true or not. */
+export type Claim = { [Field in keyof JobView]?: unknown }
 
 /** One job that would have to be paid for. */
 export interface Accept {
@@ -50,46 +54,49 @@ export interface Accept {
 }
 
 export type Submission = { body: JobBody; key: string | null; bearer: string }
-export type Accepted = { id: string } | { duplicate: string } | { keyReused: true }
+export type Accepted = { job: Job } | { duplicate: string } | { keyReused: true }
 
 export class Jobs {
   readonly accepts: Accept[] = []
   readonly #mode: Mode
+  readonly #newId: () => string
   readonly #jobs = new Map<string, Job>()
   readonly #byKey = new Map<string, Job>()
   readonly #byReference = new Map<string, Job>()
 
-  constructor(mode: Mode) {
+  constructor(mode: Mode, newId: () => string) {
     this.#mode = mode
+    this.#newId = newId
   }
 
   /** What returns a new id is in `accepts` by then: no fault can come between the two. */
   accept({ body, key, bearer }: Submission): Accepted {
     const reference = body.reference ?? null
     const before = this.#mode === 'key' && key !== null ? this.#byKey.get(key) : undefined
-    if (before) return isDeepStrictEqual(before.body, body) ? { id: before.id } : { keyReused: true }
+    if (before) return isDeepStrictEqual(before.body, body) ? { job: before } : { keyReused: true }
     const twin = this.#mode === 'lookup' && reference !== null ? this.#byReference.get(reference) : undefined
     if (twin) return { duplicate: twin.id }
-    const job: Job = { id: `job_${randomUUID()}`, body, acceptedAt: Date.now(), end: null, unknownUntil: 0 }
+    const job: Job = { ...this.unborn({ body, key, bearer }), id: this.#newId() }
     this.accepts.push({ id: job.id, prompt: body.prompt, reference, key, bearer, at: job.acceptedAt })
     this.#jobs.set(job.id, job)
     if (key !== null) this.#byKey.set(key, job)
     if (reference !== null) this.#byReference.set(reference, job)
-    return { id: job.id }
+    return { job }
+  }
+
+  /** A job as it would be, of which nobody will ever hear again. */
+  unborn({ body }: Submission): Job {
+    const id = this.#newId().replace(/[0-9a-f]{2,}/g, (digits) => '0'.repeat(digits.length))
+    return { id, body, acceptedAt: Date.now(), end: null, unknownUntil: 0 }
   }
 
   get(id: string): Job | undefined {
     return this.#jobs.get(id)
   }
 
-  /** Undefined where the mode does not offer this question. */
-  find(query: URLSearchParams, lagMs: number): Job[] | undefined {
-    const reference = query.get('reference')
-    const since = query.get('since')
-    const visible = [...this.#jobs.values()].filter(({ acceptedAt }) => acceptedAt + lagMs <= Date.now())
-    if (this.#mode === 'lookup' && reference !== null) return visible.filter(({ body }) => body.reference === reference)
-    if (this.#mode === 'list' && since !== null) return visible.filter(({ acceptedAt }) => acceptedAt >= Number(since))
-    return undefined
+  /** Those that can be found already, the oldest first. */
+  visible(lagMs: number): Job[] {
+    return [...this.#jobs.values()].filter(({ acceptedAt }) => acceptedAt + lagMs <= Date.now())
   }
 }
 
@@ -98,6 +105,7 @@ export function viewOf(job: Job, speed: number): JobView {
   const share = speed > 0 ? Math.min(1, (Date.now() - job.acceptedAt) / speed) : 1
   const progress = Math.max(0, Math.floor(((share - 0.2) / 0.8) * 100))
   if (job.end === 'cancelled') return { id: job.id, status: 'failed', progress: 0, error: 'cancelled' }
+  if (job.end === 'policy') return { id: job.id, status: 'failed', progress: 0, error: 'policy' }
   if (job.end === 'failed') return { id: job.id, status: 'failed', progress: 0, error: 'simulated failure' }
   return { id: job.id, status: share === 1 ? 'done' : share < 0.2 ? 'waiting' : 'running', progress }
 }

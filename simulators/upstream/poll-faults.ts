@@ -1,61 +1,91 @@
 import { type Answer, json, type Silence } from './answer.ts'
 import type { Fault } from './faults.ts'
-import type { Job, JobView } from './jobs.ts'
+import type { Claim, Job, JobView } from './jobs.ts'
 import { failing, silences, spoilt } from './spoilt.ts'
 
 export interface PollFault extends Fault {
-  /** Gets what the job truly is, and may change its fate. */
-  answer(view: JobView, job: Job, until: number): Answer | Silence
+  answer(poll: Poll): Answer | Silence
+}
+
+export interface Poll {
+  /** What the job truly is. */
+  view: JobView
+  /** Its fate may be changed. */
+  job: Job
+  /** How long it stays unknown, if it becomes so. */
+  until: number
+  /** In the words of its wire. */
+  say(claim: Claim): Answer
+  unknown(): Answer
 }
 
 export interface FindFault extends Fault {
-  /** Gets what was truly found. */
-  answer(found: { jobs: object[] }): Answer | Silence
+  /** Gets what was truly found, and what it looks like where nothing was. */
+  answer(truth: Answer, nothing: Answer): Answer | Silence
 }
 
 type PollShape = [name: string, description: string, answer: PollFault['answer']]
 
-const running = (view: JobView, more: object): Answer => json(200, { id: view.id, status: 'running', ...more })
+const running = ({ view, say }: Poll, progress: unknown): Answer => say({ id: view.id, status: 'running', progress })
 
 const untrue: PollShape[] = [
   ...['THROTTLED', 'SUCCEED', 'expired', ''].map(
     (status): PollShape => [
       `status-${status.toLowerCase() || 'blank'}`,
       `a status that nobody documented: ${JSON.stringify(status)}`,
-      ({ id, progress }) => json(200, { id, status, progress }),
+      ({ view: { id, progress }, say }) => say({ id, status, progress }),
     ],
   ),
-  ['status-number', 'a status that is a number', ({ id, progress }) => json(200, { id, status: 3, progress })],
-  ['status-missing', 'no status', ({ id, progress }) => json(200, { id, progress })],
-  ['progress-101', 'progress 101', (view) => running(view, { progress: 101 })],
-  ['progress-minus-1', 'progress -1', (view) => running(view, { progress: -1 })],
-  ['progress-string', 'progress in words', (view) => running(view, { progress: '50%' })],
-  ['progress-null', 'progress null', (view) => running(view, { progress: null })],
+  ['status-number', 'a status that is a number', ({ view: { id, progress }, say }) => say({ id, status: 3, progress })],
+  ['status-missing', 'no status', ({ view: { id, progress }, say }) => say({ id, progress })],
+  ['progress-101', 'progress 101', (poll) => running(poll, 101)],
+  ['progress-minus-1', 'progress -1', (poll) => running(poll, -1)],
+  ['progress-string', 'progress in words', (poll) => running(poll, '50%')],
+  ['progress-null', 'progress null', (poll) => running(poll, null)],
   [
     'progress-nan',
     'progress NaN, which is no JSON',
-    ({ id }) => ({ status: 200, body: `{"id":"${id}","status":"running","progress":NaN}` }),
+    (poll) => {
+      const answer = running(poll, 'NaN')
+      return { ...answer, body: String(answer.body).replace('"NaN"', 'NaN') }
+    },
   ],
-  ['back', 'waiting at 0, however far it was', ({ id }) => json(200, { id, status: 'waiting', progress: 0 })],
-  ['done-without-url', 'done, but without a url', ({ id }) => json(200, { id, status: 'done', progress: 100 })],
-  ['done-url-number', 'done, with a url that is a number', ({ id }) => json(200, { id, status: 'done', url: 7 })],
+  ['back', 'waiting at 0, however far it was', ({ view: { id }, say }) => say({ id, status: 'waiting', progress: 0 })],
+  [
+    'done-without-url',
+    'done, but without a url',
+    ({ view: { id }, say }) => say({ id, status: 'done', progress: 100 }),
+  ],
+  [
+    'done-url-number',
+    'done, with a url that is a number',
+    ({ view: { id }, say }) => say({ id, status: 'done', url: 7 }),
+  ],
 ]
 
 const fates: PollShape[] = [
   [
     'failed',
     'the job fails for good, whatever it was',
-    (view, job) => {
+    ({ view: { id, progress }, job, say }) => {
       job.end = 'failed'
-      return json(200, { id: view.id, status: 'failed', progress: view.progress, error: 'simulated failure' })
+      return say({ id, status: 'failed', progress, error: 'simulated failure' })
+    },
+  ],
+  [
+    'policy',
+    'the job fails for good, for what it shows',
+    ({ view: { id, progress }, job, say }) => {
+      job.end = 'policy'
+      return say({ id, status: 'failed', progress, error: 'policy' })
     },
   ],
   [
     '404-for-a-while',
     'the job is unknown for a while',
-    (_view, job, until) => {
+    ({ job, until, unknown }) => {
       job.unknownUntil = until
-      return json(404, { error: 'unknown job' })
+      return unknown()
     },
   ],
 ]
@@ -65,7 +95,13 @@ export const pollFaults: readonly PollFault[] = [
     (status): PollShape => [`${status}`, `answers ${status}, which says nothing about the job`, () => failing(status)],
   ),
   ...silences.map(({ name, description }): PollShape => [name, description, () => name]),
-  ...spoilt.map(({ name, description, answer }): PollShape => [name, description, (view) => answer(view)]),
+  ...spoilt.map(
+    ({ name, description, answer }): PollShape => [
+      name,
+      description,
+      ({ view, say }) => answer(String(say(view).body)),
+    ],
+  ),
   ...untrue,
   ...fates,
 ].map(([name, description, answer]) => ({ name: `poll-${name}`, accepted: true, description, answer }))
@@ -75,7 +111,7 @@ type FindShape = [name: string, description: string, answer: FindFault['answer']
 export const findFaults: readonly FindFault[] = [
   ...[500, 502, 429, 404].map((status): FindShape => [`${status}`, `answers ${status}`, () => failing(status)]),
   ...silences.map(({ name, description }): FindShape => [name, description, () => name]),
-  ...spoilt.map(({ name, description, answer }): FindShape => [name, description, answer]),
+  ...spoilt.map(({ name, description, answer }): FindShape => [name, description, ({ body }) => answer(String(body))]),
   ['no-jobs' as const, 'an object without jobs', () => json(200, {})] satisfies FindShape,
-  ['nothing' as const, 'finds nothing, whatever there is', () => json(200, { jobs: [] })] satisfies FindShape,
+  ['nothing' as const, 'finds nothing, whatever there is', (_truth, nothing) => nothing] satisfies FindShape,
 ].map(([name, description, answer]) => ({ name: `find-${name}`, accepted: true, description, answer }))

@@ -1,17 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { type Answer, give, json, type Silence } from './answer.ts'
-import { cancel, type Job, type JobBody, type JobView, viewOf } from './jobs.ts'
-import { submit } from './submit.ts'
+import { filmOf, sendFilm } from './films.ts'
+import { cancel, type Job, type JobView, type Submission, viewOf } from './jobs.ts'
+import type { Asked, Head, Place, Question } from './wire.ts'
 import { type Ledger, note, type World } from './world.ts'
 
 export async function handle(world: World, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const [path = '', query] = (request.url ?? '').split('?')
-  const [, folder = '', id] = path.split('/')
-  const route = `${request.method} /${folder}${id === undefined ? '' : '/:id'}`
-  if (folder === 'jobs' || folder === 'files') world.log.requests += 1
-  const asked = { route, id: id ?? '', query: new URLSearchParams(query) }
-  const answer = await answerTo(world, request, asked).catch((error: unknown) => {
+  const answer = await answerTo(world, request).catch((error: unknown) => {
     // A client that breaks off its own request gets no answer; anything else is a mistake of ours.
     if (request.complete) throw error
     return 'close' as const
@@ -19,27 +15,45 @@ export async function handle(world: World, request: IncomingMessage, response: S
   give(response, answer, world.plan.settings.dripMs)
 }
 
-interface Asked {
-  route: string
-  id: string
-  query: URLSearchParams
+async function answerTo(world: World, request: IncomingMessage): Promise<Answer | Silence> {
+  const [path = '', query] = (request.url ?? '').split('?')
+  const { method = '', headers } = request
+  const head: Head = { method, path, query: new URLSearchParams(query), headers }
+  const route = `${method} ${path}`
+  if (route === 'GET /ledger') return json(200, { accepts: world.jobs.accepts, ...world.log } satisfies Ledger)
+  if (route === 'POST /faults') return order(world, (await buffer(request)).toString())
+  world.log.requests += 1
+  if (method === 'GET' && path.startsWith('/files/')) return sendFilm(world, head, request.url ?? '')
+  const isSubmit = world.wire.isSubmit(head)
+  if (isSubmit) world.log.submits += 1
+  const unread = isSubmit ? world.plan.takeFirst('unread') : undefined
+  if (unread) {
+    note(world, unread, null, null)
+    return unread.answer(json(200, {}), path)
+  }
+  const asked = { ...head, body: await buffer(request) }
+  return answerQuestion(world, asked, await world.wire.read(asked, placeOf(world)))
 }
 
-async function answerTo(world: World, request: IncomingMessage, asked: Asked): Promise<Answer | Silence> {
-  const { route, id, query } = asked
-  if (route === 'GET /ledger') return json(200, { accepts: world.jobs.accepts, ...world.log } satisfies Ledger)
-  if (route === 'POST /faults') return order(world, await text(request))
-  if (route === 'GET /files/:id') return download(world, request, id.replace(/\.mp4$/, ''), query)
-  if (!route.includes(' /jobs')) return json(404, { error: 'no such route' })
-  const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
-  if (bearer === undefined) return json(401, { error: 'no key' })
-  if (route === 'POST /jobs') return submit(world, request, bearer)
-  if (route === 'GET /jobs') return find(world, query)
-  const job = world.jobs.get(id)
-  if (job === undefined || job.unknownUntil > Date.now()) return json(404, { error: 'unknown job' })
-  if (route === 'GET /jobs/:id') return poll(world, job)
-  if (route === 'DELETE /jobs/:id') return json(200, { cancelled: cancel(job, world.plan.settings.speed) })
-  return json(405, { error: 'no such method' })
+function answerQuestion(world: World, asked: Asked, question: Question): Answer | Silence {
+  if (question.ask === 'nothing') return question.answer
+  if (question.ask === 'submit') return submit(world, question.submission, asked.path)
+  if (question.ask === 'find') return find(world, question.subject, question.matches)
+  const { wire, jobs, plan } = world
+  const job = jobs.get(question.id)
+  if (job === undefined || job.unknownUntil > Date.now()) return wire.unknown(question.id)
+  if (question.ask === 'poll') return poll(world, job)
+  if (question.ask === 'film') return filmOf(world, job, asked) ?? wire.unknown(question.id)
+  return wire.cancelled?.(job, cancel(job, plan.settings.speed)) ?? wire.unknown(question.id)
+}
+
+function placeOf(world: World): Place {
+  const { origin, films, film, plan } = world
+  const linkTo = ({ id }: Job) => {
+    const until = plan.settings.linkMs > 0 ? `?until=${Date.now() + plan.settings.linkMs}` : ''
+    return `${films}/files/${encodeURIComponent(id)}.mp4${until}`
+  }
+  return { origin, linkTo, film }
 }
 
 function order(world: World, body: string): Answer {
@@ -52,53 +66,47 @@ function order(world: World, body: string): Answer {
   return json(200, { seed: world.plan.seed, ...world.plan.settings }, { connection: 'close' })
 }
 
+function submit(world: World, submission: Submission, path: string): Answer | Silence {
+  const { jobs, plan, wire } = world
+  const { prompt } = submission.body
+  const fault = plan.take('submit', prompt)
+  if (fault === undefined || fault.accepted === true) {
+    const outcome = jobs.accept(submission)
+    // A job that can't be accepted can't go wrong after it was.
+    if ('duplicate' in outcome) return wire.refused?.('duplicate', outcome.duplicate) ?? wire.unknown('')
+    if ('keyReused' in outcome) return wire.refused?.('keyReused', '') ?? wire.unknown('')
+    const truth = wire.accepted(outcome.job, placeOf(world))
+    if (fault === undefined) return truth
+    note(world, fault, prompt, outcome.job.id)
+    return fault.answer(truth, path)
+  }
+  note(world, fault, prompt, null)
+  if (fault.refuses) world.refuse()
+  if (fault.accepted === 'maybe') world.later(plan.settings.lateMs, () => jobs.accept(submission))
+  return fault.answer(wire.accepted(jobs.unborn(submission), placeOf(world)), path)
+}
+
 function poll(world: World, job: Job): Answer | Silence {
-  const { settings } = world.plan
-  const view: JobView = viewOf(job, settings.speed)
-  const until = settings.linkMs > 0 ? `?until=${Date.now() + settings.linkMs}` : ''
-  if (view.status === 'done') view.url = `${world.origin}/files/${job.id}.mp4${until}`
-  const fault = world.plan.take('poll', job.body.prompt)
-  if (fault === undefined) return json(200, view)
+  const { plan, wire } = world
+  const place = placeOf(world)
+  const view: JobView = viewOf(job, plan.settings.speed)
+  if (view.status === 'done') view.url = place.linkTo(job)
+  const fault = plan.take('poll', job.body.prompt)
+  if (fault === undefined) return wire.polled(job, view, place)
   note(world, fault, job.body.prompt, job.id)
-  return fault.answer(view, job, Date.now() + settings.unknownMs)
+  return fault.answer({
+    ...{ view, job, until: Date.now() + plan.settings.unknownMs },
+    say: (claim) => wire.polled(job, claim, place),
+    unknown: () => wire.unknown(job.id),
+  })
 }
 
-function find(world: World, query: URLSearchParams): Answer | Silence {
-  const jobs = world.jobs.find(query, world.plan.settings.lagMs)
-  if (jobs === undefined) return json(404, { error: 'no such route' })
-  const found = { jobs: jobs.map(({ id, body, acceptedAt }) => ({ id, ...listed(body), created_at: acceptedAt })) }
-  const fault = world.plan.take('find', query.get('reference') ?? '')
-  if (fault === undefined) return json(200, found)
+function find(world: World, subject: string, matches: (job: Job) => boolean): Answer | Silence {
+  const { jobs, plan, wire } = world
+  const found = jobs.visible(plan.settings.lagMs).filter(matches)
+  const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world)) ?? wire.unknown('')
+  const fault = plan.take('find', subject)
+  if (fault === undefined) return say(found)
   note(world, fault, null, null)
-  return fault.answer(found)
-}
-
-function listed({ model, prompt, seconds, size, reference }: JobBody): object {
-  return { model, prompt, seconds, size, reference }
-}
-
-function download(world: World, request: IncomingMessage, id: string, query: URLSearchParams): Answer | Silence {
-  const { jobs, plan, film } = world
-  // Hosts of results are not the provider: they take a key for a mistake.
-  if (request.headers.authorization !== undefined) return json(400, { error: 'no Authorization is taken here' })
-  const job = jobs.get(id)
-  if (job === undefined || viewOf(job, plan.settings.speed).status !== 'done')
-    return json(404, { error: 'no such file' })
-  if (query.has('until') && Number(query.get('until')) <= Date.now())
-    return json(403, { error: 'this link has expired' })
-  const fault = plan.take('download', job.body.prompt)
-  if (fault === undefined) return partOf(film, request.headers.range)
-  note(world, fault, job.body.prompt, id)
-  return fault.answer(film, request.url ?? '')
-}
-
-function partOf(film: Uint8Array, range = ''): Answer {
-  const headers = { 'content-type': 'video/mp4', 'accept-ranges': 'bytes', etag: `"${film.length}"` }
-  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range) ?? []
-  if (first === undefined) return { status: 200, headers, body: film }
-  const start = Number(first)
-  const end = Math.min(last ? Number(last) : film.length - 1, film.length - 1)
-  if (start > end) return { status: 416, headers: { ...headers, 'content-range': `bytes */${film.length}` } }
-  const contentRange = `bytes ${start}-${end}/${film.length}`
-  return { status: 206, headers: { ...headers, 'content-range': contentRange }, body: film.subarray(start, end + 1) }
+  return fault.answer(say(found), say([]))
 }

@@ -4,9 +4,9 @@ import { type Answer, html, json, type Silence } from './answer.ts'
 export interface Spoilt {
   name: string
   description: string
-  /** Whether it is made of the true value, so that there must be one. */
+  /** Whether it is made of the true answer, so that there must be one. */
   carries: boolean
-  answer(value: object): Answer
+  answer(text: string): Answer
 }
 
 const lost = (name: string, description: string, answer: () => Answer): Spoilt => ({
@@ -19,7 +19,7 @@ const kept = (name: string, description: string, answer: (text: string) => Answe
   name,
   description,
   carries: true,
-  answer: (value) => answer(JSON.stringify(value)),
+  answer,
 })
 
 const ok = (body: string, more: Omit<Answer, 'status' | 'body'> = {}): Answer => ({ status: 200, body, ...more })

@@ -9,8 +9,8 @@ export interface SubmitFault extends Fault {
    * maybe  this is the answer, and a while later the job is accepted after all
    */
   accepted: boolean | 'maybe'
-  /** The id is that of the accepted job; without one it is of no job. */
-  answer(id: string): Answer | Silence
+  /** Gets what it would truly answer; without an accepted job, as if there were one. */
+  answer(truth: Answer, path: string): Answer | Silence
   /** Decided by the head of the request alone, so that its body stays unread. */
   unread?: true
   /** Nobody listens for a while. */
@@ -26,7 +26,7 @@ const unclear: Shape[] = [
   [
     'redirect',
     'redirects to the same place: who follows submits again',
-    () => json(307, { error: 'moved' }, { location: '/jobs' }),
+    (_truth, path) => json(307, { error: 'moved' }, { location: path }),
   ],
   ['204', 'answers 204 without content', () => ({ status: 204 })],
   ['200-no-id', '200 with an object without an id', () => json(200, { state: 'ok' })],
@@ -34,11 +34,11 @@ const unclear: Shape[] = [
   [
     '200-id-in-proto',
     '200 with an id only for who lets JSON set a prototype',
-    (id) => ({ status: 200, body: `{"__proto__":{"id":"${id}"}}` }),
+    ({ body }) => ({ status: 200, body: `{"__proto__":${body}}` }),
   ],
   ...spoilt
     .filter(({ carries }) => !carries)
-    .map(({ name, description, answer }): Shape => [`200-${name}`, description, (id) => answer({ id })]),
+    .map(({ name, description, answer }): Shape => [`200-${name}`, description, ({ body }) => answer(String(body))]),
 ]
 
 /** A refusal that is meant and that a client may rely on. */
@@ -55,13 +55,13 @@ const refusals: Shape[] = [
   ['429-absurd', 'busy for three thousand years', () => busy('99999999999')],
   ['429-negative', 'busy for minus a second', () => busy('-1')],
   ['429-words', 'busy, with a Retry-After of words', () => busy('soon')],
-  ['200-unknown', '200 with the id of a job that does not exist', (id) => json(200, { id })],
+  ['200-unknown', '200 with the id of a job that does not exist', (truth) => truth],
 ]
 
 /** These answers have the id in them, so there must be a job. */
 const promises: Shape[] = spoilt
   .filter(({ carries }) => carries)
-  .map(({ name, description, answer }) => [`200-${name}`, description, (id) => answer({ id })])
+  .map(({ name, description, answer }) => [`200-${name}`, description, ({ body }) => answer(String(body))])
 
 const late: Shape[] = [
   ['hang-then-late', 'never answers, and accepts the job a while later', () => 'hang'],

@@ -77,7 +77,7 @@ export class SimulatedUpstream {
     if (fault.accepted === 'maybe') this.#late.push({ at: this.#clock.now() + lateMs, body })
     if (fault.refuses) return new Problem('provider_unreachable', 'refused', { retryable: true })
     const id = fault.accepted === true ? this.#accept(body).id : `job_none_${this.#nowhere++}`
-    const answer = fault.answer(id)
+    const answer = fault.answer({ status: 200, body: JSON.stringify({ id }) }, '/jobs')
     return typeof answer === 'string' ? new Error(`the upstream: ${answer}`) : answer
   }
 

@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Answer } from './answer.ts'
+import type { Claim, Job, Mode, Submission } from './jobs.ts'
+
+/**
+ * How one provider speaks. The upstream keeps the jobs, has the film and goes wrong; a wire only reads what is asked
+ * and words what is answered, as the provider's documentation has it.
+ */
+export interface Wire {
+  readonly mode: Mode
+  /** Whether films lie on a host of their own, which takes a key for a mistake. */
+  readonly filmsApart: boolean
+  newId(): string
+  /** By the head of the request alone. */
+  isSubmit(head: Head): boolean
+  /** What is asked for. What is wrong with it is answered as the provider does: a key, a type, a value. */
+  read(asked: Asked, at: Place): Question | Promise<Question>
+  /** To an accepted submit. */
+  accepted(job: Job, at: Place): Answer
+  /** A submit whose reference or whose key was used before. */
+  refused?(why: 'duplicate' | 'keyReused', before: string): Answer
+  /** To a poll. What is claimed may be untrue: a status that it has no word for is said as it is. */
+  polled(job: Job, claim: Claim, at: Place): Answer
+  found?(jobs: readonly Job[], at: Place): Answer
+  cancelled?(job: Job, done: boolean): Answer
+  /** To whoever asks for a job that is not there. */
+  unknown(id: string): Answer
+}
+
+export type Question =
+  | { ask: 'submit'; submission: Submission }
+  | { ask: 'poll' | 'cancel'; id: string }
+  /** The film itself, from the provider's own host. */
+  | { ask: 'film'; id: string }
+  /** The subject is what an order names to spoil this question. */
+  | { ask: 'find'; subject: string; matches(job: Job): boolean }
+  | { ask: 'nothing'; answer: Answer }
+
+export interface Head {
+  method: string
+  path: string
+  query: URLSearchParams
+  headers: IncomingHttpHeaders
+}
+
+export interface Asked extends Head {
+  body: Buffer
+}
+
+export interface Place {
+  /** Of the provider itself. */
+  origin: string
+  /** To the film of a job, good for as long as the orders say. */
+  linkTo(job: Job): string
+  /** For a wire whose films are inside its answers. */
+  film: Uint8Array
+}
