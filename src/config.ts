@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { type AccountConfig, readAccounts } from './config/accounts.ts'
 import { readAllow } from './config/allow.ts'
+import { readEngines } from './config/engines.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
@@ -66,8 +67,10 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
   const { path, yaml } = readYaml(raw('config'), env, mistakes)
-  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'])
-  const accounts = readAccounts(yaml.accounts, members, availableParallelism(), mistakes)
+  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'engines', 'tokens', 'outbound'])
+  const accounts = readAccounts(yaml.accounts, members, { cores: availableParallelism(), env }, mistakes)
+  const names = accounts.list.map(({ name }) => name)
+  accounts.list.push(...readEngines(yaml.engines, names, mistakes))
   const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
   const { tokens, patterns, secrets } = readTokens(
     yaml.tokens,

@@ -5,7 +5,7 @@ import { type Catalog, type CatalogEntry, findModel, fitSeconds, fitSize } from 
 import type { Clock, Random } from '../core/clock.ts'
 import { fitDeadlines } from '../core/deadlines.ts'
 import { digestRequest } from '../core/digest.ts'
-import { readParameters } from '../core/parameters.ts'
+import { readParameters, readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task, TaskImage, TaskView } from '../core/task.ts'
 import { isFinished, isTaskId, newTaskId, queueTask, type Submission } from '../core/task.ts'
@@ -60,7 +60,7 @@ export function submitVideo(dependencies: VideoDependencies) {
     const parameters = readParameters(entry.card, body, { text: request.isMultipart() })
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
-    const size = fitSize(entry.card, body.size)
+    const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
     const reference = await readReference(body, dependencies)
     refuseImageMismatch(reference, entry)
 

@@ -1,4 +1,4 @@
-import { type CatalogEntry, formatSize } from '../core/catalog.ts'
+import { type CatalogEntry, formatSize, type ModelCard } from '../core/catalog.ts'
 import { type TaskView, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
@@ -68,6 +68,7 @@ export function toWireModel({ name, card }: CatalogEntry) {
     },
     image: card.image,
     parameters: card.parameters,
+    ...(card.facts && { facts: toWireFacts(card) }),
   }
 }
 
@@ -89,4 +90,14 @@ export interface WireError {
 
 function unixSeconds(ms: number): number {
   return Math.floor(ms / 1000)
+}
+
+function toWireFacts({ facts, failuresBilled }: ModelCard) {
+  if (!facts) return undefined
+  const { audio, imageIs, price, keptMs, usuallyMs } = facts
+  const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
+  return {
+    ...{ audio, image_is: imageIs, price, failures_billed: failuresBilled },
+    ...{ kept_seconds: inSeconds(keptMs), usual_seconds: inSeconds(usuallyMs) },
+  }
 }

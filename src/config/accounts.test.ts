@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { it } from 'node:test'
 import { load, mistakesOf, remote } from './load.fixture.ts'
 
@@ -65,4 +68,43 @@ default_model: hen
     "models.owl.account: there is no account 'off'; use one of: main",
     'models.owl.seconds: min and max are no range of whole seconds; write for example min: 1 and max: 20',
   ])
+})
+
+const keyed = { acme: { ...remote.acme, baseUrl: base_url, key: { variable: 'ACME_KEY' } } } as typeof remote
+
+it('the usual variable of a vendor is enough to have an account there', () => {
+  const names = (yaml: string, env: Record<string, string>) =>
+    load(yaml, env, {}, keyed).accounts.map(({ name, baseUrl, credential }) => [name, baseUrl, credential])
+  assert.deepEqual(names('', { ACME_KEY: ' abc\n' }), [['acme', base_url, 'abc']])
+  assert.deepEqual(load('', { ACME_KEY: 'abc' }, {}, keyed).secrets, ['abc'])
+  assert.deepEqual([...load('', { ACME_KEY: 'abc' }, {}, keyed).catalog.entries.keys()], ['acme-1'])
+  assert.deepEqual(names('', {}), [])
+  assert.deepEqual(names('', { ACME_KEY: ' ' }), [])
+  assert.deepEqual(names('accounts: { acme: { enabled: false } }', { ACME_KEY: 'abc' }), [])
+  const two = 'accounts: { a: { provider: acme, key: one }, b: { provider: acme, base_url: "https://eu.example.com" } }'
+  assert.deepEqual(names(two, { ACME_KEY: 'abc' }), [
+    ['a', base_url, 'one'],
+    ['b', 'https://eu.example.com', 'abc'],
+  ])
+})
+
+it('an account without a key says which variable has it', () => {
+  assert.deepEqual(mistakesOf('accounts: { acme: {} }', {}, {}, keyed), [
+    'accounts.acme.key: it is missing; set ACME_KEY, or write it here',
+  ])
+})
+
+it('a key may be a file of JSON, which is never shown', () => {
+  const file = {
+    acme: { ...remote.acme, baseUrl: base_url, key: { variable: 'ACME_FILE', isFile: true } },
+  } as typeof remote
+  assert.match(
+    mistakesOf('', { ACME_FILE: '/nowhere/key.json' }, {}, file)[0] ?? '',
+    /^ACME_FILE: it names no file of JSON/,
+  )
+  const path = `${mkdtempSync(join(tmpdir(), 'filmgate-key-'))}/key.json`
+  writeFileSync(path, '{\n  "private_key": "-----BEGIN\\n"\n}\n')
+  const { accounts, secrets } = load('', { ACME_FILE: path }, {}, file)
+  assert.equal(accounts[0]?.credential, '{"private_key":"-----BEGIN\\n"}')
+  assert.deepEqual(secrets, [accounts[0]?.credential])
 })

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import type { OnUnknown } from '../core/attempt.ts'
 import { isPossibleSecret } from '../core/token.ts'
 import { readBase } from '../outbound.ts'
-import type { Member } from '../providers/index.ts'
+import type { KeyRule, Member } from '../providers/index.ts'
 import { isLimit, type Mistakes, mostAtOnce, placeIn } from './mistakes.ts'
 
 /** A provider as the operator set it up. */
@@ -22,13 +23,25 @@ export interface Accounts {
   unclear: ReadonlySet<string>
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /**
  * `accounts: {name: {provider, enabled, concurrency, on_unknown, base_url, key}}`. The provider is the name unless it is
- * said otherwise. One that needs nothing is there without being named.
+ * said otherwise. One that needs nothing is there without being named, and so is one whose key is in the environment,
+ * unless an account there is configured.
  */
-export function readAccounts(given: unknown, members: Members, cores: number, mistakes: Mistakes): Accounts {
+export function readAccounts(
+  given: unknown,
+  members: Members,
+  { cores, env }: { cores: number; env: Environment },
+  mistakes: Mistakes,
+): Accounts {
   const map = mistakes.mapAt('accounts', given)
-  const free = Object.keys(members).filter((name) => members[name]?.needsNothing && !Object.hasOwn(map, name))
+  const free = Object.entries(members)
+    .filter(([name, { needsNothing, key }]) =>
+      needsNothing ? !Object.hasOwn(map, name) : isSet(key, env) && !isNamed(map, name),
+    )
+    .map(([name]) => name)
   const list: AccountConfig[] = []
   const unclear = new Set<string>()
   for (const name of [...free, ...Object.keys(map)]) {
@@ -46,7 +59,7 @@ export function readAccounts(given: unknown, members: Members, cores: number, mi
       mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
     }
     if (enabled === false) continue
-    const read = readOptions(where, options, member, cores, mistakes)
+    const read = readOptions(where, options, member, { cores, env }, mistakes)
     if (member) list.push({ name, provider: String(provider), ...read })
     else unclear.add(name)
   }
@@ -58,7 +71,7 @@ function readOptions(
   where: string,
   options: Record<string, unknown>,
   member: Member | undefined,
-  cores: number,
+  { cores, env }: { cores: number; env: Environment },
   mistakes: Mistakes,
 ): Omit<AccountConfig, 'name' | 'provider'> {
   const { concurrency = member?.needsNothing ? cores : 4, on_unknown: onUnknown = 'hold' } = options
@@ -70,11 +83,12 @@ function readOptions(
     const fix = 'use hold, fail or resubmit'
     mistakes.addUnknown(`${where}.on_unknown`, onUnknown, fix, (quoted) => `${quoted} means nothing`)
   }
-  const baseUrl = readOwn(where, 'base_url', options.base_url, member, mistakes)
+  const baseUrl = readOwn(where, 'base_url', options.base_url, member, mistakes) ?? member?.baseUrl ?? null
   if (baseUrl !== null) checkAddress(`${where}.base_url`, baseUrl, mistakes)
   else if (member && !member.needsNothing && options.base_url === undefined)
     mistakes.add(`${where}.base_url`, 'it is missing', 'say where the provider is: https://…')
-  const credential = readOwn(where, 'key', options.key, member, mistakes)
+  const written = readOwn(where, 'key', options.key, member, mistakes)
+  const credential = written ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
   return { concurrency: concurrency as number, onUnknown: onUnknown as OnUnknown, baseUrl, credential }
@@ -93,6 +107,31 @@ function readOwn(
   // A secret that was read from a file ends in a line break.
   else if (typeof value === 'string' && value.trimEnd() !== '') return value.trimEnd()
   else mistakes.add(`${where}.${name}`, 'it is no text', 'write it in quotes')
+  return null
+}
+
+/** An account of it is configured, whatever its name is, or one is switched off. */
+function isNamed(map: Record<string, unknown>, provider: string): boolean {
+  const providerOf = ([name, options]: [string, unknown]) =>
+    (options as { provider?: unknown } | null)?.provider ?? name
+  return Object.entries(map).some((entry) => providerOf(entry) === provider)
+}
+
+function isSet(key: KeyRule | undefined, env: Environment): boolean {
+  return key !== undefined && (env[key.variable] ?? '').trim() !== ''
+}
+
+function readKey(where: string, key: KeyRule | undefined, env: Environment, mistakes: Mistakes): string | null {
+  if (key === undefined) return null
+  const text = (env[key.variable] ?? '').trim()
+  if (text === '') mistakes.add(`${where}.key`, 'it is missing', `set ${key.variable}, or write it here`)
+  else if (!key.isFile) return text
+  else
+    try {
+      return JSON.stringify(JSON.parse(readFileSync(text, 'utf8')))
+    } catch {
+      mistakes.add(key.variable, 'it names no file of JSON that can be read', 'name the file that the vendor gave you')
+    }
   return null
 }
 

@@ -76,13 +76,20 @@ function readCard(id: string, given: Record<string, unknown>, known: Known, mist
   checkName(where, id, mistakes)
   const first = Array.isArray(given.routes) ? given.routes[0]?.account : given.account
   const provider = accounts.list.find(({ name }) => name === first)?.provider
-  const base = cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === provider)
+  const base =
+    cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === provider) ?? unlisted(provider, known)
   const routes = readWays(where, given, { id, base, accounts }, mistakes)
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
   const card = { ...base, id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
   checkLimits(where, card, known, mistakes)
   return card
+}
+
+/** Of a provider that lists none of its models: it is asked for them later. */
+function unlisted(provider: string | undefined, { members }: Known): ModelCard | undefined {
+  const template = provider === undefined ? undefined : members[provider]?.unlisted
+  return template && toCard(template, [])
 }
 
 /** `account`, `routes`, or where the catalogue has the model already, neither. */

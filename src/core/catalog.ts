@@ -27,6 +27,25 @@ export interface ModelCard {
   readonly deadlines: Deadlines
   /** Whether a failed generation is charged for. Where it is not, another route may be tried. */
   readonly failuresBilled: boolean
+  /** What is known of it beyond that; of a model that nobody described, nothing is. */
+  readonly facts?: CardFacts
+}
+
+/** What an operator and a client want to know before they pay. */
+export interface CardFacts {
+  readonly audio: 'always' | 'optional' | 'never'
+  /** What the image is to the film; null where it takes none. */
+  readonly imageIs: 'first frame' | 'reference' | null
+  /** As the provider asks for it, on that day, by that source. Per video where its length can't be chosen. */
+  readonly price: {
+    readonly usd: number
+    readonly per: 'second' | 'video'
+    readonly on: string
+    readonly source: string
+  } | null
+  /** How long the provider keeps a result, and how long it usually takes to make one. */
+  readonly keptMs: number | null
+  readonly usuallyMs: number | null
 }
 
 /** A card as its provider knows it: whoever has an account there has the model. */
@@ -55,8 +74,20 @@ export type SecondsRule = ({ readonly min: number; readonly max: number } | { re
 
 export type SizeRule = (
   | { readonly minSide: number; readonly maxSide: number; readonly multipleOf: number }
-  | { readonly values: readonly string[] }
+  | { readonly values: readonly string[]; readonly shapes?: Shapes }
 ) & { readonly default: string }
+
+/** How a provider names each size that it makes: clients may ask for it in these words as well. */
+export type Shapes = Readonly<Record<string, Shape>>
+export interface Shape {
+  readonly resolution: string
+  readonly ratio: string
+}
+
+/** The sizes of a model whose provider knows no pixels, only these words. */
+export function sizesOf(shapes: Shapes, usual: string): SizeRule {
+  return { values: Object.keys(shapes), shapes, default: usual }
+}
 
 export type ImageRule = 'none' | 'optional' | 'required'
 
@@ -67,7 +98,8 @@ export interface CatalogEntry {
 }
 
 export interface Catalog {
-  readonly entries: ReadonlyMap<string, CatalogEntry>
+  /** Grows as engines tell what they have. */
+  readonly entries: Map<string, CatalogEntry>
   readonly defaultModel: string | null
 }
 
@@ -108,13 +140,43 @@ export function fitSeconds(card: ModelCard, asked: string | number | undefined):
   })
 }
 
-export function fitSize(card: ModelCard, asked: string | undefined): Size {
-  const text = asked ?? card.size.default
+/** A size, or what of it is said in the provider's words: `resolution` and `aspect_ratio`. */
+export interface AskedSize {
+  size?: string | undefined
+  resolution?: string | undefined
+  aspect_ratio?: string | undefined
+}
+
+export function fitSize(card: ModelCard, asked: AskedSize): Size {
+  const text = sizeInWords(card, asked) ?? asked.size ?? card.size.default
   const size = parseSize(text)
   if (size && takesSize(card.size, text)) return size
   throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).size}`, {
     param: 'size',
   })
+}
+
+/** The size that the words mean; what of them is left out is as in the default. */
+function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSize): string | undefined {
+  const [param] = (['aspect_ratio', 'resolution'] as const).filter((name) => words[name] !== undefined)
+  if (param === undefined) return undefined
+  const shapes: Shapes = ('shapes' in rule && rule.shapes) || {}
+  const usual = shapes[size ?? rule.default]
+  const { resolution = usual?.resolution, aspect_ratio: ratio = usual?.ratio } = words
+  const named = Object.entries(shapes).find(
+    ([, shape]) => shape.resolution === resolution && shape.ratio === ratio,
+  )?.[0]
+  const refuse = (why: string) => {
+    throw new Problem('invalid_value', `Invalid '${param}': ${why}`, { param })
+  }
+  if (Object.keys(shapes).length === 0) return refuse(`model '${id}' is asked for a 'size' such as '${rule.default}'.`)
+  if (named === undefined) {
+    const all = Object.values(shapes).map((shape) => `${shape.resolution} ${shape.ratio}`)
+    return refuse(`model '${id}' makes: ${all.join(', ')}.`)
+  }
+  return size === undefined || size === named
+    ? named
+    : refuse(`it is not that of 'size' ${size}. Leave out one of them.`)
 }
 
 export function takesSeconds(rule: SecondsRule, seconds: number): boolean {

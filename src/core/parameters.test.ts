@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ModelCard } from './catalog.ts'
-import { readParameters } from './parameters.ts'
+import { readParameters, readSizeWords } from './parameters.ts'
 
 const card = {
   id: 'm',
+  size: { values: ['1280x720'], default: '1280x720' },
   parameters: {
     seed: { type: 'integer', minimum: 0, maximum: 100, description: '' },
     strength: { type: 'number', minimum: 0, maximum: 1, description: '' },
     caption: { type: 'boolean', description: '' },
     style: { type: 'string', maxLength: 10, enum: ['noir', 'pop'], description: '' },
     note: { type: 'string', maxLength: 5, description: '' },
+    last_image: { type: 'string', maxLength: 40, format: 'https', description: '' },
   },
 } as unknown as ModelCard
 
@@ -49,4 +51,39 @@ it('names a field that nobody knows, and those that the model takes', () => {
       message: /takes: model, .*seed/,
     })
   }
+})
+
+it("takes them in metadata as well, but nothing twice and nothing that is not the model's", () => {
+  assert.deepEqual(readParameters(card, { metadata: { seed: 7, style: 'pop' } }, { text: false }), {
+    seed: 7,
+    style: 'pop',
+  })
+  assert.deepEqual(readParameters(card, { metadata: '{"seed":7}' }, { text: true }), { seed: 7 })
+  assert.deepEqual(readParameters(card, { metadata: { aspect_ratio: '9:16' } }, { text: false }), {})
+  const code = 'unknown_parameter'
+  for (const name of ['model', 'prompt', 'seconds', 'base_url', 'size'])
+    assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: name })
+  assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
+  for (const metadata of ['{', 'null', 7, ['seed']])
+    assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })
+})
+
+it('takes no URL but one that begins with https', () => {
+  const read = (last_image: string) => readParameters(card, { last_image }, { text: false })
+  assert.deepEqual(read('https://example.com/a.png'), { last_image: 'https://example.com/a.png' })
+  for (const url of [
+    'http://example.com/a.png',
+    'file:///etc/passwd',
+    'https://',
+    'https://a b',
+    `https://${'a'.repeat(40)}`,
+  ])
+    assert.throws(() => read(url), { code: 'invalid_value', param: 'last_image', message: /https:\/\// })
+})
+
+it('reads the words for a size wherever they are', () => {
+  assert.deepEqual(readSizeWords({ resolution: '720p', metadata: { aspect_ratio: '9:16' } }), {
+    ...{ resolution: '720p', aspect_ratio: '9:16' },
+  })
+  assert.throws(() => readSizeWords({ metadata: { aspect_ratio: 1 } }), { code: 'invalid_type', param: 'aspect_ratio' })
 })

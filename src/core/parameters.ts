@@ -1,4 +1,4 @@
-import type { ModelCard } from './catalog.ts'
+import type { AskedSize, ModelCard } from './catalog.ts'
 import { deadlineFields } from './deadlines.ts'
 import { Problem } from './problem.ts'
 import type { Parameters } from './task.ts'
@@ -7,15 +7,27 @@ import type { Parameters } from './task.ts'
 export type ParameterRule = { readonly description: string } & (
   | { readonly type: 'integer' | 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly type: 'boolean' }
-  | { readonly type: 'string'; readonly maxLength: number; readonly enum?: readonly string[] }
+  | {
+      readonly type: 'string'
+      readonly maxLength: number
+      readonly enum?: readonly string[]
+      readonly format?: 'https'
+    }
 )
 
+/** How a provider that knows no pixels is asked for a size. */
+const words = ['aspect_ratio', 'resolution']
+
 /** The fields of every submit. */
-export const commonFields = [...['model', 'prompt', 'seconds', 'size', 'image', 'input_reference'], ...deadlineFields]
+export const commonFields = [
+  ...['model', 'prompt', 'seconds', 'size', ...words, 'image', 'input_reference', 'metadata'],
+  ...deadlineFields,
+]
 
 /**
- * The model's own parameters among the fields of a request. `text`: a form has only text, so '7' is a number there and
- * 'true' a truth; in JSON they are what they are. A field that nobody knows is an error that says what the model takes.
+ * The model's own parameters among the fields of a request, or in its `metadata`, where OpenAI's SDKs have room for
+ * them. `text`: a form has only text, so '7' is a number there and 'true' a truth; in JSON they are what they are. A
+ * field that nobody knows is an error that says what the model takes.
  */
 export function readParameters(
   card: ModelCard,
@@ -23,8 +35,11 @@ export function readParameters(
   { text }: { text: boolean },
 ): Parameters {
   const parameters: Record<string, string | number | boolean> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    if (commonFields.includes(name)) continue
+  const own = Object.entries(fields).filter(([name]) => !commonFields.includes(name))
+  const within = Object.entries(readMetadata(fields)).filter(([name]) => !words.includes(name))
+  for (const [name, value] of [...own, ...within]) {
+    if (Object.hasOwn(parameters, name))
+      throw new Problem('invalid_value', `'${name}' is given twice, once in 'metadata'.`, { param: name })
     const rule = Object.hasOwn(card.parameters, name) ? card.parameters[name] : undefined
     if (!rule) throw unknown(card, name.slice(0, 100))
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
@@ -35,8 +50,37 @@ export function readParameters(
   return parameters
 }
 
+/** The words for a size that a request has, wherever it has them. */
+export function readSizeWords(fields: Record<string, unknown>): AskedSize {
+  const metadata = readMetadata(fields)
+  const found = words.flatMap((name) => {
+    const value = fields[name] ?? metadata[name]
+    if (value !== undefined && typeof value !== 'string')
+      throw new Problem('invalid_type', `Invalid type for '${name}': expected a string.`, { param: name })
+    return value === undefined ? [] : [[name, value]]
+  })
+  return Object.fromEntries(found)
+}
+
+/** An object, or in a form the JSON of one. */
+function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
+  const value = typeof metadata === 'string' ? parsed(metadata) : metadata
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new Problem('invalid_type', "Invalid type for 'metadata': expected an object.", { param: 'metadata' })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 function unknown(card: ModelCard, name: string): Problem {
-  const known = [...commonFields, ...Object.keys(card.parameters)].join(', ')
+  const inWords = 'shapes' in card.size && card.size.shapes !== undefined
+  const common = commonFields.filter((field) => inWords || !words.includes(field))
+  const known = [...common, ...Object.keys(card.parameters)].join(', ')
   return new Problem('unknown_parameter', `Unknown parameter: '${name}'. Model '${card.id}' takes: ${known}.`, {
     param: name,
   })
@@ -53,7 +97,9 @@ function fits(rule: ParameterRule, value: unknown): value is string | number | b
     case 'boolean':
       return typeof value === 'boolean'
     case 'string':
-      return typeof value === 'string' && value.length <= rule.maxLength && (rule.enum?.includes(value) ?? true)
+      if (typeof value !== 'string' || value.length > rule.maxLength || !(rule.enum?.includes(value) ?? true))
+        return false
+      return rule.format === undefined || /^https:\/\/[^\s\\]+$/.test(value)
     default:
       if (typeof value !== 'number' || (rule.type === 'integer' && !Number.isInteger(value))) return false
       return value >= rule.minimum && value <= rule.maximum
@@ -65,6 +111,7 @@ function describe(rule: ParameterRule): string {
     case 'boolean':
       return 'true or false'
     case 'string':
+      if (rule.format) return `a URL that begins with https:// and has at most ${rule.maxLength} characters`
       return rule.enum
         ? `one of ${rule.enum.map((value) => `'${value}'`).join(', ')}`
         : `text of at most ${rule.maxLength} characters`

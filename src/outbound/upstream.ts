@@ -3,7 +3,7 @@ import { Problem } from '../core/problem.ts'
 import { answerByStatus, liveAnswer, startOfAnswer, wholeAnswer } from './answer.ts'
 import { type Base, readBase, readHeaders } from './base.ts'
 import { connect, type Network } from './connect.ts'
-import { Exchange, type ExchangePatience, type Head } from './exchange.ts'
+import { Exchange, type ExchangePatience, type Head, type Question } from './exchange.ts'
 import { Refusal, type Rules, readTarget, type Target } from './target.ts'
 import { isTimeout } from './watch.ts'
 
@@ -25,12 +25,19 @@ export interface Upstream {
   fetch(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
   /**
    * GETs a result as a stream, over at most 3 redirects, each judged: from the upstream itself, or from any host that is
-   * public or that the operator allows. Only the upstream itself gets the headers; another host gets a Range at most,
-   * and so does the upstream once a redirect has led away from it. The stream fails unless it is as long as announced.
+   * public or that the operator allows. What begins with "/" is a path below the base URL, where a body may be posted.
+   * Only the upstream itself gets the headers; another host gets a Range at most, and so does the upstream once a
+   * redirect has led away from it. The stream fails unless it is as long as announced.
    * An answer other than 2xx is returned as it is, with the first 64 KiB of its body. Throws `output_unavailable`, not
    * retryable, for a URL or a redirect that is refused. Whoever does not read the body to its end has to cancel it.
    */
-  download(url: string, init: { headers?: Record<string, string> }, signal: AbortSignal): Promise<Response>
+  download(place: string, init: DownloadRequest, signal: AbortSignal): Promise<Response>
+}
+
+export interface DownloadRequest {
+  headers?: Record<string, string>
+  /** The question of an upstream whose results are inside its answers. */
+  post?: string
 }
 
 export interface UpstreamRequest {
@@ -85,7 +92,7 @@ export function openUpstream(baseUrl: string, around: Surroundings): Upstream {
   return {
     send: async (path, init, signal) => around.track(way.request('send', path, init, signal)),
     fetch: async (path, init, signal) => around.track(way.request('fetch', path, init, signal)),
-    download: async (url, { headers }, signal) => around.track(way.download(url, readHeaders(headers), signal)),
+    download: async (place, init, signal) => around.track(way.download(place, init, signal)),
   }
 }
 
@@ -121,19 +128,25 @@ class Way {
     }
   }
 
-  async download(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  async download(place: string, init: DownloadRequest, signal: AbortSignal): Promise<Response> {
+    const headers = readHeaders(init.headers)
+    const isBelow = place.startsWith('/')
+    if (init.post !== undefined && !isBelow) throw new Error('only the upstream itself may be sent anything')
     const stop = AbortSignal.any([signal, this.#around.closing])
     const explain = (thrown: unknown) => (signal.aborted ? signal.reason : asProblem(thrown))
     let trusted = true
     let from: URL | undefined
-    let next = url
+    let next = isBelow ? this.#base.below(place).url.href : place
+    let body = init.post
     try {
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
         const { target, own } = this.#judge(next, from)
         trusted &&= own
         const asked = trusted ? headers : withoutSecrets(headers)
-        const answer = await this.#get(target, asked, stop, explain)
+        const question = { method: body === undefined ? 'GET' : 'POST', url: target.url, headers: asked, body }
+        const answer = await this.#open(target, question, stop, explain)
         if (answer instanceof Response) return answer
+        body = undefined
         from = target.url
         next = answer.location
       }
@@ -152,15 +165,15 @@ class Way {
     return { target, own }
   }
 
-  async #get(
+  async #open(
     target: Target,
-    headers: Record<string, string>,
+    question: Question,
     stop: AbortSignal,
     explain: (thrown: unknown) => unknown,
   ): Promise<Response | { location: string }> {
     const { deadlines, track } = this.#around
     const socket = await this.#connect(target, stop)
-    const exchange = new Exchange(socket, { method: 'GET', url: target.url, headers }, patienceOf(deadlines), stop)
+    const exchange = new Exchange(socket, question, patienceOf(deadlines), stop)
     void track(exchange.closed)
     try {
       const head = await exchange.head()

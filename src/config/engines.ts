@@ -1,0 +1,59 @@
+import { isPossibleSecret } from '../core/token.ts'
+import { readBase } from '../outbound.ts'
+import type { AccountConfig } from './accounts.ts'
+import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
+
+/**
+ * `engines: [{url, name, key, concurrency}]`: servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and
+ * SGLang. The address is enough: their models are read from them. A GPU makes one film at a time unless it is said
+ * otherwise.
+ */
+export function readEngines(given: unknown, others: readonly string[], mistakes: Mistakes): AccountConfig[] {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given)) {
+    mistakes.add('engines', 'it is not a list', 'write for example [{url: http://127.0.0.1:8000}]')
+    return []
+  }
+  const engines = given.flatMap((value, at) => readEngine(`engines[${at}]`, value, mistakes))
+  const names = [...others, ...engines.map(({ name }) => name)]
+  const twice = engines.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name))
+  if (twice) mistakes.add('engines', `'${twice.name}' is the name of two`, 'give each a name of its own')
+  return engines
+}
+
+function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountConfig[] {
+  const options = mistakes.mapAt(where, value)
+  mistakes.keysOf(where, options, ['url', 'name', 'key', 'concurrency'])
+  const { url, concurrency = 1, key = null } = options
+  const baseUrl = readUrl(`${where}.url`, url, mistakes)
+  if (!isLimit(concurrency))
+    mistakes.add(`${where}.concurrency`, `it is not a whole number from 1 to ${mostAtOnce}`, 'leave it out for 1')
+  if (key !== null && (typeof key !== 'string' || !isPossibleSecret(key.trimEnd())))
+    mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, or leave it out')
+  if (baseUrl === undefined) return []
+  const { host } = new URL(baseUrl)
+  const { name = host.replace(/[^\w.-]+/g, '-') } = options
+  if (typeof name !== 'string' || !/^(?!\.+$)[\w.-]{1,100}$/.test(name)) {
+    mistakes.add(`${where}.name`, 'it is no name', 'use letters, digits and . _ -')
+    return []
+  }
+  const credential = typeof key === 'string' ? key.trimEnd() : null
+  const rest = { concurrency: concurrency as number, onUnknown: 'hold' as const, baseUrl, credential }
+  return [{ name, provider: 'openai', ...rest }]
+}
+
+/** The API lies below /v1, unless another path is named. */
+function readUrl(where: string, given: unknown, mistakes: Mistakes): string | undefined {
+  if (typeof given !== 'string' || given === '') {
+    mistakes.add(where, 'it is missing', 'say where the engine is: http://127.0.0.1:8000')
+    return undefined
+  }
+  try {
+    readBase(given)
+  } catch (error) {
+    mistakes.add(where, (error as Error).message, 'write for example http://127.0.0.1:8000')
+    return undefined
+  }
+  const url = new URL(given)
+  return url.pathname === '/' ? new URL('/v1', url).href : url.href
+}
