@@ -13,6 +13,7 @@ import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { openDiscovery } from './discovery.ts'
 import { startEngine } from './engine.ts'
 import { openHealths } from './healths.ts'
 import { identityOf, localise } from './local.ts'
@@ -99,6 +100,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const ownerCaps = Object.fromEntries(
     [...tokens.values()].flatMap(({ name, concurrency }) => (concurrency === undefined ? [] : [[name, concurrency]])),
   )
+  stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log }))
   const redact = openRedactor(config.secrets)
   const draining = new AbortController()
   const app = buildApp({

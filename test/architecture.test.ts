@@ -8,7 +8,7 @@ import { it } from 'node:test'
  * network, what a family looks like, and how long a file may be.
  */
 const root = join(import.meta.dirname, '..')
-const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$/.test(file)
+const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$|\/providers\/contract\//.test(file)
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'))
 const production = sources.filter((file) => !isTest(file))
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -88,6 +88,8 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [/^src\/config/, ['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml']],
   [/^src\/main\.ts$/, ['src/', 'node:']],
+  [/^src\/discovery\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/workers/worker.ts']],
+  [/^src\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
   [
     /^src\/migrate/,
     [
@@ -95,7 +97,7 @@ const rules: [room: RegExp, may: string[]][] = [
       ...['src/stores/transfer/', 'type:src/buckets/bucket.ts', 'type:src/config/places.ts'],
     ],
   ],
-  [/^src\/cli\//, ['src/cli/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'node:']],
+  [/^src\/cli\//, ['src/cli/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'src/doctor.ts', 'simulators/', 'node:']],
 ]
 
 it('every import follows the arrows', () => {

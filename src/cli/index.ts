@@ -24,6 +24,8 @@ const commands: Record<string, Entry> = {
   models: { summary: 'list the models', load: () => import('./models.ts') },
   task: { summary: 'for operators: what happened to a task, and what to do', load: () => import('./task.ts') },
   accounts: { summary: 'for operators: the provider accounts and how they do', load: () => import('./accounts.ts') },
+  doctor: { summary: 'for operators: can each provider account be used?', load: () => import('./doctor.ts') },
+  simulate: { summary: 'for operators: a provider to rehearse with', load: () => import('./simulate.ts') },
   migrate: { summary: 'for operators: move to PostgreSQL and S3, or back', load: () => import('./migrate.ts') },
 }
 

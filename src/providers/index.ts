@@ -1,4 +1,7 @@
+import type { CardTemplate } from '../core/catalog.ts'
 import type { Media } from '../media/media.ts'
+import { anyModel } from './cards/openai.ts'
+import { createOpenai } from './openai.ts'
 import type { Cards, Provider } from './provider.ts'
 import { createStudio, studioCards } from './studio.ts'
 
@@ -12,10 +15,24 @@ export interface Member {
   readonly cards: Cards
   /** Neither key nor address: it is there without being configured. */
   readonly needsNothing: boolean
+  /** Where it is unless filmgate.yaml says otherwise. */
+  readonly baseUrl?: string
+  /** Its key. The vendor's usual environment variable is enough to have an account there. */
+  readonly key?: KeyRule
+  /** What a model is like that it does not list. */
+  readonly unlisted?: CardTemplate
   create(setting: Setting): Promise<Provider>
 }
 
-/** Every provider by its name, as filmgate.yaml knows it. */
-export const providers: Readonly<Record<string, Member>> = {
-  studio: { cards: studioCards, needsNothing: true, create: createStudio },
+export interface KeyRule {
+  readonly variable: string
+  /** The variable names a file of JSON, which is the key. */
+  readonly isFile?: true
 }
+
+/** Every provider by its name, as filmgate.yaml knows it. */
+export const providers = {
+  studio: { cards: studioCards, needsNothing: true, create: createStudio },
+  // Its models are read from it.
+  openai: { cards: [], unlisted: anyModel, needsNothing: false, create: createOpenai },
+} satisfies Readonly<Record<string, Member>>

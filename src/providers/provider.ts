@@ -36,6 +36,10 @@ export interface Provider {
   find?(request: ProviderRequest, openedAt: number, call: Call): Promise<Json[]>
   /** Stops the work, if it can still be stopped. */
   cancel?(operation: Json, call: Call): Promise<'cancelled' | 'too_late'>
+  /** The cheapest question that only a good key at the right place gets 2xx for. It costs nothing. */
+  check?(call: Call): Promise<Response>
+  /** The models that it has at this moment, where it can be asked. */
+  discover?(call: Call): Promise<Cards>
   /** Nothing more is wanted of this operation: let go of what is kept for it. May be called twice, or never. */
   forget?(operation: Json, call: Call): Promise<void>
 }

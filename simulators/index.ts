@@ -1,0 +1,21 @@
+import type { providers } from '../src/providers/index.ts'
+import { openaiWire } from './openai.ts'
+import type { Wire } from './upstream/wire.ts'
+
+/** How to have one of a provider's: who speaks to it, where below its origin, and with what for a key. */
+export interface Simulator {
+  wire(): Wire
+  provider: keyof typeof providers
+  path: string
+  key: string
+}
+
+const key = 'a-key-that-costs-nothing'
+
+export const simulators = {
+  openai: { wire: () => openaiWire(), provider: 'openai', path: '/v1', key },
+  'vllm-omni': { wire: () => openaiWire('vllm-omni'), provider: 'openai', path: '/v1', key },
+  sglang: { wire: () => openaiWire('sglang'), provider: 'openai', path: '/v1', key },
+} satisfies Record<string, Simulator>
+
+export type SimulatorName = keyof typeof simulators

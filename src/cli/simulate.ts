@@ -1,0 +1,95 @@
+import { type SimulatorName, simulators } from '../../simulators/index.ts'
+import { type Orders, startUpstream } from '../../simulators/upstream.ts'
+import { readArguments, suggestion } from './arguments.ts'
+import type { Command } from './command.ts'
+import { exits, UsageFailure } from './failure.ts'
+import { listenForInterrupts } from './interrupts.ts'
+
+const names = Object.keys(simulators) as SimulatorName[]
+
+const help = `Usage: filmgate simulate PROVIDER [options]
+
+Starts a stand-in for a provider on this machine, to rehearse with: it speaks
+the provider's own wire, takes any key, costs nothing, and makes one small film.
+It runs until Ctrl-C, and says what to write into filmgate.yaml.
+
+Providers: ${names.join(', ')}
+
+Options:
+  --port N            port to listen on; any free one if it is left out
+  --seconds N         how long a film takes to make (3)
+  --orders JSON       what is to go wrong, and how often: simulators/README.md
+                      has the names of all faults
+
+Examples:
+  filmgate simulate fal
+  filmgate simulate kling --port 9000 --seconds 20
+  filmgate simulate ark --orders '{"rates":{"submit-500-after-accept":0.2}}'
+`
+
+const options = { port: { type: 'string' }, seconds: { type: 'string' }, orders: { type: 'string' } } as const
+
+export const command: Command = {
+  help,
+  async run(args, terminal) {
+    const { values, operands } = readArguments(args, { options, operands: ['the provider'] })
+    const name = readName(operands[0] ?? '')
+    const { wire, path, key } = simulators[name]
+    const speed = readNumber('--seconds', values.seconds ?? '3', 86_400) * 1_000
+    const port = readNumber('--port', values.port ?? '0', 65_535)
+    await using upstream = await open(readOrders(values.orders ?? '{}'), { wire: wire(), port, speed })
+    using interrupts = listenForInterrupts(terminal)
+    terminal.out(howTo(name, upstream.url + path, upstream.films, key))
+    await new Promise((resolve) => interrupts.first.addEventListener('abort', resolve, { once: true }))
+    const { accepts, faults } = upstream.ledger()
+    terminal.out(`\nIt took ${accepts.length} videos, and ${faults.length} requests went wrong on purpose.\n`)
+    return exits.done
+  },
+}
+
+async function open(orders: Orders, options: Parameters<typeof startUpstream>[0]) {
+  try {
+    return await startUpstream({ ...options, ...orders })
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageFailure(`--orders: ${error.message}`)
+    throw error
+  }
+}
+
+function howTo(name: SimulatorName, url: string, films: string, key: string): string {
+  const { provider } = simulators[name]
+  const lines =
+    provider === 'openai'
+      ? `engines:\n  - { name: ${name}, url: "${url}", key: ${key} }`
+      : `accounts:\n  ${name}: { base_url: "${url}", key: '${key}' }`
+  return `
+A simulated ${name} listens at ${url}. In filmgate.yaml:
+
+${lines}
+outbound: { allow: ["${new URL(films).host}"] }
+
+Then: filmgate doctor. Ctrl-C ends it.
+`
+}
+
+function readName(text: string): SimulatorName {
+  const name = names.find((known) => known === text)
+  if (name) return name
+  throw new UsageFailure(
+    `there is no simulator '${text}'${suggestion(text, names) || `; there are: ${names.join(', ')}`}`,
+  )
+}
+
+function readNumber(flag: string, text: string, most: number): number {
+  const number = Number(text)
+  if (text.trim() !== '' && number >= 0 && number <= most) return number
+  throw new UsageFailure(`${flag}: '${text}' is no number from 0 to ${most}`)
+}
+
+function readOrders(text: string): Orders {
+  try {
+    return JSON.parse(text) as Orders
+  } catch {
+    throw new UsageFailure('--orders is no JSON: write for example \'{"rates":{"poll-500":0.1}}\'')
+  }
+}

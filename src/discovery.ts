@@ -1,0 +1,73 @@
+import type { CardTemplate, Catalog, ModelCard } from './core/catalog.ts'
+import { toCard } from './core/catalog.ts'
+import type { Clock } from './core/clock.ts'
+import { Problem } from './core/problem.ts'
+import type { Log } from './log.ts'
+import type { Account } from './workers/worker.ts'
+
+export interface DiscoveryOptions {
+  /** Grows by the models that are found. None is ever taken away: tasks of it may be in work. */
+  catalog: Catalog
+  accounts: ReadonlyMap<string, Account>
+  clock: Clock
+  log: Log
+}
+
+const retryMs = 5_000
+const refreshMs = 60_000
+/** How long a start waits for engines that are up. Those that are not are asked again. */
+const patienceMs = 2_000
+
+/** Asks the accounts that can be asked for their models, at the start and then again and again. */
+export async function openDiscovery({ catalog, accounts, clock, log }: DiscoveryOptions): Promise<AsyncDisposable> {
+  const stop = new AbortController()
+  /** Models that were found, not configured: an account that has one as well is one more way to it. */
+  const found = new Set<string>()
+
+  const add = (template: CardTemplate, account: string) => {
+    const { id, upstreamModel } = template
+    const known = catalog.entries.get(id)?.card
+    if (known && (!found.has(id) || known.routes.some((route) => route.account === account))) return
+    const card: ModelCard = known
+      ? { ...known, routes: [...known.routes, { account, upstreamModel, priority: 0, weight: 1 }] }
+      : { ...toCard(template, [account]), ownedBy: account }
+    found.add(id)
+    catalog.entries.set(id, { name: id, card })
+    log.info('a model was found', { model: id, account })
+  }
+
+  async function ask(account: Account): Promise<boolean> {
+    const { provider, upstream, credential } = account
+    if (!provider.discover || !upstream) return true
+    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)])
+    const call = { ...upstream, signal, credential, attemptId: '', now: () => clock.now() }
+    try {
+      for (const card of await provider.discover(call)) add(card, account.name)
+      return true
+    } catch (error) {
+      if (!stop.signal.aborted)
+        log.warn('an engine does not tell its models', { account: account.name, why: Problem.from(error).message })
+      return false
+    }
+  }
+
+  async function keepAsking(account: Account, answered: boolean): Promise<void> {
+    let wait = answered ? refreshMs : retryMs
+    while (!stop.signal.aborted) {
+      await clock.sleep(wait, stop.signal)
+      if (stop.signal.aborted) return
+      wait = (await ask(account)) ? refreshMs : retryMs
+    }
+  }
+
+  const asked = [...accounts.values()].filter(({ provider }) => provider.discover)
+  const first = asked.map((account) => ({ account, answered: ask(account) }))
+  const asking = first.map(async ({ account, answered }) => keepAsking(account, await answered))
+  await Promise.race([Promise.all(first.map(({ answered }) => answered)), clock.sleep(patienceMs, stop.signal)])
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await Promise.all(asking)
+    },
+  }
+}

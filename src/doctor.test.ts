@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { it } from 'node:test'
+import { simulators } from '../simulators/index.ts'
+import { startUpstream } from '../simulators/upstream.ts'
+import { load } from './config/load.fixture.ts'
+import { examine } from './doctor.ts'
+
+const never = new AbortController().signal
+const diagnose = async (accounts: object) => {
+  const config = load(JSON.stringify({ accounts: { studio: { enabled: false }, ...accounts } }))
+  return examine(config, { now: () => Date.now(), signal: never })
+}
+
+it('what an account answers is told with what to do about it, and costs nothing', async () => {
+  let status = 200
+  const server = createServer((_request, response) => response.writeHead(status).end('{"data":[]}'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const expected: [number, string, RegExp][] = [
+    [200, 'usable', /takes our key/],
+    [401, 'unusable', /refuses our key \(401\)/],
+    [403, 'unusable', /refuses our key/],
+    [402, 'unusable', /paid/],
+    [404, 'unusable', /nothing of it is there/],
+    [429, 'usable', /slow down/],
+    [503, 'unclear', /503/],
+  ]
+  for (const [answer, state, seen] of expected) {
+    status = answer
+    const [finding] = await diagnose({ main: { provider: 'openai', base_url, key: 'secret-key' } })
+    assert.equal(finding?.state, state)
+    assert.match(finding?.seen ?? '', seen)
+    assert.equal(finding?.fix === null, answer === 200)
+    assert.doesNotMatch(JSON.stringify(finding), /secret-key/)
+  }
+  server.close()
+  const [gone] = await diagnose({ main: { provider: 'openai', base_url } })
+  assert.deepEqual([gone?.state, gone?.seen], ['unclear', 'no answer: it is not there, or speaks otherwise'])
+})
+
+for (const [name, { wire, provider, path, key }] of Object.entries(simulators))
+  it(`finds that the simulated ${name} can be used`, async () => {
+    await using upstream = await startUpstream({ wire: wire() })
+    const [finding] = await diagnose({ main: { provider, base_url: upstream.url + path, key } })
+    assert.deepEqual([finding?.state, finding?.seen], ['usable', 'it takes our key'])
+    assert.equal(upstream.ledger().accepts.length, 0)
+  })

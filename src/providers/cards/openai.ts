@@ -1,0 +1,71 @@
+import type { CardTemplate, SecondsRule, SizeRule } from '../../core/catalog.ts'
+import type { ParameterRule } from '../../core/parameters.ts'
+import { type Fields, fieldsOf, textOf } from '../answers.ts'
+import type { Cards } from '../provider.ts'
+
+/** What a model is like of which only the name is known. An engine refuses by itself what it can't do. */
+export const anyModel: CardTemplate = {
+  ...{ id: 'model', provider: 'openai', upstreamModel: 'model', description: 'A model of this engine', created: 0 },
+  seconds: { min: 1, max: 60, default: 4 },
+  size: { minSide: 16, maxSide: 4_096, multipleOf: 2, default: '1280x720' },
+  image: 'optional',
+  parameters: {
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed makes the same film' },
+    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what must not be in it' },
+    num_inference_steps: { type: 'integer', minimum: 1, maximum: 200, description: 'more are slower and finer' },
+    guidance_scale: { type: 'number', minimum: 0, maximum: 20, description: 'how closely it follows the prompt' },
+    fps: { type: 'integer', minimum: 1, maximum: 60, description: 'frames in a second' },
+  },
+  pollAfterMs: 2_000,
+  failuresBilled: false,
+}
+
+/** The cards of a model list. Another Filmgate says in it what each of them takes. */
+export function toCards({ data }: Fields): Cards {
+  if (!Array.isArray(data)) return []
+  return data.map(fieldsOf).flatMap((model) => {
+    const id = textOf(model.id)
+    return id === undefined || !/^[\w.:/@-]{1,200}$/.test(id) ? [] : [toCard(id, model)]
+  })
+}
+
+function toCard(id: string, model: Fields): CardTemplate {
+  const parameters = fieldsOf(model.parameters)
+  return {
+    ...anyModel,
+    ...{ id, upstreamModel: id },
+    description: textOf(model.description)?.slice(0, 500) ?? anyModel.description,
+    seconds: toSeconds(fieldsOf(model.seconds)) ?? anyModel.seconds,
+    size: toSize(fieldsOf(model.size)) ?? anyModel.size,
+    image: (['none', 'optional', 'required'] as const).find((rule) => rule === model.image) ?? anyModel.image,
+    parameters: model.parameters === undefined ? anyModel.parameters : readParameters(parameters),
+  }
+}
+
+function toSeconds({ values, min, max, default: usual }: Fields): SecondsRule | undefined {
+  const [least, most, standard] = [Number(min), Number(max), Number(usual)]
+  if (Array.isArray(values) && values.every((value) => Number(value) > 0))
+    return { values: values.map(Number), default: standard }
+  return least > 0 && most >= least ? { min: least, max: most, default: standard } : undefined
+}
+
+function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefined {
+  const standard = textOf(usual)
+  if (standard === undefined) return undefined
+  if (Array.isArray(values) && values.every((value) => typeof value === 'string')) return { values, default: standard }
+  const [minSide, maxSide, multipleOf] = [Number(range.min_side), Number(range.max_side), Number(range.multiple_of)]
+  return minSide > 0 && maxSide >= minSide && multipleOf > 0
+    ? { minSide, maxSide, multipleOf, default: standard }
+    : undefined
+}
+
+/** Only rules that we know how to keep. */
+function readParameters(given: Fields): Record<string, ParameterRule> {
+  const rules = Object.entries(given).filter(([, rule]) => {
+    const { type, minimum, maximum, maxLength } = fieldsOf(rule)
+    if (type === 'boolean') return true
+    if (type === 'string') return typeof maxLength === 'number'
+    return (type === 'integer' || type === 'number') && typeof minimum === 'number' && typeof maximum === 'number'
+  })
+  return Object.fromEntries(rules) as Record<string, ParameterRule>
+}

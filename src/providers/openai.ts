@@ -1,0 +1,156 @@
+import type { OperationForm } from '../core/attempt.ts'
+import { formatSize } from '../core/catalog.ts'
+import type { Json } from '../core/task.ts'
+import {
+  blameOf,
+  downloadFrom,
+  type Fields,
+  fieldsOf,
+  isSegment,
+  percentOf,
+  problems,
+  readFields,
+  refused,
+  textOf,
+  tryFields,
+  unclear,
+  wordOf,
+} from './answers.ts'
+import { toCards } from './cards/openai.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+
+/*
+ * Whoever speaks OpenAI's Videos API: another Filmgate, vLLM-Omni, SGLang, FastVideo, gateways. They differ in small
+ * things, which are told from what they answer, so that nobody has to configure them:
+ *   vLLM-Omni  takes forms only; answers a poll of a failed video with its error as the HTTP status
+ *   SGLang     is `queued` until the end; a DELETE forgets the video, but the GPU goes on with it
+ *   gateways   say pending, processing, cancelled; count milliseconds; give a `url` in place of /content
+ */
+
+const operations: OperationForm = { example: '"video_…"', fits: isSegment }
+
+export async function createOpenai(): Promise<Provider> {
+  return {
+    name: 'openai',
+    cadenceMs: 3_000,
+    recovery: 'list',
+    operations,
+    async submit(request, call) {
+      const { headers, body } = await toUpstream(request)
+      const all = { ...keyOf(call), ...headers }
+      return readSubmitted(await call.send('/videos', { method: 'POST', headers: all, body }, call.signal), call)
+    },
+    async poll(operation, call) {
+      const path = `/videos/${encodeURIComponent(String(operation))}`
+      return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
+    },
+    async download(output, call) {
+      const { id, url } = fieldsOf(output)
+      const response = await call.download(`/videos/${id}/content`, { headers: keyOf(call) }, call.signal)
+      // Where it keeps its films elsewhere, only the link of the poll leads there.
+      if (!response.ok && response.status < 500 && typeof url === 'string') return downloadFrom(url, call)
+      if (response.ok) return response
+      if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
+      throw problems.gone(`a download got ${response.status}`)
+    },
+    async find(request, openedAt, call) {
+      const path = '/videos?limit=100&order=desc'
+      const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
+      if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
+      const { data } = await readFields(response)
+      if (!Array.isArray(data)) throw unclear('a list of videos without data')
+      return data
+        .map(fieldsOf)
+        .filter((video) => mayBe(video, request, openedAt))
+        .map(({ id }) => id as Json)
+    },
+    async cancel(operation, call) {
+      const path = `/videos/${encodeURIComponent(String(operation))}`
+      const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
+      if (response.status === 404) return 'too_late'
+      if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
+      return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
+    },
+    check: (call) => call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal),
+    async discover(call) {
+      const response = await call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal)
+      if (response.status !== 200) throw unclear(`the question for models got ${response.status}`)
+      return toCards(await readFields(response))
+    },
+  }
+}
+
+/** Of an engine of one's own there may be none. */
+function keyOf({ credential }: Call): Record<string, string> {
+  return credential === null ? {} : { authorization: `Bearer ${credential}` }
+}
+
+/** A form, with the image as a file: the one encoding that all of them take. */
+async function toUpstream({ model, prompt, seconds, size, parameters, image }: ProviderRequest) {
+  const form = new FormData()
+  const fields = { model, prompt, seconds, size: formatSize(size), ...parameters }
+  for (const [name, value] of Object.entries(fields)) form.set(name, String(value))
+  if (image) {
+    const name = `image.${image.type.slice('image/'.length)}`
+    form.set('input_reference', new File([Buffer.from(image.bytes)], name, { type: image.type }))
+  }
+  const encoded = new Response(form)
+  const headers = { 'content-type': encoded.headers.get('content-type') ?? '' }
+  return { headers, body: new Uint8Array(await encoded.arrayBuffer()) }
+}
+
+async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
+  const blame = blameOf(response.status)
+  if (blame) {
+    const code = codeOf(fieldsOf((await tryFields(response)).error))
+    return policies.has(code)
+      ? refused(response, call, 'request', problems.policy(code))
+      : refused(response, call, blame)
+  }
+  if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
+  const { id } = await readFields(response)
+  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without an id`)
+  return { operation: id as string }
+}
+
+const policies = new Set([
+  ...['moderation_blocked', 'content_policy', 'content_policy_violation', 'content_filter', 'contentFilter'],
+])
+
+const ended: Record<string, 'succeeded' | 'failed'> = {
+  ...{ completed: 'succeeded', succeeded: 'succeeded', success: 'succeeded' },
+  ...{ failed: 'failed', cancelled: 'failed', canceled: 'failed', expired: 'failed', error: 'failed' },
+}
+
+async function readProgress(response: Response): Promise<Progress> {
+  if (response.status === 404) return { status: 'missing' }
+  const video = response.status === 200 ? await readFields(response) : await tryFields(response)
+  const end = typeof video.status === 'string' && Object.hasOwn(ended, video.status) ? ended[video.status] : undefined
+  if (end === 'failed') {
+    const code = codeOf(fieldsOf(video.error))
+    return { status: 'failed', problem: policies.has(code) ? problems.policy(code) : problems.failed(code) }
+  }
+  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
+  if (end === undefined) return { status: 'running', progress: percentOf(video.progress) }
+  if (!isSegment(video.id as Json)) throw unclear('a finished video without an id')
+  const url = textOf(video.url) ?? textOf(fieldsOf(video.metadata).url)
+  return { status: 'succeeded', output: { id: video.id as string, ...(url !== undefined && { url }) } }
+}
+
+function codeOf(error: Fields): string {
+  return wordOf(error.code)
+}
+
+/** A minute of slack: its clock is not ours. What it does not tell is no reason to think that it is another's. */
+function mayBe(video: Fields, { prompt, seconds, size }: ProviderRequest, openedAt: number): boolean {
+  const { created_at: created } = video
+  const at = typeof created !== 'number' ? openedAt : created > 1e11 ? created : created * 1_000
+  const same = (value: unknown, wanted: string) => value === undefined || value === null || String(value) === wanted
+  return (
+    isSegment(video.id as Json) &&
+    at >= openedAt - 60_000 &&
+    same(video.prompt, prompt) &&
+    same(video.seconds, String(seconds)) &&
+    same(video.size, formatSize(size))
+  )
+}
