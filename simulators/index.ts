@@ -1,4 +1,6 @@
 import type { providers } from '../src/providers/index.ts'
+import { arkWire } from './ark.ts'
+import { klingWire } from './kling.ts'
 import { openaiWire } from './openai.ts'
 import type { Wire } from './upstream/wire.ts'
 
@@ -13,6 +15,8 @@ export interface Simulator {
 const key = 'a-key-that-costs-nothing'
 
 export const simulators = {
+  ark: { wire: arkWire, provider: 'ark', path: '/api/v3', key },
+  kling: { wire: () => klingWire(), provider: 'kling', path: '', key },
   openai: { wire: () => openaiWire(), provider: 'openai', path: '/v1', key },
   'vllm-omni': { wire: () => openaiWire('vllm-omni'), provider: 'openai', path: '/v1', key },
   sglang: { wire: () => openaiWire('sglang'), provider: 'openai', path: '/v1', key },

@@ -18,8 +18,8 @@ export function openaiWire(dialect: Dialect = 'openai'): Wire {
     read: async (asked) => read(dialect, asked, error),
     accepted: (job) => json(200, videoOf(job, { status: 'waiting', progress: 0 }, dialect)),
     polled: (job, claim) => polled(job, claim, dialect),
-    found: (jobs) => {
-      const data = jobs.toReversed().map((job) => videoOf(job, { status: 'waiting' }, dialect))
+    found: (jobs, at) => {
+      const data = jobs.toReversed().map((job) => videoOf(job, at.viewOf(job), dialect))
       return json(200, { object: 'list', data, ...(dialect === 'sglang' ? {} : { has_more: false }) })
     },
     cancelled: ({ id }, done) => cancelled(id, done, dialect),

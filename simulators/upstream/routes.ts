@@ -44,7 +44,8 @@ function answerQuestion(world: World, asked: Asked, question: Question): Answer 
   if (job === undefined || job.unknownUntil > Date.now()) return wire.unknown(question.id)
   if (question.ask === 'poll') return poll(world, job)
   if (question.ask === 'film') return filmOf(world, job, asked) ?? wire.unknown(question.id)
-  return wire.cancelled?.(job, cancel(job, plan.settings.speed)) ?? wire.unknown(question.id)
+  const was = viewOf(job, plan.settings.speed)
+  return wire.cancelled?.(job, cancel(job, plan.settings.speed), was) ?? wire.unknown(question.id)
 }
 
 function placeOf(world: World): Place {
@@ -53,7 +54,7 @@ function placeOf(world: World): Place {
     const until = plan.settings.linkMs > 0 ? `?until=${Date.now() + plan.settings.linkMs}` : ''
     return `${films}/files/${encodeURIComponent(id)}.mp4${until}`
   }
-  return { origin, linkTo, film }
+  return { origin, linkTo, film, viewOf: (job) => viewOf(job, plan.settings.speed) }
 }
 
 function order(world: World, body: string): Answer {

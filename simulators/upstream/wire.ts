@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer } from './answer.ts'
-import type { Claim, Job, Mode, Submission } from './jobs.ts'
+import type { Claim, Job, JobView, Mode, Submission } from './jobs.ts'
 
 /**
  * How one provider speaks. The upstream keeps the jobs, has the film and goes wrong; a wire only reads what is asked
@@ -22,7 +22,8 @@ export interface Wire {
   /** To a poll. What is claimed may be untrue: a status that it has no word for is said as it is. */
   polled(job: Job, claim: Claim, at: Place): Answer
   found?(jobs: readonly Job[], at: Place): Answer
-  cancelled?(job: Job, done: boolean): Answer
+  /** Gets what it was before. Who does not stop what runs takes back its end. */
+  cancelled?(job: Job, done: boolean, was: JobView): Answer
   /** To whoever asks for a job that is not there. */
   unknown(id: string): Answer
 }
@@ -52,6 +53,7 @@ export interface Place {
   origin: string
   /** To the film of a job, good for as long as the orders say. */
   linkTo(job: Job): string
+  viewOf(job: Job): JobView
   /** For a wire whose films are inside its answers. */
   film: Uint8Array
 }

@@ -1,6 +1,8 @@
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Media } from '../media/media.ts'
+import { ark } from './ark.ts'
 import { anyModel } from './cards/openai.ts'
+import { kling } from './kling.ts'
 import { createOpenai } from './openai.ts'
 import type { Cards, Provider } from './provider.ts'
 import { createStudio, studioCards } from './studio.ts'
@@ -33,6 +35,8 @@ export interface KeyRule {
 /** Every provider by its name, as filmgate.yaml knows it. */
 export const providers = {
   studio: { cards: studioCards, needsNothing: true, create: createStudio },
+  ark,
+  kling,
   // Its models are read from it.
   openai: { cards: [], unlisted: anyModel, needsNothing: false, create: createOpenai },
 } satisfies Readonly<Record<string, Member>>

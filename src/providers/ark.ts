@@ -1,0 +1,187 @@
+import type { OperationForm } from '../core/attempt.ts'
+import { formatSize } from '../core/catalog.ts'
+import type { Json } from '../core/task.ts'
+import {
+  blameOf,
+  dataUri,
+  downloadFrom,
+  type Fields,
+  fieldsOf,
+  isSegment,
+  problems,
+  readFields,
+  refused,
+  textOf,
+  tryFields,
+  unclear,
+  wordOf,
+} from './answers.ts'
+import { arkCards, shapes } from './cards/ark.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+
+/*
+ * ByteDance's Seedance, by BytePlus ModelArk. Volcengine Ark in China is the same with keys and names of its own: there
+ * an account's base_url is https://ark.cn-beijing.volces.com/api/v3, and a model's `model` doubao-seedance-2-0-260128
+ * and so on. The name of an endpoint (ep-…) does as well.
+ *   recovery  it takes no reference of ours and lists no prompts. But it shows when a task would expire, which we may
+ *             choose to the second: so each attempt gets a time of its own, and is known by it.
+ *   cancel    one DELETE stops what is queued, is refused while it runs, and deletes the film of what is done: only
+ *             what is queued is asked to stop.
+ *   progress  is never told.
+ */
+
+const operations: OperationForm = { example: '"cgt-20261114100000-abcde"', fits: isSegment }
+
+export const ark: Member = {
+  cards: arkCards,
+  needsNothing: false,
+  baseUrl: 'https://ark.ap-southeast.bytepluses.com/api/v3',
+  key: { variable: 'ARK_API_KEY' },
+  create: createArk,
+}
+
+const tasks = '/contents/generations/tasks'
+
+async function createArk(): Promise<Provider> {
+  return {
+    name: 'ark',
+    cadenceMs: 5_000,
+    recovery: 'list',
+    operations,
+    async submit(request, call) {
+      const upstream = toUpstream(request, call.attemptId)
+      if (upstream === undefined)
+        return { refused: { blame: 'request', problem: problems.refused('a size that it has no words for') } }
+      const headers = { ...keyOf(call), 'content-type': 'application/json' }
+      const body = JSON.stringify(upstream)
+      return readSubmitted(await call.send(tasks, { method: 'POST', headers, body }, call.signal), call)
+    },
+    poll: async (operation, call) => readProgress(await ask('GET', pathOf(operation), call)),
+    download: (output, call) => downloadFrom(String(fieldsOf(output).url), call),
+    async find(request, openedAt, call) {
+      const response = await ask('GET', `${tasks}?page_num=1&page_size=500`, call)
+      if (response.status !== 200) throw unclear(`the question for tasks got ${response.status}`)
+      const { items, total } = await readFields(response)
+      if (total === 0) return []
+      if (!Array.isArray(items)) throw unclear('a list of tasks without items')
+      return items
+        .map(fieldsOf)
+        .filter((task) => mayBe(task, request, openedAt, call.attemptId))
+        .map(({ id }) => id as Json)
+    },
+    cancel,
+    check: (call) => ask('GET', `${tasks}?page_num=1&page_size=1`, call),
+  }
+}
+
+async function cancel(operation: Json, call: Call): Promise<'cancelled' | 'too_late'> {
+  const before = await ask('GET', pathOf(operation), call)
+  if (before.status === 404) return 'too_late'
+  if (before.status !== 200) throw unclear(`a question before a cancel got ${before.status}`)
+  const { status } = await readFields(before)
+  if (status === 'cancelled') return 'cancelled'
+  if (status !== 'queued') return 'too_late'
+  const { status: answer } = await ask('DELETE', pathOf(operation), call)
+  if (answer === 200 || answer === 204) return 'cancelled'
+  // It runs by now, or is gone.
+  if ([400, 403, 404, 409].includes(answer)) return 'too_late'
+  throw unclear(`a cancel got ${answer}`)
+}
+
+function ask(method: 'GET' | 'DELETE', path: string, call: Call): Promise<Response> {
+  return call.fetch(path, { method, headers: keyOf(call) }, call.signal)
+}
+
+function keyOf({ credential }: Call): Record<string, string> {
+  return { authorization: `Bearer ${credential}` }
+}
+
+function pathOf(operation: Json): string {
+  return `${tasks}/${encodeURIComponent(String(operation))}`
+}
+
+/** Undefined where it has no words for the size. */
+export function toUpstream(request: ProviderRequest, attemptId: string) {
+  const { model, prompt, seconds, size, parameters, image } = request
+  const shape = shapes[formatSize(size)]
+  if (shape === undefined) return undefined
+  const { audio, last_image: last, watermark } = parameters
+  const frame = (url: unknown, role: string) => ({ type: 'image_url', image_url: { url }, role })
+  return {
+    model,
+    content: [
+      { type: 'text', text: prompt },
+      ...(image ? [frame(dataUri(image), 'first_frame')] : []),
+      ...(last === undefined ? [] : [frame(last, 'last_frame')]),
+    ],
+    resolution: shape.resolution,
+    // Seedance 2.5 refuses a first frame together with any other ratio.
+    ratio: image && model.includes('seedance-2-5') ? 'adaptive' : shape.ratio,
+    duration: seconds,
+    ...(audio !== undefined && { generate_audio: audio }),
+    ...(watermark !== undefined && { watermark }),
+    execution_expires_after: expiryOf(attemptId),
+  }
+}
+
+/** In seconds: from two days, which is usual, to three, which is the most. The id is random, and so is this. */
+function expiryOf(attemptId: string): number {
+  return 172_800 + (Number.parseInt(attemptId.slice(-8), 16) % 86_400)
+}
+
+async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
+  const blame = blameOf(response.status)
+  if (blame) {
+    const { code, message } = fieldsOf((await tryFields(response)).error)
+    const word = wordOf(code)
+    if (isPolicy(word)) return refused(response, call, 'request', problems.policy(word))
+    const problem = problems.refused(`a submit got ${response.status}: ${word}`)
+    return refused(response, call, isOurs(word, message) ? 'account' : blame, problem)
+  }
+  if (response.status !== 200) throw unclear(`a submit got ${response.status}`)
+  const { id } = await readFields(response)
+  if (!isSegment(id as Json)) throw unclear('a submit got 200 without an id')
+  return { operation: id as string }
+}
+
+function isPolicy(code: string): boolean {
+  return /SensitiveContent|RiskDetection/.test(code)
+}
+
+/**
+ * What an operator has to see to, whatever the status: a model that was not activated or is not for this account, a
+ * limit that was set, a trial that is over. The code of the last one also means that too much is queued.
+ */
+function isOurs(code: string, message: unknown): boolean {
+  if (code === 'QuotaExceeded') return typeof message === 'string' && /free trial/i.test(message)
+  return /^(InvalidEndpoint|ModelNotOpen|UnsupportedModel|InvalidSubscription|SetLimitExceeded)/.test(code)
+}
+
+const failures: readonly unknown[] = ['failed', 'cancelled', 'expired']
+
+async function readProgress(response: Response): Promise<Progress> {
+  if (response.status === 404) return { status: 'missing' }
+  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
+  const { status, error, content } = await readFields(response)
+  if (failures.includes(status)) {
+    const code = wordOf(fieldsOf(error).code)
+    return { status: 'failed', problem: isPolicy(code) ? problems.policy(code) : problems.failed(`${status}: ${code}`) }
+  }
+  if (status !== 'succeeded') return { status: 'running', progress: null }
+  const url = textOf(fieldsOf(content).video_url)
+  if (url === undefined) throw unclear('a finished task without a video')
+  return { status: 'succeeded', output: { url } }
+}
+
+/**
+ * A minute of slack: its clock is not ours. What it does not tell is no reason to think that it is another's; of an
+ * endpoint it tells the model behind it.
+ */
+function mayBe(task: Fields, { model }: ProviderRequest, openedAt: number, attemptId: string): boolean {
+  const { id, model: named, created_at: created, execution_expires_after: expiry } = task
+  const isRecent = typeof created !== 'number' || created * 1_000 >= openedAt - 60_000
+  const isModel = named === model || typeof named !== 'string' || model.startsWith('ep-')
+  const isMarked = typeof expiry !== 'number' || expiry === expiryOf(attemptId)
+  return isSegment(id as Json) && isRecent && isModel && isMarked
+}

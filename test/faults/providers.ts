@@ -1,0 +1,192 @@
+import { parseArgs } from 'node:util'
+import { type SimulatorName, simulators } from '../../simulators/index.ts'
+import { type Orders, startUpstream, type Upstream } from '../../simulators/upstream.ts'
+import { providers } from '../../src/providers/index.ts'
+import { impatient } from '../gateway.ts'
+import { jumpingClock, startService, type TestService, until } from '../service.ts'
+
+/*
+ * Tasks by the thousand over every provider at once, each behind a simulator that goes wrong by chance, with the books
+ * of both sides compared at the end: `node test/faults/providers.ts [--tasks 10000] [--seed 1]`.
+ */
+
+/** Of each kind what a network, a proxy and a provider really do. */
+const rates: NonNullable<Orders['rates']> = {
+  'submit-reset-before-accept': 0.01,
+  'submit-reset-after-accept': 0.01,
+  'submit-500-before-accept': 0.01,
+  'submit-502-after-accept': 0.01,
+  'submit-200-garbage-after-accept': 0.01,
+  'submit-429-seconds-before-accept': 0.01,
+  'submit-400-before-accept': 0.01,
+  'poll-500': 0.02,
+  'poll-reset': 0.02,
+  'poll-html': 0.02,
+  'poll-status-throttled': 0.02,
+  'poll-failed': 0.01,
+  'poll-policy': 0.01,
+  'download-403': 0.02,
+  'download-500': 0.02,
+  'download-cut': 0.02,
+  'download-reset-in-body': 0.02,
+}
+
+export interface ProviderRun {
+  tasks: number
+  seed: number
+  say(line: string): void
+}
+
+export interface ProviderReport {
+  /** How the tasks of each simulator ended, by their code. */
+  ends: Record<string, Record<string, number>>
+  accepts: number
+  attempts: number
+  rssMb: number[]
+  violations: string[]
+}
+
+interface Asked {
+  id: string
+  name: SimulatorName
+  prompt: string
+}
+
+export async function runProviders({ tasks, seed, say }: ProviderRun): Promise<ProviderReport> {
+  await using stack = new AsyncDisposableStack()
+  const upstreams = new Map<SimulatorName, Upstream>()
+  for (const name of Object.keys(simulators) as SimulatorName[])
+    upstreams.set(name, stack.use(await startUpstream({ wire: simulators[name].wire(), seed, rates, speed: 20 })))
+  const clock = jumpingClock()
+  const outbound = { upstreamDeadlines: impatient }
+  const service = stack.use(
+    await startService({ yaml: yamlFor(upstreams), members: providers, world: { clock, outbound } }),
+  )
+  const rssMb: number[] = []
+  const asked: Asked[] = []
+  const ends = new Map<string, string>()
+  const left = () => look(service, asked, ends)
+  const names = [...upstreams.keys()]
+  const atOnce = 200
+  for (let begun = 0; begun < tasks; begun += atOnce) {
+    const some = Array.from({ length: Math.min(atOnce, tasks - begun) }, (_, at) => names[(begun + at) % names.length])
+    asked.push(...(await Promise.all(some.map((name, at) => submit(service, name ?? 'openai', `film ${begun + at}`)))))
+    await until('few are left', async () => (await left()) < 2 * atOnce, 100)
+    rssMb.push(Math.round(process.memoryUsage.rss() / 2 ** 20))
+    say(`  ${asked.length} tasks, ${rssMb.at(-1)} MB`)
+  }
+  // What nobody can find out is given up after a while, which need not be waited for.
+  await until(
+    'all have ended',
+    async () => {
+      clock.jump(60_000)
+      return (await left()) === 0
+    },
+    500,
+  )
+  return { rssMb, ...(await judge(service, asked, ends, upstreams)) }
+}
+
+function yamlFor(upstreams: ReadonlyMap<SimulatorName, Upstream>): string {
+  const accounts = [...upstreams].map(([name, { url }]) => {
+    const { provider, path, key } = simulators[name]
+    return [name, { provider, key, base_url: url + path, concurrency: 64, on_unknown: 'fail' }]
+  })
+  const models = [...upstreams.keys()].map((name) => {
+    const [card] = providers[simulators[name].provider].cards as readonly { upstreamModel: string }[]
+    return [`on-${name}`, { account: name, model: card?.upstreamModel ?? 'film', concurrency: 64 }]
+  })
+  const allow = [...upstreams.values()].map(({ films }) => new URL(films).host)
+  return JSON.stringify({
+    accounts: { studio: { enabled: false }, ...Object.fromEntries(accounts) },
+    models: Object.fromEntries(models),
+    outbound: { allow },
+  })
+}
+
+async function submit(service: TestService, name: SimulatorName, prompt: string): Promise<Asked> {
+  const response = await service.submit({ model: `on-${name}`, prompt }, { connection: 'close' })
+  const { id } = (await response.json()) as { id: string }
+  if (response.status !== 200) throw new Error(`${name}: a submit got ${response.status}`)
+  return { id, name, prompt }
+}
+
+/** Asks for those that are not known to have ended. Returns how many have not. */
+async function look(service: TestService, asked: readonly Asked[], ends: Map<string, string>): Promise<number> {
+  const open = asked.filter(({ id }) => !ends.has(id))
+  await Promise.all(
+    open.map(async ({ id }) => {
+      const { status, error } = (await (await service.fetch(`/v1/videos/${id}`)).json()) as Video
+      if (status === 'completed' || status === 'failed') ends.set(id, error?.code ?? status)
+    }),
+  )
+  return asked.length - ends.size
+}
+
+interface Video {
+  status: string
+  error?: { code: string } | null
+}
+
+/** Why a task may fail, as far as its own history shows the reason. */
+const reasons: Record<string, RegExp> = {
+  generation_failed: /^(poll-failed|submit-400-before-accept)$/,
+  content_policy: /^poll-policy$/,
+  submission_unknown: /^submit-(reset|500|502|200-garbage)/,
+}
+
+async function judge(
+  service: TestService,
+  asked: readonly Asked[],
+  codes: ReadonlyMap<string, string>,
+  upstreams: ReadonlyMap<SimulatorName, Upstream>,
+): Promise<Omit<ProviderReport, 'rssMb'>> {
+  const violations: string[] = []
+  const ends: ProviderReport['ends'] = {}
+  const ledgers = new Map([...upstreams].map(([name, upstream]) => [name, booksOf(upstream)]))
+  let [accepts, attempts] = [0, 0]
+  for (const { id, name, prompt } of asked) {
+    const code = codes.get(id) ?? 'none'
+    const books = ledgers.get(name)
+    const taken = books?.accepts.get(prompt) ?? 0
+    const faults = books?.faults.get(prompt) ?? []
+    const { attempts: tried } = await service.operator<{ attempts: { state: string }[] }>(`/tasks/${id}`)
+    const maybe = tried.filter(({ state }) => state !== 'refused').length
+    ends[name] = { ...ends[name], [code]: (ends[name]?.[code] ?? 0) + 1 }
+    accepts += taken
+    attempts += tried.length
+    const say = (what: string) => violations.push(`${name} ${id} (${code}; ${faults.join(', ')}): ${what}`)
+    if (taken > maybe) say(`it was taken ${taken} times, and ${maybe} attempts can answer for that`)
+    if (code === 'completed' && taken < 1) say('it was completed, and nobody took it')
+    // SGLang never says why.
+    const why = name === 'sglang' ? faults.map((fault) => fault.replace('policy', 'failed')) : faults
+    if (code !== 'completed' && !why.some((fault) => reasons[code]?.test(fault))) say('it failed for no reason')
+  }
+  return { ends, accepts, attempts, violations }
+}
+
+/** By prompt: how often it was accepted, and what went wrong with it. */
+function booksOf(upstream: Upstream): { accepts: Map<string, number>; faults: Map<string, string[]> } {
+  const ledger = upstream.ledger()
+  const accepts = new Map<string, number>()
+  for (const { prompt } of ledger.accepts) accepts.set(prompt, (accepts.get(prompt) ?? 0) + 1)
+  const faults = new Map<string, string[]>()
+  for (const { prompt, fault } of ledger.faults)
+    if (prompt !== null) faults.set(prompt, [...(faults.get(prompt) ?? []), fault])
+  return { accepts, faults }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { tasks: { type: 'string' }, seed: { type: 'string' } } })
+  const begun = performance.now()
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const report = await runProviders({ tasks: Number(values.tasks ?? 10_000), seed: Number(values.seed ?? 1), say })
+  const { ends, accepts, attempts, rssMb, violations } = report
+  for (const [name, codes] of Object.entries(ends)) say(`${name.padEnd(12)} ${JSON.stringify(codes)}`)
+  say(
+    `${attempts} attempts, ${accepts} accepts; memory ${rssMb[0]} … ${rssMb.at(-1)} MB; ${Math.round((performance.now() - begun) / 1_000)} s`,
+  )
+  for (const violation of violations.slice(0, 20)) say(violation)
+  say(`WRONG ${violations.length}`)
+  process.exitCode = violations.length === 0 ? 0 : 1
+}
