@@ -45,7 +45,7 @@ function answerQuestion(world: World, asked: Asked, question: Question): Answer 
   if (question.ask === 'poll') return poll(world, job)
   if (question.ask === 'film') return filmOf(world, job, asked) ?? wire.unknown(question.id)
   const was = viewOf(job, plan.settings.speed)
-  return wire.cancelled?.(job, cancel(job, plan.settings.speed), was) ?? wire.unknown(question.id)
+  return wire.cancelled?.(job, cancel(job, plan.settings.speed), was, placeOf(world)) ?? wire.unknown(question.id)
 }
 
 function placeOf(world: World): Place {

@@ -23,7 +23,7 @@ export interface Wire {
   polled(job: Job, claim: Claim, at: Place): Answer
   found?(jobs: readonly Job[], at: Place): Answer
   /** Gets what it was before. Who does not stop what runs takes back its end. */
-  cancelled?(job: Job, done: boolean, was: JobView): Answer
+  cancelled?(job: Job, done: boolean, was: JobView, at: Place): Answer
   /** To whoever asks for a job that is not there. */
   unknown(id: string): Answer
 }

@@ -71,7 +71,8 @@ export function textOf(value: unknown): string | undefined {
 
 /** A word of the provider's that may stand in our log: a code, and surely no key. */
 export function wordOf(value: unknown): string {
-  return typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z_.:-]{1,60}$/.test(value))
+  return typeof value === 'number' ||
+    (typeof value === 'string' && /^([A-Za-z_.:-]{1,60}|[A-Z]{1,3}\d{1,6})$/.test(value))
     ? String(value)
     : 'no code'
 }

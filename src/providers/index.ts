@@ -5,6 +5,7 @@ import { anyModel } from './cards/openai.ts'
 import { kling } from './kling.ts'
 import { createOpenai } from './openai.ts'
 import type { Cards, Provider } from './provider.ts'
+import { replicate } from './replicate.ts'
 import { createStudio, studioCards } from './studio.ts'
 
 export interface Setting {
@@ -37,6 +38,7 @@ export const providers = {
   studio: { cards: studioCards, needsNothing: true, create: createStudio },
   ark,
   kling,
+  replicate,
   // Its models are read from it.
   openai: { cards: [], unlisted: anyModel, needsNothing: false, create: createOpenai },
 } satisfies Readonly<Record<string, Member>>

@@ -1,0 +1,229 @@
+import type { OperationForm } from '../core/attempt.ts'
+import { formatSize } from '../core/catalog.ts'
+import type { Json } from '../core/task.ts'
+import {
+  blameOf,
+  dataUri,
+  downloadFrom,
+  type Fields,
+  fieldsOf,
+  isSegment,
+  percentOf,
+  problems,
+  readFields,
+  refused,
+  textOf,
+  tryFields,
+  unclear,
+} from './answers.ts'
+import { dialects, replicateCards, usualDialect } from './cards/replicate.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+
+/*
+ * Replicate runs the models of others, each of which has names of its own for its input: cards/replicate.ts has them.
+ *   submit   has nothing to know it again by; what was taken is found in the list of predictions, by its input
+ *   image    inside the request only while it is small, else a file that is uploaded first
+ *   error    one sentence, with a code at its end at most: that a content was refused is in its words alone
+ *   output   a URL, a list of them, or an object, as each model has it
+ *   an hour  after its end a prediction has neither input nor output any more
+ */
+
+const operations: OperationForm = { example: '"9x3k…"', fits: isSegment }
+
+export const replicate: Member = {
+  cards: replicateCards,
+  needsNothing: false,
+  baseUrl: 'https://api.replicate.com/v1',
+  key: { variable: 'REPLICATE_API_TOKEN' },
+  create: createReplicate,
+}
+
+async function createReplicate(): Promise<Provider> {
+  return {
+    name: 'replicate',
+    cadenceMs: 4_000,
+    recovery: 'list',
+    operations,
+    async submit(request, call) {
+      const { path, input } = toUpstream(request, request.image && (await placeOf(request.image, call)))
+      const headers = { ...keyOf(call), 'content-type': 'application/json' }
+      const body = JSON.stringify({ input })
+      return readSubmitted(await call.send(path, { method: 'POST', headers, body }, call.signal), call)
+    },
+    async poll(operation, call) {
+      const path = `/predictions/${encodeURIComponent(String(operation))}`
+      return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
+    },
+    // Its results lie on another host, for whoever knows their name.
+    download: (output, call) => downloadFrom(String(output), call),
+    find: async (request, openedAt, call) =>
+      (await predictionsOf(openedAt, call))
+        .filter((prediction) => mayBe(prediction, request, openedAt))
+        .map(({ id }) => id as Json),
+    async cancel(operation, call) {
+      const path = `/predictions/${encodeURIComponent(String(operation))}/cancel`
+      const response = await call.fetch(path, { method: 'POST', headers: keyOf(call) }, call.signal)
+      if (response.status === 404) return 'too_late'
+      if (!response.ok) throw unclear(`a cancel got ${response.status}`)
+      // One that was asked to stop may go on for a moment: whoever asks again is told.
+      const { status } = await readFields(response)
+      return status === 'canceled' || status === 'aborted' ? 'cancelled' : 'too_late'
+    },
+    check: (call) => call.fetch('/account', { method: 'GET', headers: keyOf(call) }, call.signal),
+  }
+}
+
+function keyOf({ credential }: Call): Record<string, string> {
+  return { authorization: `Bearer ${credential ?? ''}` }
+}
+
+/** More than this is not to be sent inside a request. */
+const mostInline = 256 * 1_024
+
+/** What an input has in place of an image. Nothing is billed here, so whatever fails leaves the task unsent. */
+async function placeOf(image: NonNullable<ProviderRequest['image']>, call: Call): Promise<string> {
+  if (image.bytes.length <= mostInline) return dataUri(image)
+  const form = new FormData()
+  const name = `image.${image.type.slice('image/'.length)}`
+  form.set('content', new File([Buffer.from(image.bytes)], name, { type: image.type }))
+  const encoded = new Response(form)
+  const headers = { ...keyOf(call), 'content-type': encoded.headers.get('content-type') ?? '' }
+  const body = new Uint8Array(await encoded.arrayBuffer())
+  const response = await call.fetch('/files', { method: 'POST', headers, body }, call.signal)
+  if (response.status !== 200 && response.status !== 201) throw unclear(`an upload got ${response.status}`)
+  const place = textOf(fieldsOf((await readFields(response)).urls).get)
+  if (place === undefined) throw unclear('an upload got no place')
+  return place
+}
+
+/** `image` is where it lies. Of an unknown size nothing is said: the model has one of its own. */
+export function toUpstream(request: Omit<ProviderRequest, 'image'>, image: string | null) {
+  const asked = dialectOf(request.model)
+  const model = image === null ? request.model : (asked.withImage ?? request.model)
+  const dialect = dialectOf(model)
+  const { resolution, ratio } = dialect.shapes[formatSize(request.size)] ?? {}
+  const { width, height } = request.size
+  const shape = { resolution, aspect_ratio: ratio, size: `${width}*${height}` }
+  const input = {
+    prompt: request.prompt,
+    duration: request.seconds,
+    ...Object.fromEntries(dialect.shape.flatMap((name) => (shape[name] === undefined ? [] : [[name, shape[name]]]))),
+    ...Object.fromEntries(
+      Object.entries(request.parameters).map(([name, value]) => [dialect.names?.[name] ?? name, value]),
+    ),
+    ...(image !== null && { [dialect.image]: image }),
+  }
+  return { model, path: `/models/${model}/predictions`, input }
+}
+
+function dialectOf(model: string) {
+  return (Object.hasOwn(dialects, model) ? dialects[model] : undefined) ?? usualDialect
+}
+
+async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
+  const blame = blameOf(response.status)
+  if (blame) {
+    const answer = refused(response, call, blame)
+    const wait = blame === 'busy' ? waitIn(await tryFields(response)) : undefined
+    // Its header, where there is one, is the better word.
+    return 'refused' in answer && wait !== undefined ? { refused: { retryAfterMs: wait, ...answer.refused } } : answer
+  }
+  if (response.status !== 201 && response.status !== 202) throw unclear(`a submit got ${response.status}`)
+  const { id } = await readFields(response)
+  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without an id`)
+  return { operation: id as string }
+}
+
+/** "… Your rate limit resets in ~30s." */
+function waitIn({ detail }: Fields): number | undefined {
+  const seconds = /resets in ~(\d{1,4})s/.exec(textOf(detail) ?? '')?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1_000
+}
+
+async function readProgress(response: Response): Promise<Progress> {
+  if (response.status === 404) return { status: 'missing' }
+  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
+  const prediction = await readFields(response)
+  const { status, output, error, logs } = prediction
+  if (status === 'canceled' || status === 'aborted') return { status: 'failed', problem: problems.failed(status) }
+  if (status === 'failed') return { status: 'failed', problem: problemOf(textOf(error) ?? '') }
+  if (status !== 'succeeded') return { status: 'running', progress: progressIn(logs) }
+  const link = linkIn(output)
+  if (link !== undefined) return { status: 'succeeded', output: link }
+  if (prediction.data_removed === true) return { status: 'failed', problem: problems.gone('its data was removed') }
+  throw unclear('a finished prediction without a link')
+}
+
+/** No more of the sentence than its code goes on. */
+function problemOf(error: string) {
+  const code = /\((E\d{3,4})\)/.exec(error)?.[1] ?? 'no code'
+  const isPolicy = code === 'E005' || /flagged|sensitive|nsfw|moderation|content policy/i.test(error)
+  return isPolicy ? problems.policy(code) : problems.failed(code)
+}
+
+/** The last percentage of a log, in which it draws a bar; most models have none. */
+function progressIn(logs: unknown): number | null {
+  const last = textOf(logs)
+    ?.match(/\d{1,3}(?=%)/g)
+    ?.at(-1)
+  return last === undefined ? null : percentOf(Number(last))
+}
+
+function linkIn(output: unknown): string | undefined {
+  const links = linksIn(output, 3)
+  return links.find((link) => /\.(mp4|webm|mov)(\?|$)/.test(link)) ?? links[0]
+}
+
+function linksIn(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return /^https?:\/\//.test(value) ? [value] : []
+  if (typeof value !== 'object' || value === null || depth === 0) return []
+  return Object.values(value).flatMap((inner) => linksIn(inner, depth - 1))
+}
+
+/** What may have been made of a submit at that time. Throws where there is more than can be looked through. */
+async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
+  const [after, before] = [openedAt - slackMs, openedAt + arrivalMs].map((at) => new Date(at).toISOString())
+  const all: Fields[] = []
+  let query = new URLSearchParams({ created_after: after ?? '', created_before: before ?? '' })
+  for (let pages = 0; pages < 10; pages += 1) {
+    const response = await call.fetch(`/predictions?${query}`, { method: 'GET', headers: keyOf(call) }, call.signal)
+    if (response.status !== 200) throw unclear(`the question for predictions got ${response.status}`)
+    const { results, next } = await readFields(response)
+    if (!Array.isArray(results)) throw unclear('a list of predictions without results')
+    const page = results.map(fieldsOf)
+    all.push(...page)
+    // The newest come first.
+    const isPast = page.some((prediction) => (createdAt(prediction) ?? openedAt) < openedAt - slackMs)
+    if (typeof next !== 'string' || isPast) return all
+    query = new URLSearchParams(URL.parse(next)?.search)
+  }
+  throw unclear('more predictions than can be looked through')
+}
+
+/** Its clock is not ours. */
+const slackMs = 60_000
+/** No submit takes longer to arrive, with the upload before it. */
+const arrivalMs = 15 * 60_000
+
+function createdAt(prediction: Fields): number | undefined {
+  const at = Date.parse(textOf(prediction.created_at) ?? '')
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** What it does not tell, or has removed, is no reason to think that it is another's. */
+function mayBe(prediction: Fields, request: ProviderRequest, openedAt: number): boolean {
+  // The image is left out: nobody says that it comes back as it was sent.
+  const { model, input } = toUpstream(request, request.image && '')
+  const told = fieldsOf(prediction.input)
+  const same = Object.entries(input).every(
+    ([name, value]) => value === '' || told[name] === undefined || String(told[name]) === String(value),
+  )
+  return (
+    isSegment(prediction.id as Json) &&
+    (prediction.model === undefined || prediction.model === model) &&
+    prediction.source !== 'web' &&
+    (createdAt(prediction) ?? openedAt) >= openedAt - slackMs &&
+    same
+  )
+}
