@@ -1,5 +1,6 @@
 import type { providers } from '../src/providers/index.ts'
 import { arkWire } from './ark.ts'
+import { falWire } from './fal.ts'
 import { klingWire } from './kling.ts'
 import { openaiWire } from './openai.ts'
 import { replicateWire } from './replicate.ts'
@@ -18,6 +19,7 @@ const key = 'a-key-that-costs-nothing'
 export const simulators = {
   ark: { wire: arkWire, provider: 'ark', path: '/api/v3', key },
   replicate: { wire: () => replicateWire(), provider: 'replicate', path: '/v1', key },
+  fal: { wire: falWire, provider: 'fal', path: '', key },
   kling: { wire: () => klingWire(), provider: 'kling', path: '', key },
   openai: { wire: () => openaiWire(), provider: 'openai', path: '/v1', key },
   'vllm-omni': { wire: () => openaiWire('vllm-omni'), provider: 'openai', path: '/v1', key },

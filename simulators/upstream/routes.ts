@@ -37,15 +37,17 @@ async function answerTo(world: World, request: IncomingMessage): Promise<Answer 
 
 function answerQuestion(world: World, asked: Asked, question: Question): Answer | Silence {
   if (question.ask === 'nothing') return question.answer
-  if (question.ask === 'submit') return submit(world, question.submission, asked.path)
-  if (question.ask === 'find') return find(world, question.subject, question.matches)
+  if (question.ask === 'submit') return submit(world, question.submission, asked)
+  if (question.ask === 'find') return find(world, question, asked)
   const { wire, jobs, plan } = world
   const job = jobs.get(question.id)
-  if (job === undefined || job.unknownUntil > Date.now()) return wire.unknown(question.id)
-  if (question.ask === 'poll') return poll(world, job)
-  if (question.ask === 'film') return filmOf(world, job, asked) ?? wire.unknown(question.id)
+  if (job === undefined || job.unknownUntil > Date.now()) return wire.unknown(question.id, asked)
+  if (question.ask === 'poll') return poll(world, job, asked)
+  if (question.ask === 'film') return filmOf(world, job, asked) ?? wire.unknown(question.id, asked)
   const was = viewOf(job, plan.settings.speed)
-  return wire.cancelled?.(job, cancel(job, plan.settings.speed), was, placeOf(world)) ?? wire.unknown(question.id)
+  return (
+    wire.cancelled?.(job, cancel(job, plan.settings.speed), was, placeOf(world)) ?? wire.unknown(question.id, asked)
+  )
 }
 
 function placeOf(world: World): Place {
@@ -67,45 +69,45 @@ function order(world: World, body: string): Answer {
   return json(200, { seed: world.plan.seed, ...world.plan.settings }, { connection: 'close' })
 }
 
-function submit(world: World, submission: Submission, path: string): Answer | Silence {
+function submit(world: World, submission: Submission, asked: Asked): Answer | Silence {
   const { jobs, plan, wire } = world
   const { prompt } = submission.body
   const fault = plan.take('submit', prompt)
   if (fault === undefined || fault.accepted === true) {
     const outcome = jobs.accept(submission)
     // A job that can't be accepted can't go wrong after it was.
-    if ('duplicate' in outcome) return wire.refused?.('duplicate', outcome.duplicate) ?? wire.unknown('')
-    if ('keyReused' in outcome) return wire.refused?.('keyReused', '') ?? wire.unknown('')
+    if ('duplicate' in outcome) return wire.refused?.('duplicate', outcome.duplicate) ?? wire.unknown('', asked)
+    if ('keyReused' in outcome) return wire.refused?.('keyReused', '') ?? wire.unknown('', asked)
     const truth = wire.accepted(outcome.job, placeOf(world))
     if (fault === undefined) return truth
     note(world, fault, prompt, outcome.job.id)
-    return fault.answer(truth, path)
+    return fault.answer(truth, asked.path)
   }
   note(world, fault, prompt, null)
   if (fault.refuses) world.refuse()
   if (fault.accepted === 'maybe') world.later(plan.settings.lateMs, () => jobs.accept(submission))
-  return fault.answer(wire.accepted(jobs.unborn(submission), placeOf(world)), path)
+  return fault.answer(wire.accepted(jobs.unborn(submission), placeOf(world)), asked.path)
 }
 
-function poll(world: World, job: Job): Answer | Silence {
+function poll(world: World, job: Job, asked: Asked): Answer | Silence {
   const { plan, wire } = world
   const place = placeOf(world)
   const view: JobView = viewOf(job, plan.settings.speed)
   if (view.status === 'done') view.url = place.linkTo(job)
   const fault = plan.take('poll', job.body.prompt)
-  if (fault === undefined) return wire.polled(job, view, place)
+  if (fault === undefined) return wire.polled(job, view, place, asked)
   note(world, fault, job.body.prompt, job.id)
   return fault.answer({
     ...{ view, job, until: Date.now() + plan.settings.unknownMs },
-    say: (claim) => wire.polled(job, claim, place),
-    unknown: () => wire.unknown(job.id),
+    say: (claim) => wire.polled(job, claim, place, asked),
+    unknown: () => wire.unknown(job.id, asked),
   })
 }
 
-function find(world: World, subject: string, matches: (job: Job) => boolean): Answer | Silence {
+function find(world: World, { subject, matches }: Extract<Question, { ask: 'find' }>, asked: Asked): Answer | Silence {
   const { jobs, plan, wire } = world
   const found = jobs.visible(plan.settings.lagMs).filter(matches)
-  const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world)) ?? wire.unknown('')
+  const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world)) ?? wire.unknown('', asked)
   const fault = plan.take('find', subject)
   if (fault === undefined) return say(found)
   note(world, fault, null, null)

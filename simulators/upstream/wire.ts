@@ -20,12 +20,12 @@ export interface Wire {
   /** A submit whose reference or whose key was used before. */
   refused?(why: 'duplicate' | 'keyReused', before: string): Answer
   /** To a poll. What is claimed may be untrue: a status that it has no word for is said as it is. */
-  polled(job: Job, claim: Claim, at: Place): Answer
+  polled(job: Job, claim: Claim, at: Place, head: Head): Answer
   found?(jobs: readonly Job[], at: Place): Answer
   /** Gets what it was before. Who does not stop what runs takes back its end. */
   cancelled?(job: Job, done: boolean, was: JobView, at: Place): Answer
   /** To whoever asks for a job that is not there. */
-  unknown(id: string): Answer
+  unknown(id: string, head: Head): Answer
 }
 
 export type Question =

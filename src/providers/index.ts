@@ -2,6 +2,7 @@ import type { CardTemplate } from '../core/catalog.ts'
 import type { Media } from '../media/media.ts'
 import { ark } from './ark.ts'
 import { anyModel } from './cards/openai.ts'
+import { fal } from './fal.ts'
 import { kling } from './kling.ts'
 import { createOpenai } from './openai.ts'
 import type { Cards, Provider } from './provider.ts'
@@ -37,6 +38,7 @@ export interface KeyRule {
 export const providers = {
   studio: { cards: studioCards, needsNothing: true, create: createStudio },
   ark,
+  fal,
   kling,
   replicate,
   // Its models are read from it.

@@ -1,0 +1,186 @@
+import type { OperationForm } from '../core/attempt.ts'
+import { formatSize } from '../core/catalog.ts'
+import { Problem } from '../core/problem.ts'
+import type { Json } from '../core/task.ts'
+import {
+  blameOf,
+  dataUri,
+  downloadFrom,
+  type Fields,
+  fieldsOf,
+  isSegment,
+  problems,
+  readFields,
+  refused,
+  textOf,
+  tryFields,
+  unclear,
+  wordOf,
+} from './answers.ts'
+import { type Endpoint, type FalModel, falCards, falModel } from './cards/fal.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+
+/*
+ * fal's queue. What is odd about it:
+ *   - Work is asked for at an endpoint of many segments, and asked about below the first two of them, its app.
+ *   - An answer names absolute URLs to ask next. They are never followed: the key goes where the operator sends it.
+ *   - The queue takes nearly everything. What is wrong with a request shows when its result is asked for, as the HTTP
+ *     status of that answer; so does every other failure. The status only ever says COMPLETED.
+ *   - There is no key against duplicates, and nothing on this host lists what was sent.
+ */
+
+const operations: OperationForm = { example: '"fal-ai/kling-video/requests/…"', fits }
+
+function fits(operation: Json): boolean {
+  const parts = typeof operation === 'string' ? operation.split('/') : []
+  const app = parts.slice(0, -2)
+  return app.length > 1 && appOf(app).length === app.length && parts.at(-2) === 'requests' && parts.every(isSegment)
+}
+
+/** The segments of an endpoint that make its app. */
+function appOf(segments: readonly string[]): readonly string[] {
+  return segments.slice(0, segments[0] === 'workflows' || segments[0] === 'comfy' ? 3 : 2)
+}
+
+export const fal: Member = {
+  ...{ cards: falCards, needsNothing: false, baseUrl: 'https://queue.fal.run', key: { variable: 'FAL_KEY' } },
+  create: createFal,
+}
+
+async function createFal(): Promise<Provider> {
+  return {
+    ...{ name: 'fal', cadenceMs: 3_000, recovery: 'none', operations },
+    async submit(request, call) {
+      const { path, fields } = endpointOf(falModel(request.model), request)
+      const untaken = Object.keys(request.parameters).find((name) => !Object.hasOwn(fields, name))
+      if (untaken !== undefined) return { refused: { blame: 'request', problem: notTaken(untaken, request) } }
+      const headers = { ...keyOf(call), 'content-type': 'application/json' }
+      const body = JSON.stringify(toUpstream(request))
+      const response = await call.send(`/${path}`, { method: 'POST', headers, body }, call.signal)
+      return readSubmitted(response, path, call)
+    },
+    poll,
+    download: async (output, call) => downloadFrom(String(fieldsOf(output).url), call),
+    async cancel(operation, call) {
+      const init = { method: 'PUT' as const, headers: keyOf(call) }
+      const response = await call.fetch(`/${String(operation)}/cancel`, init, call.signal)
+      if (response.status === 400 || response.status === 404) return 'too_late'
+      if (response.status !== 202 && response.status !== 200) throw unclear(`a cancel got ${response.status}`)
+      // That is only a request, which a run may not heed.
+      const { status } = await poll(operation, call)
+      return status === 'failed' || status === 'missing' ? 'cancelled' : 'too_late'
+    },
+    /** Without work nothing gets 2xx. Work that nobody has is unknown to who has a key, and refused to who has none. */
+    async check(call) {
+      const response = await ask(`/fal-ai/veo3.1/requests/${nobody}/status`, call)
+      const { detail } = await tryFields(response.clone())
+      return response.status === 404 && detail !== undefined ? new Response(null) : response
+    },
+  }
+}
+
+const nobody = '00000000-0000-0000-0000-000000000000'
+
+async function poll(operation: Json, call: Call): Promise<Progress> {
+  const path = `/${String(operation)}`
+  const response = await ask(`${path}/status`, call)
+  if (response.status === 404) return { status: 'missing' }
+  if (response.status !== 200 && response.status !== 202) throw unclear(`a poll got ${response.status}`)
+  const status = await readFields(response)
+  if (status.status !== 'COMPLETED') return { status: 'running', progress: null }
+  return readResult(await ask(path, call), status)
+}
+
+function ask(path: string, call: Call): Promise<Response> {
+  return call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
+}
+
+function keyOf({ credential }: Call): Record<string, string> {
+  return { authorization: `Key ${credential}` }
+}
+
+function endpointOf(model: FalModel, { image, parameters }: ProviderRequest): Endpoint {
+  if (!image) return model.text
+  return parameters.last_image === undefined ? model.image : (model.between ?? model.image)
+}
+
+/** It would be left out without a word. */
+function notTaken(name: string, { image }: ProviderRequest): Problem {
+  const how = image ? 'with an image' : 'without an image'
+  return new Problem('generation_failed', `The provider does not take '${name}' ${how} for this model.`)
+}
+
+const durations = {
+  text: (seconds: number) => String(seconds),
+  'text with s': (seconds: number) => `${seconds}s`,
+  number: (seconds: number) => seconds,
+}
+
+/** What is asked for, as far as the endpoint has a field for it: some take their shape from the image. */
+export function toUpstream(request: ProviderRequest): Record<string, unknown> {
+  const { model, prompt, seconds, size, parameters, image } = request
+  const known = falModel(model)
+  const { fields } = endpointOf(known, request)
+  const asked = {
+    ...{ prompt, seconds: durations[known.duration](seconds), ...known.shapes[formatSize(size)] },
+    ...(image && { image: dataUri(image) }),
+    ...parameters,
+  }
+  return Object.fromEntries(
+    Object.entries(asked).flatMap(([name, value]) => (Object.hasOwn(fields, name) ? [[fields[name], value]] : [])),
+  )
+}
+
+async function readSubmitted(response: Response, endpoint: string, call: Call): Promise<Submitted> {
+  const blame = blameOf(response.status)
+  if (blame) {
+    const code = codeOf(response, await tryFields(response))
+    return policies.has(code)
+      ? refused(response, call, 'request', problems.policy(code))
+      : refused(response, call, blame)
+  }
+  if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
+  const { request_id: id } = await readFields(response)
+  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without a request_id`)
+  return { operation: [...appOf(endpoint.split('/')), 'requests', id as string].join('/') }
+}
+
+/** A film that is not there is mostly one that a maker did not want to hand out, and did not say so. */
+const policies = new Set(['content_policy_violation', 'no_media_generated'])
+
+/** Of these it is not said that it is the run that they came from. */
+const ofTheQuestion = new Set([401, 403, 408, 429])
+
+/** The answer to the question for a result, after the status said that the run is over, and perhaps why. */
+export async function readResult(response: Response, { error, error_type: type }: Fields): Promise<Progress> {
+  if (response.status === 200) {
+    const url = urlOf(await readFields(response))
+    if (url === undefined) throw unclear('a result without a video')
+    return { status: 'succeeded', output: { url } }
+  }
+  const body = await tryFields(response)
+  if (body.detail === 'Request is still in progress') return { status: 'running', progress: null }
+  const code = codeOf(response, body)
+  const isOver = textOf(error) !== undefined || textOf(type) !== undefined
+  const speaksOfTheRun = code !== noCode || [400, 422, 499].includes(response.status)
+  if (speaksOfTheRun || (isOver && !ofTheQuestion.has(response.status))) {
+    const known = code === noCode ? wordOf(type) : code
+    return { status: 'failed', problem: policies.has(known) ? problems.policy(known) : problems.failed(known) }
+  }
+  if (response.status === 404) return { status: 'missing' }
+  throw unclear(`the question for a result got ${response.status}`)
+}
+
+function urlOf({ video, video_url: url, videos }: Fields): string | undefined {
+  const [first] = Array.isArray(videos) ? videos : []
+  return textOf(fieldsOf(video).url) ?? textOf(url) ?? textOf(fieldsOf(first).url)
+}
+
+const noCode = wordOf(undefined)
+
+/** A model says what is wrong as a list with types, the platform by a type beside its words, or in a header. */
+function codeOf({ headers }: Response, { detail, error_type: type }: Fields): string {
+  const codes = (Array.isArray(detail) ? detail : []).map((one) => wordOf(fieldsOf(one).type))
+  return codes.find((code) => policies.has(code)) ?? codes[0] ?? wordOf(type ?? headers.get('x-fal-error-type'))
+}
