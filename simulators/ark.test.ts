@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createByteDance } from '@ai-sdk/bytedance'
-import { picture } from '../src/providers/network-contract.ts'
+import { picture } from '../src/providers/contract.ts'
 import { until } from '../test/service.ts'
 import { arkWire } from './ark.ts'
 import { tinyFilm } from './upstream/film.fixture.ts'

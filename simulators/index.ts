@@ -1,29 +1,39 @@
 import type { providers } from '../src/providers/index.ts'
 import { arkWire } from './ark.ts'
 import { falWire } from './fal.ts'
+import { googleWire } from './google.ts'
 import { klingWire } from './kling.ts'
 import { openaiWire } from './openai.ts'
 import { replicateWire } from './replicate.ts'
 import type { Wire } from './upstream/wire.ts'
+import { newServiceAccount, vertexWire } from './vertex.ts'
 
-/** How to have one of a provider's: who speaks to it, where below its origin, and with what for a key. */
+/** How to have one of a provider's: who speaks to it, and where below its origin. */
 export interface Simulator {
-  wire(): Wire
   provider: keyof typeof providers
   path: string
-  key: string
+  /** With a key that it takes. */
+  open(): { wire: Wire; key: string }
 }
 
 const key = 'a-key-that-costs-nothing'
 
 export const simulators = {
-  ark: { wire: arkWire, provider: 'ark', path: '/api/v3', key },
-  replicate: { wire: () => replicateWire(), provider: 'replicate', path: '/v1', key },
-  fal: { wire: falWire, provider: 'fal', path: '', key },
-  kling: { wire: () => klingWire(), provider: 'kling', path: '', key },
-  openai: { wire: () => openaiWire(), provider: 'openai', path: '/v1', key },
-  'vllm-omni': { wire: () => openaiWire('vllm-omni'), provider: 'openai', path: '/v1', key },
-  sglang: { wire: () => openaiWire('sglang'), provider: 'openai', path: '/v1', key },
+  ark: { provider: 'ark', path: '/api/v3', open: () => ({ wire: arkWire(), key }) },
+  fal: { provider: 'fal', path: '', open: () => ({ wire: falWire(), key }) },
+  google: { provider: 'google', path: '', open: () => ({ wire: googleWire(), key }) },
+  kling: { provider: 'kling', path: '', open: () => ({ wire: klingWire(), key }) },
+  openai: { provider: 'openai', path: '/v1', open: () => ({ wire: openaiWire(), key }) },
+  replicate: { provider: 'replicate', path: '/v1', open: () => ({ wire: replicateWire(), key }) },
+  sglang: { provider: 'openai', path: '/v1', open: () => ({ wire: openaiWire('sglang'), key }) },
+  vertex: { provider: 'vertex', path: '', open: openVertex },
+  'vllm-omni': { provider: 'openai', path: '/v1', open: () => ({ wire: openaiWire('vllm-omni'), key }) },
 } satisfies Record<string, Simulator>
 
 export type SimulatorName = keyof typeof simulators
+
+/** Its key is that of a service account, and checked. */
+function openVertex(): { wire: Wire; key: string } {
+  const account = newServiceAccount()
+  return { wire: vertexWire(account), key: JSON.stringify(account) }
+}

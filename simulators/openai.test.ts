@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import OpenAI from 'openai-7.53'
-import { picture } from '../src/providers/network-contract.ts'
+import { picture } from '../src/providers/contract.ts'
 import { type Dialect, openaiWire } from './openai.ts'
 import { tinyFilm } from './upstream/film.fixture.ts'
 import { startUpstream } from './upstream.ts'

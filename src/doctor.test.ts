@@ -41,9 +41,10 @@ it('what an account answers is told with what to do about it, and costs nothing'
   assert.deepEqual([gone?.state, gone?.seen], ['unclear', 'no answer: it is not there, or speaks otherwise'])
 })
 
-for (const [name, { wire, provider, path, key }] of Object.entries(simulators))
+for (const [name, { open, provider, path }] of Object.entries(simulators))
   it(`finds that the simulated ${name} can be used`, async () => {
-    await using upstream = await startUpstream({ wire: wire() })
+    const { wire, key } = open()
+    await using upstream = await startUpstream({ wire })
     const [finding] = await diagnose({ main: { provider, base_url: upstream.url + path, key } })
     assert.deepEqual([finding?.state, finding?.seen], ['usable', 'it takes our key'])
     assert.equal(upstream.ledger().accepts.length, 0)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openaiWire } from '../simulators/openai.ts'
 import { startUpstream } from '../simulators/upstream.ts'
-import { picture } from '../src/providers/network-contract.ts'
+import { picture } from '../src/providers/contract.ts'
 import { startService, type TestService, token, until } from './service.ts'
 
 /* Filmgate behind Filmgate, and engines that are known by their address alone. */

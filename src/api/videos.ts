@@ -7,7 +7,7 @@ import { fitDeadlines } from '../core/deadlines.ts'
 import { digestRequest } from '../core/digest.ts'
 import { readParameters, readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
-import type { Task, TaskImage, TaskView } from '../core/task.ts'
+import type { Parameters, Task, TaskImage, TaskView } from '../core/task.ts'
 import { isFinished, isTaskId, newTaskId, queueTask, type Submission } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
@@ -62,7 +62,7 @@ export function submitVideo(dependencies: VideoDependencies) {
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
     const reference = await readReference(body, dependencies)
-    refuseImageMismatch(reference, entry)
+    refuseImageMismatch(reference, entry, parameters)
 
     const { id: card } = entry.card
     const asked = { card, prompt: body.prompt, seconds, size, parameters }
@@ -130,7 +130,7 @@ function refuseUnstorable(prompt: string): void {
   if (reason) throw new Problem('invalid_value', `Invalid 'prompt': ${reason}.`, { param: 'prompt' })
 }
 
-function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry): void {
+function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry, parameters: Parameters): void {
   if (reference && card.image === 'none') {
     throw new Problem('invalid_value', `Model '${card.id}' takes no reference image.`, { param: 'image' })
   }
@@ -139,6 +139,9 @@ function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry
       param: 'image',
     })
   }
+  const param = Object.keys(parameters).find((name) => card.parameters[name]?.needsImage)
+  if (!reference && param !== undefined)
+    throw new Problem('invalid_value', `'${param}' is taken only together with 'image'.`, { param })
 }
 
 async function keep(id: string, reference: Reference | null, bucket: Bucket): Promise<TaskImage | null> {

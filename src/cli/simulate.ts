@@ -34,10 +34,11 @@ export const command: Command = {
   async run(args, terminal) {
     const { values, operands } = readArguments(args, { options, operands: ['the provider'] })
     const name = readName(operands[0] ?? '')
-    const { wire, path, key } = simulators[name]
+    const { path } = simulators[name]
+    const { wire, key } = simulators[name].open()
     const speed = readNumber('--seconds', values.seconds ?? '3', 86_400) * 1_000
     const port = readNumber('--port', values.port ?? '0', 65_535)
-    await using upstream = await open(readOrders(values.orders ?? '{}'), { wire: wire(), port, speed })
+    await using upstream = await open(readOrders(values.orders ?? '{}'), { wire, port, speed })
     using interrupts = listenForInterrupts(terminal)
     terminal.out(howTo(name, upstream.url + path, upstream.films, key))
     await new Promise((resolve) => interrupts.first.addEventListener('abort', resolve, { once: true }))

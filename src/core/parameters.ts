@@ -4,7 +4,7 @@ import { Problem } from './problem.ts'
 import type { Parameters } from './task.ts'
 
 /** What a model takes beyond the common fields: the part of JSON Schema that a card may use. */
-export type ParameterRule = { readonly description: string } & (
+export type ParameterRule = { readonly description: string; readonly needsImage?: true } & (
   | { readonly type: 'integer' | 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly type: 'boolean' }
   | {

@@ -5,7 +5,7 @@ import { startUpstream } from '../../simulators/upstream.ts'
 import { openOutbound } from '../outbound.ts'
 import { ark, toUpstream } from './ark.ts'
 import { shapes } from './cards/ark.ts'
-import { picture, testNetworkProvider } from './network-contract.ts'
+import { picture, testNetworkProvider } from './contract.ts'
 import type { Call } from './provider.ts'
 
 const request = {

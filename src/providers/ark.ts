@@ -1,6 +1,9 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import type { Json } from '../core/task.ts'
+import { arkCards, shapes } from './cards/ark.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
   dataUri,
@@ -15,10 +18,7 @@ import {
   tryFields,
   unclear,
   wordOf,
-} from './answers.ts'
-import { arkCards, shapes } from './cards/ark.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+} from './reading/answers.ts'
 
 /*
  * ByteDance's Seedance, by BytePlus ModelArk. Volcengine Ark in China is the same with keys and names of its own: there

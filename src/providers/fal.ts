@@ -2,6 +2,9 @@ import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
+import { type Endpoint, type FalModel, falCards, falModel } from './cards/fal.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
   dataUri,
@@ -16,10 +19,7 @@ import {
   tryFields,
   unclear,
   wordOf,
-} from './answers.ts'
-import { type Endpoint, type FalModel, falCards, falModel } from './cards/fal.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+} from './reading/answers.ts'
 
 /*
  * fal's queue. What is odd about it:

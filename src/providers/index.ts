@@ -1,13 +1,14 @@
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Media } from '../media/media.ts'
 import { ark } from './ark.ts'
-import { anyModel } from './cards/openai.ts'
 import { fal } from './fal.ts'
+import { google } from './google.ts'
 import { kling } from './kling.ts'
-import { createOpenai } from './openai.ts'
+import { openai } from './openai.ts'
 import type { Cards, Provider } from './provider.ts'
 import { replicate } from './replicate.ts'
 import { createStudio, studioCards } from './studio.ts'
+import { vertex } from './vertex.ts'
 
 export interface Setting {
   /** The provider's own folder in the data folder. */
@@ -39,8 +40,9 @@ export const providers = {
   studio: { cards: studioCards, needsNothing: true, create: createStudio },
   ark,
   fal,
+  google,
   kling,
   replicate,
-  // Its models are read from it.
-  openai: { cards: [], unlisted: anyModel, needsNothing: false, create: createOpenai },
+  vertex,
+  openai,
 } satisfies Readonly<Record<string, Member>>

@@ -1,5 +1,8 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize, type Shape } from '../core/catalog.ts'
+import { klingCards, shapes } from './cards/kling.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 import {
   base64,
   blameOf,
@@ -14,10 +17,7 @@ import {
   tryFields,
   unclear,
   wordOf,
-} from './answers.ts'
-import { klingCards, shapes } from './cards/kling.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
+} from './reading/answers.ts'
 
 /*
  * Kling's API of 2026, which has the model in the path and takes a plain key. The older one, with `model_name` in the

@@ -1,6 +1,9 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import type { Json } from '../core/task.ts'
+import { anyModel, toCards } from './cards/openai.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
   downloadFrom,
@@ -15,9 +18,7 @@ import {
   tryFields,
   unclear,
   wordOf,
-} from './answers.ts'
-import { toCards } from './cards/openai.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+} from './reading/answers.ts'
 
 /*
  * Whoever speaks OpenAI's Videos API: another Filmgate, vLLM-Omni, SGLang, FastVideo, gateways. They differ in small
@@ -29,55 +30,61 @@ import type { Call, Progress, Provider, ProviderRequest, Submitted } from './pro
 
 const operations: OperationForm = { example: '"video_…"', fits: isSegment }
 
-export async function createOpenai(): Promise<Provider> {
-  return {
-    name: 'openai',
-    cadenceMs: 3_000,
-    recovery: 'list',
-    operations,
-    async submit(request, call) {
-      const { headers, body } = await toUpstream(request)
-      const all = { ...keyOf(call), ...headers }
-      return readSubmitted(await call.send('/videos', { method: 'POST', headers: all, body }, call.signal), call)
-    },
-    async poll(operation, call) {
-      const path = `/videos/${encodeURIComponent(String(operation))}`
-      return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
-    },
-    async download(output, call) {
-      const { id, url } = fieldsOf(output)
-      const response = await call.download(`/videos/${id}/content`, { headers: keyOf(call) }, call.signal)
-      // Where it keeps its films elsewhere, only the link of the poll leads there.
-      if (!response.ok && response.status < 500 && typeof url === 'string') return downloadFrom(url, call)
-      if (response.ok) return response
-      if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
-      throw problems.gone(`a download got ${response.status}`)
-    },
-    async find(request, openedAt, call) {
-      const path = '/videos?limit=100&order=desc'
-      const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
-      if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
-      const { data } = await readFields(response)
-      if (!Array.isArray(data)) throw unclear('a list of videos without data')
-      return data
-        .map(fieldsOf)
-        .filter((video) => mayBe(video, request, openedAt))
-        .map(({ id }) => id as Json)
-    },
-    async cancel(operation, call) {
-      const path = `/videos/${encodeURIComponent(String(operation))}`
-      const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
-      if (response.status === 404) return 'too_late'
-      if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
-      return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
-    },
-    check: (call) => call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal),
-    async discover(call) {
-      const response = await call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal)
-      if (response.status !== 200) throw unclear(`the question for models got ${response.status}`)
-      return toCards(await readFields(response))
-    },
-  }
+export const openai: Member = {
+  // They are read from it.
+  cards: [],
+  unlisted: anyModel,
+  needsNothing: false,
+  create: async () => provider,
+}
+
+const provider: Provider = {
+  name: 'openai',
+  cadenceMs: 3_000,
+  recovery: 'list',
+  operations,
+  async submit(request, call) {
+    const { headers, body } = await toUpstream(request)
+    const all = { ...keyOf(call), ...headers }
+    return readSubmitted(await call.send('/videos', { method: 'POST', headers: all, body }, call.signal), call)
+  },
+  async poll(operation, call) {
+    const path = `/videos/${encodeURIComponent(String(operation))}`
+    return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
+  },
+  async download(output, call) {
+    const { id, url } = fieldsOf(output)
+    const response = await call.download(`/videos/${id}/content`, { headers: keyOf(call) }, call.signal)
+    // Where it keeps its films elsewhere, only the link of the poll leads there.
+    if (!response.ok && response.status < 500 && typeof url === 'string') return downloadFrom(url, call)
+    if (response.ok) return response
+    if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
+    throw problems.gone(`a download got ${response.status}`)
+  },
+  async find(request, openedAt, call) {
+    const path = '/videos?limit=100&order=desc'
+    const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
+    if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
+    const { data } = await readFields(response)
+    if (!Array.isArray(data)) throw unclear('a list of videos without data')
+    return data
+      .map(fieldsOf)
+      .filter((video) => mayBe(video, request, openedAt))
+      .map(({ id }) => id as Json)
+  },
+  async cancel(operation, call) {
+    const path = `/videos/${encodeURIComponent(String(operation))}`
+    const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
+    if (response.status === 404) return 'too_late'
+    if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
+    return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
+  },
+  check: (call) => call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal),
+  async discover(call) {
+    const response = await call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal)
+    if (response.status !== 200) throw unclear(`the question for models got ${response.status}`)
+    return toCards(await readFields(response))
+  },
 }
 
 /** Of an engine of one's own there may be none. */

@@ -5,7 +5,7 @@ import { startUpstream } from '../../simulators/upstream.ts'
 import { parseSize } from '../core/catalog.ts'
 import type { ParameterRule } from '../core/parameters.ts'
 import { openOutbound } from '../outbound.ts'
-import { picture, testNetworkProvider } from './network-contract.ts'
+import { picture, testNetworkProvider } from './contract.ts'
 import type { Call, ProviderRequest } from './provider.ts'
 import { replicate, toUpstream } from './replicate.ts'
 

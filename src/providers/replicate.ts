@@ -1,6 +1,9 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import type { Json } from '../core/task.ts'
+import { dialects, replicateCards, usualDialect } from './cards/replicate.ts'
+import type { Member } from './index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
   dataUri,
@@ -15,10 +18,7 @@ import {
   textOf,
   tryFields,
   unclear,
-} from './answers.ts'
-import { dialects, replicateCards, usualDialect } from './cards/replicate.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+} from './reading/answers.ts'
 
 /*
  * Replicate runs the models of others, each of which has names of its own for its input: cards/replicate.ts has them.

@@ -46,6 +46,11 @@ export interface ProviderReport {
   violations: string[]
 }
 
+interface Simulated {
+  key: string
+  upstream: Upstream
+}
+
 interface Asked {
   id: string
   name: SimulatorName
@@ -54,9 +59,11 @@ interface Asked {
 
 export async function runProviders({ tasks, seed, say }: ProviderRun): Promise<ProviderReport> {
   await using stack = new AsyncDisposableStack()
-  const upstreams = new Map<SimulatorName, Upstream>()
-  for (const name of Object.keys(simulators) as SimulatorName[])
-    upstreams.set(name, stack.use(await startUpstream({ wire: simulators[name].wire(), seed, rates, speed: 20 })))
+  const upstreams = new Map<SimulatorName, Simulated>()
+  for (const name of Object.keys(simulators) as SimulatorName[]) {
+    const { wire, key } = simulators[name].open()
+    upstreams.set(name, { key, upstream: stack.use(await startUpstream({ wire, seed, rates, speed: 20 })) })
+  }
   const clock = jumpingClock()
   const outbound = { upstreamDeadlines: impatient }
   const service = stack.use(
@@ -87,16 +94,16 @@ export async function runProviders({ tasks, seed, say }: ProviderRun): Promise<P
   return { rssMb, ...(await judge(service, asked, ends, upstreams)) }
 }
 
-function yamlFor(upstreams: ReadonlyMap<SimulatorName, Upstream>): string {
-  const accounts = [...upstreams].map(([name, { url }]) => {
-    const { provider, path, key } = simulators[name]
-    return [name, { provider, key, base_url: url + path, concurrency: 64, on_unknown: 'fail' }]
+function yamlFor(upstreams: ReadonlyMap<SimulatorName, Simulated>): string {
+  const accounts = [...upstreams].map(([name, { key, upstream }]) => {
+    const { provider, path } = simulators[name]
+    return [name, { provider, key, base_url: upstream.url + path, concurrency: 64, on_unknown: 'fail' }]
   })
   const models = [...upstreams.keys()].map((name) => {
     const [card] = providers[simulators[name].provider].cards as readonly { upstreamModel: string }[]
     return [`on-${name}`, { account: name, model: card?.upstreamModel ?? 'film', concurrency: 64 }]
   })
-  const allow = [...upstreams.values()].map(({ films }) => new URL(films).host)
+  const allow = [...upstreams.values()].map(({ upstream }) => new URL(upstream.films).host)
   return JSON.stringify({
     accounts: { studio: { enabled: false }, ...Object.fromEntries(accounts) },
     models: Object.fromEntries(models),
@@ -139,11 +146,11 @@ async function judge(
   service: TestService,
   asked: readonly Asked[],
   codes: ReadonlyMap<string, string>,
-  upstreams: ReadonlyMap<SimulatorName, Upstream>,
+  upstreams: ReadonlyMap<SimulatorName, Simulated>,
 ): Promise<Omit<ProviderReport, 'rssMb'>> {
   const violations: string[] = []
   const ends: ProviderReport['ends'] = {}
-  const ledgers = new Map([...upstreams].map(([name, upstream]) => [name, booksOf(upstream)]))
+  const ledgers = new Map([...upstreams].map(([name, { upstream }]) => [name, booksOf(upstream)]))
   let [accepts, attempts] = [0, 0]
   for (const { id, name, prompt } of asked) {
     const code = codes.get(id) ?? 'none'

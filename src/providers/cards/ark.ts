@@ -59,7 +59,7 @@ function card(
     parameters: {
       audio: { type: 'boolean', description: 'whether it has sound, which it has unless told otherwise' },
       last_image: {
-        ...{ type: 'string', format: 'https', maxLength: 2_048 },
+        ...{ type: 'string', needsImage: true, format: 'https', maxLength: 2_048 },
         description: 'where the last frame is; it needs an image for the first one as well',
       },
       watermark: { type: 'boolean', description: 'whether it is marked as made by a machine' },

@@ -45,7 +45,13 @@ interface Described extends FalModel {
 
 const rules: Partial<Record<Name, ParameterRule>> = {
   audio: { type: 'boolean', description: 'whether it has sound, which may cost more' },
-  last_image: { type: 'string', format: 'https', maxLength: 2_048, description: 'the last frame; needs an image' },
+  last_image: {
+    type: 'string',
+    needsImage: true,
+    format: 'https',
+    maxLength: 2_048,
+    description: 'the last frame; needs an image',
+  },
   seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed makes a similar film' },
   negative_prompt: { type: 'string', maxLength: 500, description: 'what must not be in it' },
   cfg_scale: { type: 'number', minimum: 0, maximum: 1, description: 'how closely it follows the prompt' },

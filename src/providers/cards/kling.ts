@@ -26,7 +26,7 @@ const settings: Record<string, ParameterRule> = {
 }
 
 /** A price is that of the smallest size without sound, where sound is optional. */
-const price = { per: 'second', on: '2026-09', source: 'Kling price list' } as const
+const price = { per: 'second', on: '2026-09', source: "a third party's copy of Kling's price list" } as const
 const keptMs = 30 * 24 * 3_600_000
 
 const common = {
@@ -44,7 +44,7 @@ export const klingCards: Cards = [
     parameters: {
       ...settings,
       last_image: {
-        ...{ type: 'string', maxLength: 2_048, format: 'https' },
+        ...{ type: 'string', needsImage: true, maxLength: 2_048, format: 'https' },
         description: 'the last frame, for a film that has an image as its first one',
       },
     },

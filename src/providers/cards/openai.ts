@@ -1,7 +1,7 @@
 import type { CardTemplate, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
-import { type Fields, fieldsOf, textOf } from '../answers.ts'
 import type { Cards } from '../provider.ts'
+import { type Fields, fieldsOf, textOf } from '../reading/answers.ts'
 
 /** What a model is like of which only the name is known. An engine refuses by itself what it can't do. */
 export const anyModel: CardTemplate = {

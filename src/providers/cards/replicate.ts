@@ -82,7 +82,7 @@ const seed: ParameterRule = {
 }
 const negative: ParameterRule = { type: 'string', maxLength: 2_000, description: 'what must not be in it' }
 const lastImage: ParameterRule = {
-  ...{ type: 'string', maxLength: 2_048, format: 'https' },
+  ...{ type: 'string', needsImage: true, maxLength: 2_048, format: 'https' },
   description: 'the URL of the last frame; only together with an image',
 }
 

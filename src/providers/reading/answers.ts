@@ -1,7 +1,7 @@
-import { Problem } from '../core/problem.ts'
-import { retryAfterMs } from '../core/retry-after.ts'
-import type { Json } from '../core/task.ts'
-import type { Call, Refusal, Submitted } from './provider.ts'
+import { Problem } from '../../core/problem.ts'
+import { retryAfterMs } from '../../core/retry-after.ts'
+import type { Json } from '../../core/task.ts'
+import type { Call, Refusal, Submitted } from '../provider.ts'
 
 /*
  * What the members have in common when they read an answer. None of its words goes on: they may hold a key, or what

@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { tinyFilm } from '../../simulators/upstream/film.fixture.ts'
-import type { Wire } from '../../simulators/upstream/wire.ts'
+import { tinyFilm } from '../../../simulators/upstream/film.fixture.ts'
+import type { Wire } from '../../../simulators/upstream/wire.ts'
 import {
   downloadFaults,
   type NextFault,
@@ -13,12 +13,12 @@ import {
   startUpstream,
   submitFaults,
   type Upstream,
-} from '../../simulators/upstream.ts'
-import { Problem } from '../core/problem.ts'
-import type { Json } from '../core/task.ts'
-import { type Outbound, openOutbound } from '../outbound.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+} from '../../../simulators/upstream.ts'
+import { Problem } from '../../core/problem.ts'
+import type { Json } from '../../core/task.ts'
+import { type Outbound, openOutbound } from '../../outbound.ts'
+import type { Member } from '../index.ts'
+import type { Call, Progress, Provider, ProviderRequest, Submitted } from '../provider.ts'
 
 /** What every provider on the network must do, against a simulator that speaks its wire. */
 export interface NetworkCase {

@@ -1,0 +1,62 @@
+import { type CardFacts, type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
+import type { Cards } from '../provider.ts'
+
+const smaller: Shapes = {
+  '1280x720': { resolution: '720p', ratio: '16:9' },
+  '720x1280': { resolution: '720p', ratio: '9:16' },
+  '1920x1080': { resolution: '1080p', ratio: '16:9' },
+  '1080x1920': { resolution: '1080p', ratio: '9:16' },
+}
+
+export const shapes: Shapes = {
+  ...smaller,
+  '3840x2160': { resolution: '4k', ratio: '16:9' },
+  '2160x3840': { resolution: '4k', ratio: '9:16' },
+}
+
+const common = {
+  provider: 'vertex',
+  seconds: { values: [4, 6, 8], default: 8 },
+  size: sizesOf(shapes, '1280x720'),
+  image: 'optional',
+  parameters: {
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, description: 'the same seed makes a similar film' },
+    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what must not be in it' },
+    audio: { type: 'boolean', description: 'whether it has sound, as it does unless this is false' },
+  },
+  pollAfterMs: 10_000,
+  failuresBilled: false,
+} as const satisfies Partial<CardTemplate>
+
+/** With sound, at 720p. */
+function factsAt(usd: number): CardFacts {
+  return {
+    ...{ audio: 'optional', imageIs: 'first frame' },
+    price: { usd, per: 'second', on: '2026-08', source: "OpenRouter's list" },
+    ...{ keptMs: null, usuallyMs: 90_000 },
+  }
+}
+
+const retirement = 'Google may retire it from 2026-11-17 on'
+
+export const cards: Cards = [
+  {
+    ...common,
+    ...{ id: 'veo-3.1', upstreamModel: 'veo-3.1-generate-001', created: 1_763_337_600 },
+    description: `Google's Veo 3.1 on Vertex AI, up to 4k, with sound. ${retirement}`,
+    facts: factsAt(0.4),
+  },
+  {
+    ...common,
+    ...{ id: 'veo-3.1-fast', upstreamModel: 'veo-3.1-fast-generate-001', created: 1_763_337_600 },
+    description: `Google's Veo 3.1 Fast on Vertex AI, up to 4k, with sound. ${retirement}`,
+    facts: factsAt(0.1),
+  },
+  {
+    ...common,
+    ...{ id: 'veo-3.1-lite', upstreamModel: 'veo-3.1-lite-generate-001', created: 1_775_001_600 },
+    description: "Google's Veo 3.1 Lite on Vertex AI, a preview, up to 1080p, with sound",
+    size: sizesOf(smaller, '1280x720'),
+    facts: factsAt(0.05),
+  },
+]

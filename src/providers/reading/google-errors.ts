@@ -1,0 +1,45 @@
+import { retryAfterMs } from '../../core/retry-after.ts'
+import type { Call, Submitted } from '../provider.ts'
+import { blameOf, type Fields, fieldsOf, problems, textOf, unclear, wordOf } from './answers.ts'
+
+/* What both of Google's wires have in common. */
+
+/** Thrown where it is no refusal. */
+export async function readRefusal(response: Response, call: Call): Promise<Submitted> {
+  const error = await readError(response)
+  const blame = blameFor(response.status, error)
+  if (blame === undefined) throw unclear(`a submit got ${response.status}`)
+  const word = wordOf(error.status ?? error.code)
+  const isPolicy = blame === 'request' && isOfContent(error)
+  const problem = isPolicy ? problems.policy(word) : problems.refused(`a submit got ${response.status}: ${word}`)
+  const wait = retryAfterMs(response, call.now()) ?? delayOf(error)
+  return { refused: { blame, problem, ...(wait !== undefined && { retryAfterMs: wait }) } }
+}
+
+export async function readError(response: Response): Promise<Fields> {
+  const body: unknown = await response.json().catch(() => null)
+  return fieldsOf(fieldsOf(Array.isArray(body) ? body[0] : body).error)
+}
+
+/** A bad key is a 400, and so is a country or a project that it does not serve; a day's quota is a 429. */
+function blameFor(status: number, error: Fields) {
+  const usual = blameOf(status)
+  const text = textOf(error.message) ?? ''
+  const details = JSON.stringify(error.details ?? null)
+  const ofAccount = /^failed_precondition$/i.test(wordOf(error.status ?? error.code)) || /^API key/.test(text)
+  if (usual === 'request' && (ofAccount || details.includes('"API_KEY_'))) return 'account'
+  const ofDay = /PerDay/.test(details) || /\bper day\b|\bspend/i.test(text)
+  return usual === 'busy' && ofDay ? 'account' : usual
+}
+
+/** Only its words tell: the code is that of any bad request. */
+export function isOfContent({ message }: Fields): boolean {
+  return /violat|safety|responsible ai|usage guidelines|support codes?:|prohibited/i.test(textOf(message) ?? '')
+}
+
+/** Google's way to ask for patience: { "@type": "…RetryInfo", "retryDelay": "17s" }. */
+function delayOf({ details }: Fields): number | undefined {
+  const delays = Array.isArray(details) ? details.map((detail) => textOf(fieldsOf(detail).retryDelay)) : []
+  const seconds = Number(/^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delays.find(Boolean) ?? '')?.[1])
+  return Number.isNaN(seconds) ? undefined : seconds * 1_000
+}

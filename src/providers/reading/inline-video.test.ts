@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import { filmAt, type Path, readOutline } from './inline-video.ts'
+
+const film = Uint8Array.from({ length: 50 }, (_, at) => (at * 37) % 256)
+const base64 = Buffer.from(film).toString('base64')
+const answer = JSON.stringify({
+  name: 'a "quoted" \\ name, with ]}{[ in it: ünïcödé',
+  data: 'bm90IHRoaXM=',
+  steps: [{ type: 'thought', data: 'bm90IHRoaXM=' }, { content: [{ text: 'x' }, { type: 'video', data: base64 }] }],
+  n: [1, [2, '3'], { a: null }],
+})
+const path: Path = ['steps', 1, 'content', 1, 'data']
+
+/** A stream of these chunks, which can tell whether it was let go. */
+function streamOf(chunks: Iterable<Uint8Array>) {
+  const next = chunks[Symbol.iterator]()
+  const told = { cancelled: false }
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const { done, value } = next.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel() {
+      told.cancelled = true
+    },
+  })
+  return { stream, told }
+}
+
+function cut(text: string, ...places: number[]): ReadableStream<Uint8Array> {
+  const bytes = Buffer.from(text)
+  const ends = [0, ...places, bytes.length]
+  return streamOf(ends.slice(1).map((end, at) => bytes.subarray(ends[at], end))).stream
+}
+
+async function filmIn(body: ReadableStream<Uint8Array>, at = path): Promise<Uint8Array> {
+  const { body: bytes } = await filmAt(body, at)
+  assert.ok(bytes)
+  return Uint8Array.from(await buffer(bytes))
+}
+
+function* pieces(size: number, head: string, tail: string): Generator<Uint8Array> {
+  yield Buffer.from(head)
+  const some = Buffer.from(randomBytes(48 * 1024).toString('base64'))
+  for (let at = 0; at < size; at += some.length) yield some
+  yield Buffer.from(tail)
+}
+
+describe('a film inside JSON', () => {
+  it('is read wherever the chunks are cut', async () => {
+    const { length } = Buffer.from(answer)
+    for (let at = 0; at <= length; at += 1) {
+      assert.deepEqual(await filmIn(cut(answer, at)), film, `cut at ${at}`)
+      assert.deepEqual(await readOutline(cut(answer, at)), { __proto__: null, ...JSON.parse(answer) })
+    }
+    const each = Array.from({ length }, (_, at) => at)
+    assert.deepEqual(await filmIn(cut(answer, ...each)), film)
+    assert.deepEqual(await readOutline(cut(answer, ...each)), { __proto__: null, ...JSON.parse(answer) })
+  })
+
+  it('may be written with escapes, without padding and between spaces', async () => {
+    const shapes = [
+      base64.replaceAll('/', '\\/').replaceAll('=', '\\u003d'),
+      base64.replaceAll('=', ''),
+      base64.replaceAll('+', '-').replaceAll('/', '_'),
+    ]
+    for (const shape of shapes) {
+      const text = `\n{ "\\u0061" : [ {} , "y" , "${shape}" ] , "b" : 1 }`
+      for (let at = 0; at <= text.length; at += 1) assert.deepEqual(await filmIn(cut(text, at), ['a', 2]), film)
+    }
+  })
+
+  it('is left out of what a poll reads, however long it is', async () => {
+    const { stream } = streamOf(pieces(20 * 2 ** 20, '{"done":true,"videos":[{"data":"', '","type":"video"}],"n":7}'))
+    const { done, videos, n } = await readOutline(stream)
+    const [{ data, type }] = videos as [{ data: string; type: string }]
+    assert.deepEqual([done, type, n, data.length], [true, 'video', 7, 16_384])
+  })
+
+  it('keeps whole escapes and whole JSON where a string is cut off', async () => {
+    for (let more = 0; more < 8; more += 1) {
+      const text = `{"a":"${'x'.repeat(16_384 - more)}\\u003d\\"ü","b":1}`
+      assert.equal((await readOutline(cut(text, 5))).b, 1)
+    }
+  })
+
+  it('is streamed, with a few chunks in memory at most', async () => {
+    const size = 24 * 2 ** 20
+    let given = 0
+    function* counted() {
+      for (const piece of pieces(size, '{"v":"', '"}')) {
+        given += piece.length
+        yield piece
+      }
+    }
+    const { body } = await filmAt(streamOf(counted()).stream, ['v'])
+    assert.ok(body)
+    let taken = 0
+    for await (const chunk of body) {
+      taken += chunk.length
+      assert.ok(given - taken * (4 / 3) < 400_000, `${given} were read for ${taken}`)
+    }
+    assert.ok(taken >= (size / 4) * 3)
+  })
+
+  it('ends the answer that it is read from, at its end and when nobody wants more', async () => {
+    const rest = ['{"v":"', base64, '","more":"', 'x'.repeat(9), '"}'].map((text) => Buffer.from(text))
+    const read = streamOf(rest)
+    await filmIn(read.stream, ['v'])
+    assert.equal(read.told.cancelled, true)
+    const left = streamOf(pieces(2 ** 20, '{"v":"', '"}'))
+    const { body } = await filmAt(left.stream, ['v'])
+    await body?.cancel()
+    assert.equal(left.told.cancelled, true)
+  })
+
+  it('is not there, not whole or no base64', async () => {
+    const gone = { code: 'output_unavailable', retryable: true }
+    for (const text of ['{}', '', '[]', '{"steps":[]}', '{"v":{"v":"QUJD"}}', '{"v":7,"w":"QUJD"}', '{"v":""}'])
+      await assert.rejects(filmIn(cut(text), ['v']), gone, text)
+    await assert.rejects(filmAt(null, ['v']), gone)
+    const unread = { code: 'provider_unavailable', retryable: true }
+    for (const text of ['{"v":"QUJD', '{"v":"QU!D"}', '{"v":"\\x"}', '['.repeat(1_000)])
+      await assert.rejects(filmIn(cut(text), ['v']), unread, text)
+  })
+
+  it('is in no answer that can not be read, or that has no end', async () => {
+    const unread = { code: 'provider_unavailable', retryable: true }
+    for (const text of ['', '{', '<h1>', '{"a":"b', '"\\']) await assert.rejects(readOutline(cut(text)), unread, text)
+    await assert.rejects(readOutline(null), unread)
+    for (const text of ['null', '[]', '7']) assert.deepEqual({ ...(await readOutline(cut(text))) }, {})
+    const spaces = Buffer.alloc(65_536, ' ')
+    function* endless() {
+      yield Buffer.from('{}')
+      while (true) yield spaces
+    }
+    const { stream, told } = streamOf(endless())
+    await assert.rejects(readOutline(stream), unread)
+    assert.equal(told.cancelled, true)
+  })
+})
