@@ -3,8 +3,9 @@ import { describe, it } from 'node:test'
 import { googleWire } from '../../simulators/google.ts'
 import { downloadFaults } from '../../simulators/upstream.ts'
 import { picture, testNetworkProvider } from './contract.ts'
-import { google, readRefusal, toUpstream } from './google.ts'
+import { google, toUpstream } from './google.ts'
 import type { Call, ProviderRequest } from './provider.ts'
+import { readRefusal } from './reading/google-errors.ts'
 
 const request: ProviderRequest = {
   ...{ model: 'gemini-omni-1.1-flash', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },

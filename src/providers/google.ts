@@ -3,7 +3,7 @@ import { formatSize } from '../core/catalog.ts'
 import type { Json } from '../core/task.ts'
 import { cards, shapes } from './cards/google.ts'
 import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+import type { Call, Progress, Provider, ProviderRequest } from './provider.ts'
 import {
   base64,
   downloadFrom,
