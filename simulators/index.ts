@@ -12,8 +12,8 @@ import { newServiceAccount, vertexWire } from './vertex.ts'
 export interface Simulator {
   provider: keyof typeof providers
   path: string
-  /** With a key that it takes. */
-  open(): { wire: Wire; key: string }
+  /** With a key that it takes, as of a time. */
+  open(now?: () => number): { wire: Wire; key: string }
 }
 
 const key = 'a-key-that-costs-nothing'
@@ -33,7 +33,7 @@ export const simulators = {
 export type SimulatorName = keyof typeof simulators
 
 /** Its key is that of a service account, and checked. */
-function openVertex(): { wire: Wire; key: string } {
+function openVertex(now?: () => number): { wire: Wire; key: string } {
   const account = newServiceAccount()
-  return { wire: vertexWire(account), key: JSON.stringify(account) }
+  return { wire: vertexWire(account, now), key: JSON.stringify(account) }
 }

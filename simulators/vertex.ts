@@ -22,14 +22,14 @@ export function newServiceAccount(): ServiceAccount {
 }
 
 /** Veo on Vertex AI, for this service account alone. Without a bucket to put it into, a film is inside its poll. */
-export function vertexWire(account: ServiceAccount = newServiceAccount()): Wire {
+export function vertexWire(account: ServiceAccount = newServiceAccount(), now: () => number = Date.now): Wire {
   const key = createPublicKey(account.private_key)
   return {
     mode: 'none',
     filmsApart: false,
     newId: () => randomUUID(),
     isSubmit: ({ method, path }) => method === 'POST' && path.endsWith(':predictLongRunning'),
-    read: (asked) => read(asked, account, key),
+    read: (asked) => read(asked, { account, key, now }),
     accepted: (job) => json(200, { name: nameOf(job) }),
     polled: (job, claim, at) => json(200, polled(job, claim, at)),
     unknown: () => failure(404, 'NOT_FOUND', 'The operation was not found.'),
@@ -41,11 +41,18 @@ const failure = (code: number, status: string, message: string) => json(code, { 
 const invalid = (message: string) => failure(400, 'INVALID_ARGUMENT', message)
 const unauthenticated = (message: string) => failure(401, 'UNAUTHENTICATED', message)
 
-function read(asked: Asked, account: ServiceAccount, key: KeyObject): Question {
+/** Whose tokens are taken, and when. */
+interface Lock {
+  account: ServiceAccount
+  key: KeyObject
+  now: () => number
+}
+
+function read(asked: Asked, lock: Lock): Question {
+  const { account } = lock
   const { method, path, headers } = asked
   const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
-  const wrong =
-    token === undefined ? 'Request is missing required authentication credential.' : mistakeIn(token, account, key)
+  const wrong = token === undefined ? 'Request is missing required authentication credential.' : mistakeIn(token, lock)
   if (wrong !== undefined) return no(unauthenticated(wrong))
   const [, project, place, rest] = /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/(.+)$/.exec(path) ?? []
   if (rest === undefined || place !== 'us-central1') return no(failure(404, 'NOT_FOUND', 'Not found.'))
@@ -65,14 +72,14 @@ function read(asked: Asked, account: ServiceAccount, key: KeyObject): Question {
 }
 
 /** As Google judges a token that a service account signed for itself. */
-function mistakeIn(token: string, account: ServiceAccount, key: KeyObject): string | undefined {
+function mistakeIn(token: string, { account, key, now: clock }: Lock): string | undefined {
   const [head = '', claims = '', signature = ''] = token.split('.')
   const { alg, kid } = decoded(head)
   const { iss, sub, scope, iat, exp } = decoded(claims)
   const isSigned = verify('sha256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url'))
   if (alg !== 'RS256' || kid !== account.private_key_id || !isSigned) return 'The signature of the token is not valid.'
   if (iss !== account.client_email || sub !== iss) return 'The token is of nobody.'
-  const now = Date.now() / 1_000
+  const now = clock() / 1_000
   const isNow = typeof iat === 'number' && typeof exp === 'number' && iat <= now + 60 && exp > now && exp - iat <= 3_600
   if (!isNow) return 'The token has expired, or is good for too long.'
   const scopes = typeof scope === 'string' ? scope.split(' ') : []
