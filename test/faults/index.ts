@@ -3,6 +3,7 @@ import { submitFaults } from '../../simulators/upstream.ts'
 import { judgeCrowd, runCrowd } from './crowd.ts'
 import { runKills } from './kills.ts'
 import { runMatrix } from './matrix.ts'
+import { runProviders } from './providers.ts'
 import { pairsOf, runSimulations } from './simulations.ts'
 
 /*
@@ -28,6 +29,7 @@ process.stdout.write(`Seed ${seed} (--seed ${seed} repeats it)\n`)
 if (wanted('matrix')) failed = !(await runMatrix()) || failed
 if (wanted('simulation')) failed = !(await showSimulations()) || failed
 if (wanted('crowd')) failed = !(await showCrowd()) || failed
+if (wanted('providers')) failed = !(await showProviders()) || failed
 if (wanted('kills')) failed = !(await showKills()) || failed
 process.exitCode = failed ? 1 : 0
 
@@ -73,6 +75,18 @@ ${crowd} tasks in flight at an account that hangs
 `)
   const violations = judgeCrowd(report)
   for (const violation of violations) process.stdout.write(`  ${violation}\n`)
+  return violations.length === 0
+}
+
+async function showProviders(): Promise<boolean> {
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const { ends, accepts, attempts, violations } = await runProviders({
+    ...{ tasks: values.quick ? 1_000 : 10_000, seed, say },
+  })
+  const codes = [...new Set(Object.values(ends).flatMap(Object.keys))].sort()
+  const rows = Object.entries(ends).map(([name, counts]) => [name, ...codes.map((code) => counts[code] ?? 0)])
+  say(`\n${table([['provider', ...codes], ...rows])}\n${attempts} attempts, ${accepts} accepts`)
+  for (const violation of violations.slice(0, 20)) say(`  ${violation}`)
   return violations.length === 0
 }
 
