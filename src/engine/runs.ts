@@ -53,7 +53,11 @@ export function openRuns(
     }
     sayIfPaused(run.task.account)
     await healths.tell(run.task.account ?? '')
-    if ('remove' in decision) return records.remove(run, decision)
+    if ('remove' in decision) {
+      await records.remove(run, decision)
+      if (decision.work) log.info('deleted task removed', { task: run.task.id, work: decision.work })
+      return
+    }
     const entry = outcomes.entryOf(run.task, decision)
     const written = await records.record(run, entry)
     if (!written) return

@@ -9,7 +9,9 @@ import { discard } from './discard.ts'
 const now = 1_000_000
 const running = newTask('1', { account: 'p', attempt: 'att_1', state: 'running', startedAt: 1, operation: 'op' })
 const held = newTask('1', { account: 'p', attempt: 'att_1', attempts: 1, state: 'held' })
-const orphaned = { remove: true, orphans: true }
+const orphaned = { remove: true, orphans: true, work: 'unknown' }
+const over = { remove: true, work: 'over' }
+const stopped = { remove: true, work: 'stopped' }
 
 /** A provider that offers this after an unknown submit, and is never sent anything again. */
 async function worldOf(recovery: Recovery) {
@@ -30,11 +32,11 @@ it('discard: work that nobody can be asked about any more, or nobody knows, is l
 it('discard: work that runs past its time is stopped where that is possible, else left as an orphan', async () => {
   const world = await makeWorld(discard)
   const late = { ...running, finishBy: now }
-  assert.deepEqual((await world.run(late)).decision, { remove: true })
+  assert.deepEqual((await world.run(late)).decision, stopped)
   world.answers.cancel = async () => 'too_late'
   assert.deepEqual((await world.run(late)).decision, orphaned)
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
-  assert.deepEqual((await world.run(late)).decision, { remove: true })
+  assert.deepEqual((await world.run(late)).decision, over)
 })
 
 it('discard: a way there that is blocked is tried again until the deadline, then the work is left as an orphan', async () => {
@@ -51,13 +53,13 @@ for (const recovery of ['lookup', 'list'] as const)
     const { after, decision } = await world.run(held)
     assert.deepEqual([after?.state, after?.operation], ['running', 'found'])
     assert.deepEqual('fact' in decision && [decision.fact?.state, decision.fact?.operation], ['accepted', 'found'])
-    const stopped: unknown[] = []
+    const told: unknown[] = []
     world.answers.cancel = async (operation) => {
-      stopped.push(operation)
+      told.push(operation)
       return 'cancelled'
     }
-    assert.deepEqual((await world.run({ ...held, ...after })).decision, { remove: true })
-    assert.deepEqual(stopped, ['found'])
+    assert.deepEqual((await world.run({ ...held, ...after })).decision, stopped)
+    assert.deepEqual(told, ['found'])
   })
 
 it('discard: what a provider does not show yet is looked for as long as it may take to', async () => {
@@ -65,15 +67,27 @@ it('discard: what a provider does not show yet is looked for as long as it may t
   const { after } = await world.run(held)
   assert.equal(after?.state, 'held')
   assert.ok((after?.dueAt ?? 0) > now && (after?.dueAt ?? 0) <= now + settleMs)
-  assert.deepEqual((await world.run(held, { openedAt: now - settleMs })).decision, { remove: true })
+  assert.deepEqual((await world.run(held, { openedAt: now - settleMs })).decision, orphaned)
 })
 
 it('discard: a submit that nobody can be asked about is let go, one whose answer came late is stopped', async () => {
   for (const recovery of ['none', 'key'] as const) {
     const world = await worldOf(recovery)
-    assert.deepEqual((await world.run(held)).decision, { remove: true })
-    assert.deepEqual((await world.run(held, { state: 'refused' })).decision, { remove: true })
+    assert.deepEqual((await world.run(held)).decision, orphaned)
+    assert.deepEqual((await world.run(held, { state: 'refused' })).decision, over)
     const { after } = await world.run(held, { state: 'accepted', operation: 'late' })
     assert.deepEqual([after?.state, after?.operation], ['running', 'late'])
   }
+})
+
+it('discard: what can not be stopped is said in the timeline, once', async () => {
+  const world = await makeWorld(discard)
+  world.answers.cancel = async () => 'too_late'
+  const { cadenceMs = 0 } = world.tools.accounts.get('p')?.provider ?? {}
+  const noteOf = async (deletedAt: number) => {
+    const { decision } = await world.run({ ...running, deletedAt })
+    return 'note' in decision ? decision.note : undefined
+  }
+  assert.deepEqual(await noteOf(now), ['deleted: it can not be stopped, and goes on'])
+  assert.equal(await noteOf(now - cadenceMs), undefined)
 })

@@ -20,16 +20,19 @@ export const discard: Pick<Worker, 'name' | 'run'> = {
       const decision = await lookFor(task, account, tools, action)
       if (decision) return decision
     }
-    const work = task.state === 'running' ? await stop(task, account, tools, action.signal) : 'over'
-    if (work === 'runs' && account) {
+    const work = await end(task, account, tools, action)
+    if (work === 'runs') {
       const now = clock.now()
-      const age = now - (task.startedAt ?? now)
-      return { change: { dueAt: now + nextPoll(account.provider.cadenceMs, age, chance(random)) } }
+      const cadenceMs = account?.provider.cadenceMs ?? 0
+      const dueAt = now + nextPoll(cadenceMs, now - (task.startedAt ?? now), chance(random))
+      // Said once: the next look comes later than that.
+      const isFirst = now - (task.deletedAt ?? 0) < cadenceMs
+      return { change: { dueAt }, ...(isFirst && { note: ['deleted: it can not be stopped, and goes on'] }) }
     }
-    if (work === 'over' && task.operation !== null && account)
+    if (work !== 'unknown' && task.operation !== null && account)
       await account.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))
     await bucket.removeFolder(task.id)
-    return work === 'over' ? { remove: true } : { remove: true, orphans: true }
+    return work === 'unknown' ? { remove: true, orphans: true, work } : { remove: true, work }
   },
 }
 
@@ -59,18 +62,24 @@ async function lookFor(task: Task, account: Account, tools: Tools, action: Actio
   return age < settleMs ? { change: { dueAt: now + nextLook(age, settleMs - age, true) } } : undefined
 }
 
+/** What is left of its work, once nothing more can be learnt of a submit. */
+async function end(task: Task, account: Account | undefined, tools: Tools, { attempt, signal }: Action) {
+  if (task.state === 'running') return stop(task, account, tools, signal)
+  return task.state === 'held' && attempt?.state !== 'refused' ? 'unknown' : 'over'
+}
+
 /** `unknown`: nobody is there to ask, or who is does not know it, or it has had its time. */
 async function stop(
   task: Task,
   account: Account | undefined,
   tools: Tools,
   signal: AbortSignal,
-): Promise<'over' | 'runs' | 'unknown'> {
+): Promise<'stopped' | 'over' | 'runs' | 'unknown'> {
   if (!account) return 'unknown'
   const late = tools.clock.now() >= task.finishBy
   const call = callOf(account, task, tools, signal)
   try {
-    if ((await account.provider.cancel?.(task.operation, call)) === 'cancelled') return 'over'
+    if ((await account.provider.cancel?.(task.operation, call)) === 'cancelled') return 'stopped'
     const { status } = await account.provider.poll(task.operation, call)
     if (status === 'running' && !late) return 'runs'
     return status === 'running' || status === 'missing' ? 'unknown' : 'over'

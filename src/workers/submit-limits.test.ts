@@ -158,8 +158,16 @@ describe('an account that has another address by now', () => {
 
   it('is not told to stop what was deleted: it is left as an orphan', async () => {
     const { run } = await worldOf({ ...unasked, recovery: 'list' }, { keyVersion: after }, discard as typeof submit)
-    assert.deepEqual((await run(running, { keyVersion: before })).decision, { remove: true, orphans: true })
-    assert.deepEqual((await run(held, { keyVersion: before })).decision, { remove: true })
+    assert.deepEqual((await run(running, { keyVersion: before })).decision, {
+      remove: true,
+      orphans: true,
+      work: 'unknown',
+    })
+    assert.deepEqual((await run(held, { keyVersion: before })).decision, {
+      remove: true,
+      orphans: true,
+      work: 'unknown',
+    })
   })
 
   it('is told from one that only has another key, or was sent to before addresses were noted', async () => {

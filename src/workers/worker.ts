@@ -60,6 +60,8 @@ export type Decision =
       remove: true
       /** Its work may go on at the provider, and will be nobody's. */
       orphans?: true
+      /** What became of the work of a task that was deleted, for the log: nothing else is left of it. */
+      work?: 'stopped' | 'over' | 'unknown'
     }
 
 /** A provider as the operator set it up, and how it is doing. */
