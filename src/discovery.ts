@@ -24,6 +24,9 @@ export async function openDiscovery({ catalog, accounts, clock, log }: Discovery
   /** Models that were found, not configured: an account that has one as well is one more way to it. */
   const found = new Set<string>()
 
+  /** Of whom it was said already that they do not answer. */
+  const silent = new Set<string>()
+
   const add = (template: CardTemplate, account: string) => {
     const { id, upstreamModel } = template
     const known = catalog.entries.get(id)?.card
@@ -43,10 +46,12 @@ export async function openDiscovery({ catalog, accounts, clock, log }: Discovery
     const call = { ...upstream, signal, credential, attemptId: '', now: () => clock.now() }
     try {
       for (const card of await provider.discover(call)) add(card, account.name)
+      silent.delete(account.name)
       return true
     } catch (error) {
-      if (!stop.signal.aborted)
+      if (!stop.signal.aborted && !silent.has(account.name))
         log.warn('an engine does not tell its models', { account: account.name, why: Problem.from(error).message })
+      silent.add(account.name)
       return false
     }
   }

@@ -26,8 +26,8 @@ export async function examine(config: Config, { now, signal }: Surroundings): Pr
   const around = { outbound, now, signal }
   return await Promise.all(
     config.accounts.map(async (account) => {
-      const routes = [...config.catalog.entries.values()].filter(({ name, card }) => name === card.id)
-      const models = routes.filter(({ card }) => card.routes.some((route) => route.account === account.name)).length
+      const all = [...config.catalog.entries.values()].filter(({ name, card }) => name === card.id)
+      const models = all.filter(({ card }) => card.routes.some((route) => route.account === account.name)).length
       return { account: account.name, provider: account.provider, models, ...(await ask(account, around)) }
     }),
   )
@@ -55,7 +55,8 @@ async function ask(
 
 function byStatus(status: number, account: AccountConfig, { key }: Member): Seen {
   const variable = key ? ` or ${key.variable}` : ''
-  if (status >= 200 && status < 300) return { state: 'usable', seen: 'it takes our key', fix: null }
+  const fine = account.credential === null ? 'it answers' : 'it takes our key'
+  if (status >= 200 && status < 300) return { state: 'usable', seen: fine, fix: null }
   if (status === 401 || status === 403) {
     const seen = account.credential === null ? `it wants a key (${status})` : `it refuses our key (${status})`
     return { state: 'unusable', seen, fix: `check the key in filmgate.yaml${variable}` }

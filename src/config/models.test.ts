@@ -144,3 +144,17 @@ it('whatever stands in the wrong place is a mistake with a place and a fix, and 
     for (const value of odd)
       for (const line of mistakesOf(JSON.stringify(place(value)))) assert.match(line, /^[^:]+: .+; .+$/)
 })
+
+it('a model that is changed keeps the words of its provider for the sizes that are left', () => {
+  const env = { KLING_API_KEY: 'abc' }
+  const sizeOf = (yaml: string) => load(yaml, env).catalog.entries.get('kling-3.0')?.card.size
+  const shapesOf = (yaml: string) => Object.keys((sizeOf(yaml) as { shapes?: object })?.shapes ?? {})
+  assert.ok(shapesOf('models: { kling-3.0: { concurrency: 5 } }').includes('720x1280'))
+  assert.deepEqual(shapesOf('models: { kling-3.0: { size: { values: [1280x720] } } }'), ['1280x720'])
+})
+
+it('a model of ones own has no price of another', () => {
+  const { entries } = load('models: { mine: { account: fal, model: acme/film } }', { FAL_KEY: 'abc' }).catalog
+  assert.equal(entries.get('mine')?.card.facts, undefined)
+  assert.ok(entries.get('fal/veo-3.1')?.card.facts?.price)
+})

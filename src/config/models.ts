@@ -81,7 +81,10 @@ function readCard(id: string, given: Record<string, unknown>, known: Known, mist
   const routes = readWays(where, given, { id, base, accounts }, mistakes)
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
-  const card = { ...base, id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
+  // What is known of another model, such as its price, says nothing of this one.
+  const { facts, ...like } = base
+  const own = cards.has(id) && facts ? { facts } : {}
+  const card = { ...like, ...own, id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
   checkLimits(where, card, known, mistakes)
   return card
 }

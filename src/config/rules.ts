@@ -93,7 +93,10 @@ function readSize(where: string, given: Record<string, unknown>, base: SizeRule,
   const usual = given.default ?? (values.includes(base.default) ? base.default : values[0])
   if (!values.includes(usual as string))
     mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
-  return { values, default: usual as string }
+  // How the provider names the sizes that are left.
+  const shapes = 'shapes' in base ? base.shapes : undefined
+  const left = shapes && Object.fromEntries(Object.entries(shapes).filter(([size]) => values.includes(size)))
+  return { values, default: usual as string, ...(left && { shapes: left }) }
 }
 
 function readDefaultSize(where: string, given: unknown, base: SizeRule, mistakes: Mistakes): string {

@@ -85,5 +85,8 @@ it('reads the words for a size wherever they are', () => {
   assert.deepEqual(readSizeWords({ resolution: '720p', metadata: { aspect_ratio: '9:16' } }), {
     ...{ resolution: '720p', aspect_ratio: '9:16' },
   })
+  assert.throws(() => readSizeWords({ aspect_ratio: '1:1', metadata: { aspect_ratio: '9:16' } }), {
+    ...{ code: 'invalid_value', param: 'aspect_ratio', message: /given twice/ },
+  })
   assert.throws(() => readSizeWords({ metadata: { aspect_ratio: 1 } }), { code: 'invalid_type', param: 'aspect_ratio' })
 })

@@ -38,8 +38,7 @@ export function readParameters(
   const own = Object.entries(fields).filter(([name]) => !commonFields.includes(name))
   const within = Object.entries(readMetadata(fields)).filter(([name]) => !words.includes(name))
   for (const [name, value] of [...own, ...within]) {
-    if (Object.hasOwn(parameters, name))
-      throw new Problem('invalid_value', `'${name}' is given twice, once in 'metadata'.`, { param: name })
+    if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = Object.hasOwn(card.parameters, name) ? card.parameters[name] : undefined
     if (!rule) throw unknown(card, name.slice(0, 100))
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
@@ -54,6 +53,7 @@ export function readParameters(
 export function readSizeWords(fields: Record<string, unknown>): AskedSize {
   const metadata = readMetadata(fields)
   const found = words.flatMap((name) => {
+    if (fields[name] !== undefined && metadata[name] !== undefined) throw twice(name)
     const value = fields[name] ?? metadata[name]
     if (value !== undefined && typeof value !== 'string')
       throw new Problem('invalid_type', `Invalid type for '${name}': expected a string.`, { param: name })
@@ -75,6 +75,10 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+function twice(name: string): Problem {
+  return new Problem('invalid_value', `'${name}' is given twice, once in 'metadata'.`, { param: name })
 }
 
 function unknown(card: ModelCard, name: string): Problem {

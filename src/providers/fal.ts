@@ -69,7 +69,7 @@ async function createFal(): Promise<Provider> {
       if (response.status !== 202 && response.status !== 200) throw unclear(`a cancel got ${response.status}`)
       // That is only a request, which a run may not heed.
       const { status } = await poll(operation, call)
-      return status === 'failed' || status === 'missing' ? 'cancelled' : 'too_late'
+      return status === 'failed' ? 'cancelled' : 'too_late'
     },
     /** Without work nothing gets 2xx. Work that nobody has is unknown to who has a key, and refused to who has none. */
     async check(call) {
@@ -162,8 +162,10 @@ export async function readResult(response: Response, { error, error_type: type }
   const body = await tryFields(response)
   if (body.detail === 'Request is still in progress') return { status: 'running', progress: null }
   const code = codeOf(response, body)
-  const isOver = textOf(error) !== undefined || textOf(type) !== undefined
-  const speaksOfTheRun = code !== noCode || [400, 422, 499].includes(response.status)
+  const isOver = code !== noCode || textOf(error) !== undefined || textOf(type) !== undefined
+  // Only a model's own list says so whatever the status.
+  const isOfModel = Array.isArray(body.detail) && code !== noCode
+  const speaksOfTheRun = isOfModel || [400, 422, 499].includes(response.status)
   if (speaksOfTheRun || (isOver && !ofTheQuestion.has(response.status))) {
     const known = code === noCode ? wordOf(type) : code
     return { status: 'failed', problem: policies.has(known) ? problems.policy(known) : problems.failed(known) }

@@ -76,7 +76,12 @@ async function createGoogle(): Promise<Provider> {
       if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
       return (await tryFields(response)).status === 'cancelled' ? 'cancelled' : 'too_late'
     },
-    check: (call) => call.fetch('/v1beta/models?pageSize=1', { method: 'GET', headers: keyOf(call) }, call.signal),
+    async check(call) {
+      const path = '/v1beta/models?pageSize=1'
+      const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
+      // Nothing but the key can be wrong with it.
+      return response.status === 400 ? new Response(null, { status: 401 }) : response
+    },
   }
 }
 

@@ -65,8 +65,12 @@ const provider: Provider = {
       .filter(({ external_id: reference = attemptId }) => reference === attemptId)
       .flatMap(({ id }) => (isSegment(String(id)) ? [String(id)] : []))
   },
-  // There is no such task, which it says to a good key alone.
-  check: (call) => ask('task_ids=0', call),
+  /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
+  async check(call) {
+    const response = await ask('task_ids=0', call)
+    const { code } = response.status === 429 ? await tryFields(response) : {}
+    return blames.get(code) === 'account' ? new Response(null, { status: 402 }) : response
+  },
 }
 
 function ask(query: string, call: Call): Promise<Response> {

@@ -1,5 +1,6 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
+import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import { anyModel, toCards } from './cards/openai.ts'
 import type { Member } from './index.ts'
@@ -50,16 +51,17 @@ const provider: Provider = {
   },
   async poll(operation, call) {
     const path = `/videos/${encodeURIComponent(String(operation))}`
-    return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
+    return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal), String(operation))
   },
   async download(output, call) {
     const { id, url } = fieldsOf(output)
-    const response = await call.download(`/videos/${id}/content`, { headers: keyOf(call) }, call.signal)
+    const own = downloadFrom(`/videos/${id}/content`, call, keyOf(call))
+    if (typeof url !== 'string') return own
     // Where it keeps its films elsewhere, only the link of the poll leads there.
-    if (!response.ok && response.status < 500 && typeof url === 'string') return downloadFrom(url, call)
-    if (response.ok) return response
-    if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
-    throw problems.gone(`a download got ${response.status}`)
+    return own.catch((error: unknown) => {
+      if (Problem.from(error).code !== 'output_unavailable') throw error
+      return downloadFrom(url, call)
+    })
   },
   async find(request, openedAt, call) {
     const path = '/videos?limit=100&order=desc'
@@ -75,7 +77,8 @@ const provider: Provider = {
   async cancel(operation, call) {
     const path = `/videos/${encodeURIComponent(String(operation))}`
     const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
-    if (response.status === 404) return 'too_late'
+    // It has ended, can't be stopped now, or never can.
+    if ([400, 404, 405, 409].includes(response.status)) return 'too_late'
     if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
     return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
   },
@@ -129,7 +132,7 @@ const ended: Record<string, 'succeeded' | 'failed'> = {
   ...{ failed: 'failed', cancelled: 'failed', canceled: 'failed', expired: 'failed', error: 'failed' },
 }
 
-async function readProgress(response: Response): Promise<Progress> {
+async function readProgress(response: Response, id: string): Promise<Progress> {
   if (response.status === 404) return { status: 'missing' }
   const video = response.status === 200 ? await readFields(response) : await tryFields(response)
   const end = typeof video.status === 'string' && Object.hasOwn(ended, video.status) ? ended[video.status] : undefined
@@ -139,9 +142,8 @@ async function readProgress(response: Response): Promise<Progress> {
   }
   if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
   if (end === undefined) return { status: 'running', progress: percentOf(video.progress) }
-  if (!isSegment(video.id as Json)) throw unclear('a finished video without an id')
   const url = textOf(video.url) ?? textOf(fieldsOf(video.metadata).url)
-  return { status: 'succeeded', output: { id: video.id as string, ...(url !== undefined && { url }) } }
+  return { status: 'succeeded', output: { id, ...(url !== undefined && { url }) } }
 }
 
 function codeOf(error: Fields): string {

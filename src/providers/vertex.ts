@@ -76,7 +76,8 @@ async function createVertex(): Promise<Provider> {
       throw response.status === 404 ? problems.gone('a download got 404') : unclear(`a download got ${response.status}`)
     },
     async check(call) {
-      const account = accountOf(call)
+      const account = readAccount(call)
+      if (account === undefined) return new Response(null, { status: 401 })
       const path = `${placeOf(account)}/models?pageSize=1`
       return call.fetch(path, { method: 'GET', headers: headersOf(account, call) }, call.signal)
     },

@@ -1,4 +1,11 @@
-import type { CardTemplate, SecondsRule, SizeRule } from '../../core/catalog.ts'
+import {
+  type CardTemplate,
+  parseSize,
+  type SecondsRule,
+  type SizeRule,
+  takesSeconds,
+  takesSize,
+} from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
 import type { Cards } from '../provider.ts'
 import { type Fields, fieldsOf, textOf } from '../reading/answers.ts'
@@ -42,29 +49,30 @@ function toCard(id: string, model: Fields): CardTemplate {
   }
 }
 
+/** A rule that its own default does not keep is none. */
 function toSeconds({ values, min, max, default: usual }: Fields): SecondsRule | undefined {
-  const [least, most, standard] = [Number(min), Number(max), Number(usual)]
-  if (Array.isArray(values) && values.every((value) => Number(value) > 0))
-    return { values: values.map(Number), default: standard }
-  return least > 0 && most >= least ? { min: least, max: most, default: standard } : undefined
+  const standard = Number(usual)
+  const rule: SecondsRule = Array.isArray(values)
+    ? { values: values.map(Number), default: standard }
+    : { min: Number(min), max: Number(max), default: standard }
+  return standard > 0 && takesSeconds(rule, standard) ? rule : undefined
 }
 
 function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefined {
-  const standard = textOf(usual)
-  if (standard === undefined) return undefined
-  if (Array.isArray(values) && values.every((value) => typeof value === 'string')) return { values, default: standard }
+  const standard = textOf(usual) ?? ''
   const [minSide, maxSide, multipleOf] = [Number(range.min_side), Number(range.max_side), Number(range.multiple_of)]
-  return minSide > 0 && maxSide >= minSide && multipleOf > 0
-    ? { minSide, maxSide, multipleOf, default: standard }
-    : undefined
+  const rule: SizeRule = Array.isArray(values)
+    ? { values: values.filter((value) => typeof value === 'string'), default: standard }
+    : { minSide, maxSide, multipleOf, default: standard }
+  return parseSize(standard) && takesSize(rule, standard) ? rule : undefined
 }
 
 /** Only rules that we know how to keep. */
 function readParameters(given: Fields): Record<string, ParameterRule> {
   const rules = Object.entries(given).filter(([, rule]) => {
-    const { type, minimum, maximum, maxLength } = fieldsOf(rule)
+    const { type, minimum, maximum, maxLength, enum: words = [] } = fieldsOf(rule)
     if (type === 'boolean') return true
-    if (type === 'string') return typeof maxLength === 'number'
+    if (type === 'string') return typeof maxLength === 'number' && Array.isArray(words)
     return (type === 'integer' || type === 'number') && typeof minimum === 'number' && typeof maximum === 'number'
   })
   return Object.fromEntries(rules) as Record<string, ParameterRule>
