@@ -12,6 +12,8 @@ export interface DataFolder extends Disposable {
   readonly spill: string
   /** The file that says who it is, to others that share its store. */
   readonly identity: string
+  /** The file of the models that engines told of. */
+  readonly models: string
   /** Files that need not survive the process. */
   readonly scratch: string
 }
@@ -27,6 +29,7 @@ export function openDataFolder(given: string): DataFolder {
   const folder = {
     ...{ path, bucket: inside('bucket'), accounts: inside('accounts') },
     ...{ spill: inside('spill'), scratch: inside('scratch'), identity: inside('identity') },
+    models: inside('models.json'),
   }
   let lock: DatabaseSync | undefined
   try {

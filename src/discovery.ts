@@ -1,8 +1,11 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import type { CardTemplate, Catalog, ModelCard } from './core/catalog.ts'
 import { toCard } from './core/catalog.ts'
 import type { Clock } from './core/clock.ts'
 import { Problem } from './core/problem.ts'
 import type { Log } from './log.ts'
+import type { Cards } from './providers/provider.ts'
 import type { Account } from './workers/worker.ts'
 
 export interface DiscoveryOptions {
@@ -11,7 +14,12 @@ export interface DiscoveryOptions {
   accounts: ReadonlyMap<string, Account>
   clock: Clock
   log: Log
+  /** Where what was found is kept: after a restart an engine may be slower than the first client. */
+  file: string
 }
+
+/** By account. */
+type Found = Readonly<Record<string, Cards>>
 
 const retryMs = 5_000
 const refreshMs = 60_000
@@ -19,7 +27,13 @@ const refreshMs = 60_000
 const patienceMs = 2_000
 
 /** Asks the accounts that can be asked for their models, at the start and then again and again. */
-export async function openDiscovery({ catalog, accounts, clock, log }: DiscoveryOptions): Promise<AsyncDisposable> {
+export async function openDiscovery({
+  catalog,
+  accounts,
+  clock,
+  log,
+  file,
+}: DiscoveryOptions): Promise<AsyncDisposable> {
   const stop = new AbortController()
   /** Models that were found, not configured: an account that has one as well is one more way to it. */
   const found = new Set<string>()
@@ -45,7 +59,9 @@ export async function openDiscovery({ catalog, accounts, clock, log }: Discovery
     const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)])
     const call = { ...upstream, signal, credential, attemptId: '', now: () => clock.now() }
     try {
-      for (const card of await provider.discover(call)) add(card, account.name)
+      const cards = await provider.discover(call)
+      for (const card of cards) add(card, account.name)
+      kept = keep(file, { ...kept, [account.name]: cards }, kept)
       silent.delete(account.name)
       return true
     } catch (error) {
@@ -65,6 +81,9 @@ export async function openDiscovery({ catalog, accounts, clock, log }: Discovery
     }
   }
 
+  let kept = readKept(file)
+  for (const { name, provider } of accounts.values())
+    for (const card of provider.discover ? (kept[name] ?? []) : []) add(card, name)
   const asked = [...accounts.values()].filter(({ provider }) => provider.discover)
   const first = asked.map((account) => ({ account, answered: ask(account) }))
   const asking = first.map(async ({ account, answered }) => keepAsking(account, await answered))
@@ -75,4 +94,21 @@ export async function openDiscovery({ catalog, accounts, clock, log }: Discovery
       await Promise.all(asking)
     },
   }
+}
+
+/** What can't be read is asked for again, and so is nothing lost. */
+function readKept(file: string): Found {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Found
+  } catch {
+    return {}
+  }
+}
+
+/** Whole or not at all: a process may be killed in the middle. */
+function keep(file: string, found: Found, before: Found): Found {
+  if (isDeepStrictEqual(found, before)) return before
+  writeFileSync(`${file}.new`, JSON.stringify(found))
+  renameSync(`${file}.new`, file)
+  return found
 }

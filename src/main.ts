@@ -100,7 +100,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const ownerCaps = Object.fromEntries(
     [...tokens.values()].flatMap(({ name, concurrency }) => (concurrency === undefined ? [] : [[name, concurrency]])),
   )
-  stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log }))
+  stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const redact = openRedactor(config.secrets)
   const draining = new AbortController()
   const app = buildApp({

@@ -88,7 +88,10 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [/^src\/config/, ['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml']],
   [/^src\/main\.ts$/, ['src/', 'node:']],
-  [/^src\/discovery\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/workers/worker.ts']],
+  [
+    /^src\/discovery\.ts$/,
+    ['src/core/', 'type:src/log.ts', 'type:src/workers/worker.ts', 'type:src/providers/provider.ts', 'node:'],
+  ],
   [/^src\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
   [
     /^src\/migrate/,

@@ -86,3 +86,18 @@ it('an engine that is started later is found, and two that have a model share it
     200,
   )
 })
+
+it('what an engine told is known after a restart, although the engine is down by then', async () => {
+  const engine = await startUpstream({ wire: openaiWire('vllm-omni'), speed: 0 })
+  const yaml = JSON.stringify({ engines: [{ url: engine.url, name: 'gpu' }] })
+  await using service = await startService({ yaml })
+  const { port } = engine
+  await engine[Symbol.asyncDispose]()
+  await service.restart()
+  const response = await service.submit({ model: 'film', prompt: 'a pond', size: '832x480' })
+  assert.equal(response.status, 200, 'it is taken')
+  const { id } = (await response.json()) as { id: string }
+  await using again = await startUpstream({ wire: openaiWire('vllm-omni'), speed: 0, port })
+  assert.equal((await service.finish(id)).status, 'completed')
+  assert.equal(again.ledger().accepts.length, 1)
+})

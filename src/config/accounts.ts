@@ -74,15 +74,12 @@ function readOptions(
   { cores, env }: { cores: number; env: Environment },
   mistakes: Mistakes,
 ): Omit<AccountConfig, 'name' | 'provider'> {
-  const { concurrency = member?.needsNothing ? cores : 4, on_unknown: onUnknown = 'hold' } = options
+  const { concurrency = member?.needsNothing ? cores : 4 } = options
   if (!isLimit(concurrency)) {
     const fix = 'say how many tasks may be in work at once'
     mistakes.add(`${where}.concurrency`, `it is not a whole number from 1 to ${mostAtOnce}`, fix)
   }
-  if (typeof onUnknown !== 'string' || !['hold', 'fail', 'resubmit'].includes(onUnknown)) {
-    const fix = 'use hold, fail or resubmit'
-    mistakes.addUnknown(`${where}.on_unknown`, onUnknown, fix, (quoted) => `${quoted} means nothing`)
-  }
+  const onUnknown = readOnUnknown(where, options, mistakes)
   const baseUrl = readOwn(where, 'base_url', options.base_url, member, mistakes) ?? member?.baseUrl ?? null
   if (baseUrl !== null) checkAddress(`${where}.base_url`, baseUrl, mistakes)
   else if (member && !member.needsNothing && options.base_url === undefined)
@@ -91,7 +88,15 @@ function readOptions(
   const credential = written ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
-  return { concurrency: concurrency as number, onUnknown: onUnknown as OnUnknown, baseUrl, credential }
+  return { concurrency: concurrency as number, onUnknown, baseUrl, credential }
+}
+
+export function readOnUnknown(where: string, options: Record<string, unknown>, mistakes: Mistakes): OnUnknown {
+  const { on_unknown: given = 'hold' } = options
+  if (given === 'hold' || given === 'fail' || given === 'resubmit') return given
+  const fix = 'use hold, fail or resubmit'
+  mistakes.addUnknown(`${where}.on_unknown`, given, fix, (quoted) => `${quoted} means nothing`)
+  return 'hold'
 }
 
 /** The text of an option that only providers on the network have, or null. */

@@ -1,10 +1,10 @@
 import { isPossibleSecret } from '../core/token.ts'
 import { readBase } from '../outbound.ts'
-import type { AccountConfig } from './accounts.ts'
+import { type AccountConfig, readOnUnknown } from './accounts.ts'
 import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
 
 /**
- * `engines: [{url, name, key, concurrency}]`: servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and
+ * `engines: [{url, name, key, concurrency, on_unknown}]`: servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and
  * SGLang. The address is enough: their models are read from them. A GPU makes one film at a time unless it is said
  * otherwise.
  */
@@ -23,8 +23,9 @@ export function readEngines(given: unknown, others: readonly string[], mistakes:
 
 function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountConfig[] {
   const options = mistakes.mapAt(where, value)
-  mistakes.keysOf(where, options, ['url', 'name', 'key', 'concurrency'])
+  mistakes.keysOf(where, options, ['url', 'name', 'key', 'concurrency', 'on_unknown'])
   const { url, concurrency = 1, key = null } = options
+  const onUnknown = readOnUnknown(where, options, mistakes)
   const baseUrl = readUrl(`${where}.url`, url, mistakes)
   if (!isLimit(concurrency))
     mistakes.add(`${where}.concurrency`, `it is not a whole number from 1 to ${mostAtOnce}`, 'leave it out for 1')
@@ -38,7 +39,7 @@ function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountC
     return []
   }
   const credential = typeof key === 'string' ? key.trimEnd() : null
-  const rest = { concurrency: concurrency as number, onUnknown: 'hold' as const, baseUrl, credential }
+  const rest = { concurrency: concurrency as number, onUnknown, baseUrl, credential }
   return [{ name, provider: 'openai', ...rest }]
 }
 

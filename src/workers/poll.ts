@@ -27,7 +27,8 @@ export const poll: Worker = {
   async run(task, tools, action) {
     const { signal } = action
     const { clock, random, durations } = tools
-    const account = accountOf(task, tools, await attemptOf(task, action))
+    const attempt = await attemptOf(task, action)
+    const account = accountOf(task, tools, attempt)
     const answer = await ask(task, account, tools, signal)
     const now = clock.now()
     if (answer === 'no answer') return giveUp(task, account, tools, signal)
@@ -52,6 +53,12 @@ export const poll: Worker = {
       case 'failed':
         return afterFailure(task, answer.problem, { account, tools, action })
       case 'missing': {
+        // Another credential need not know what the first one sent: that waits for the right one, or for the deadline.
+        if (attempt && attempt.keyVersion !== account.keyVersion && now < task.finishBy)
+          throw new Problem('provider_unavailable', unclear, {
+            cause: new Error('unknown to this key'),
+            retryable: true,
+          })
         const missingAt = (task.output === null && task.missingAt) || now
         if (now < missingAt + lostAfterMs) return { change: { missingAt, dueAt, output: null } }
         const message = 'The provider lost this video before it was finished.'

@@ -170,6 +170,14 @@ describe('an account that has another address by now', () => {
     })
   })
 
+  it('has another key, which need not know what the first one sent: that is not lost before its deadline', async () => {
+    const missing = { poll: async () => ({ status: 'missing' as const }) }
+    const { run } = await worldOf(missing, { keyVersion: rotated }, poll)
+    const long = { ...running, missingAt: now - 86_400_000 }
+    await assert.rejects(run(long, { keyVersion: before }), { code: 'provider_unavailable', retryable: true })
+    assert.equal((await run(long, { keyVersion: rotated })).after?.error?.code, 'lost_upstream')
+  })
+
   it('is told from one that only has another key, or was sent to before addresses were noted', async () => {
     for (const keyVersion of [rotated, '12345678']) {
       const { run } = await worldOf({}, { keyVersion: before }, poll)
