@@ -65,7 +65,10 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     void handle(world, request, response).then(() => refuseIfFirst(server, world))
   })
   const films = createServer((request, response) => void handle(world, request, response))
-  await Promise.all([once(server.listen(port, host), 'listening'), once(films.listen(0, host), 'listening')])
+  await Promise.all([
+    once(server.listen(port, host), 'listening'),
+    once(films.listen(port === 0 || !wire.filmsApart ? 0 : port + 1, host), 'listening'),
+  ])
   world.origin = originOf(server)
   world.films = wire.filmsApart ? originOf(films) : world.origin
   world.setFaults(orders)

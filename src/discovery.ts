@@ -21,6 +21,8 @@ export interface DiscoveryOptions {
 /** By account. */
 type Found = Readonly<Record<string, Cards>>
 
+/** Of all engines together: one that makes up names must not fill the memory. */
+const mostFound = 2_000
 const retryMs = 5_000
 const refreshMs = 60_000
 /** How long a start waits for engines that are up. Those that are not are asked again. */
@@ -44,6 +46,7 @@ export async function openDiscovery({
   const add = (template: CardTemplate, account: string) => {
     const { id, upstreamModel } = template
     const known = catalog.entries.get(id)?.card
+    if (!known && found.size >= mostFound) return
     if (known && (!found.has(id) || known.routes.some((route) => route.account === account))) return
     const card: ModelCard = known
       ? { ...known, routes: [...known.routes, { account, upstreamModel, priority: 0, weight: 1 }] }
@@ -66,7 +69,7 @@ export async function openDiscovery({
       return true
     } catch (error) {
       if (!stop.signal.aborted && !silent.has(account.name))
-        log.warn('an engine does not tell its models', { account: account.name, why: Problem.from(error).message })
+        log.warn('an engine does not tell its models', { account: account.name, why: whyOf(error) })
       silent.add(account.name)
       return false
     }
@@ -111,4 +114,10 @@ function keep(file: string, found: Found, before: Found): Found {
   writeFileSync(`${file}.new`, JSON.stringify(found))
   renameSync(`${file}.new`, file)
   return found
+}
+
+/** The message of a problem is for clients; behind it is what was seen. */
+function whyOf(error: unknown): string {
+  const { message, cause } = Problem.from(error)
+  return cause instanceof Error ? cause.message : message
 }

@@ -1,4 +1,4 @@
-import { type CatalogEntry, formatSize, type ModelCard } from '../core/catalog.ts'
+import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
 import { type TaskView, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
@@ -62,12 +62,12 @@ export function toWireModel({ name, card }: CatalogEntry) {
     },
     size: {
       ...('values' in size
-        ? { values: size.values }
+        ? { values: size.values, ...(size.shapes && { shapes: toWireShapes(size.shapes) }) }
         : { min_side: size.minSide, max_side: size.maxSide, multiple_of: size.multipleOf }),
       default: size.default,
     },
     image: card.image,
-    parameters: card.parameters,
+    parameters: toWireParameters(card),
     ...(card.facts && { facts: toWireFacts(card) }),
   }
 }
@@ -100,4 +100,21 @@ function toWireFacts({ facts, failuresBilled }: ModelCard) {
     ...{ audio, image_is: imageIs, price, failures_billed: failuresBilled },
     ...{ kept_seconds: inSeconds(keptMs), usual_seconds: inSeconds(usuallyMs) },
   }
+}
+
+/** In the words of a request. */
+function toWireShapes(shapes: Shapes) {
+  const named = Object.entries(shapes).map(([size, { resolution, ratio }]) => [
+    size,
+    { resolution, aspect_ratio: ratio },
+  ])
+  return Object.fromEntries(named)
+}
+
+function toWireParameters({ parameters }: ModelCard) {
+  const rules = Object.entries(parameters).map(([name, { needsImage, ...rule }]) => [
+    name,
+    { ...rule, ...(needsImage && { needs_image: true }) },
+  ])
+  return Object.fromEntries(rules)
 }

@@ -40,7 +40,7 @@ export const command: Command = {
 /** Servers that say no more than the names get a table of names. */
 function columnsFor(models: Model[]): Column<Model>[] {
   const columns: Column<Model>[] = [
-    { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id), least: 12 },
+    { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id) },
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
     { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
     { title: 'IMAGE', text: ({ raw }) => textOf(raw.image) ?? '', extra: true },
@@ -61,5 +61,7 @@ function sizesOf(rule: unknown): string {
   if (!isObject(rule)) return ''
   const [only, ...others] = Array.isArray(rule.values) ? rule.values : []
   if (only !== undefined && others.length === 0) return String(only)
+  // All of them would leave no room for anything else; --json has them.
+  if (others.length > 3) return `${others.length + 1} sizes (${rule.default})`
   return rangeOf(rule, 'min_side', 'max_side')
 }

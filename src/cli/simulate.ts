@@ -4,6 +4,7 @@ import { readArguments, suggestion } from './arguments.ts'
 import type { Command } from './command.ts'
 import { exits, UsageFailure } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'
+import { asTyped } from './program.ts'
 
 const names = Object.keys(simulators) as SimulatorName[]
 
@@ -16,7 +17,8 @@ It runs until Ctrl-C, and says what to write into filmgate.yaml.
 Providers: ${names.join(', ')}
 
 Options:
-  --port N            port to listen on; any free one if it is left out
+  --port N            port to listen on, and the next one for films; any free
+                      ones if it is left out
   --seconds N         how long a film takes to make (3)
   --orders JSON       what is to go wrong, and how often: simulators/README.md
                       has the names of all faults
@@ -40,7 +42,7 @@ export const command: Command = {
     const port = readNumber('--port', values.port ?? '0', 65_535)
     await using upstream = await open(readOrders(values.orders ?? '{}'), { wire, port, speed })
     using interrupts = listenForInterrupts(terminal)
-    terminal.out(howTo(name, upstream.url + path, upstream.films, key))
+    terminal.out(asTyped(howTo(name, upstream.url + path, upstream.films, key), terminal.env))
     await new Promise((resolve) => interrupts.first.addEventListener('abort', resolve, { once: true }))
     const { accepts, faults } = upstream.ledger()
     terminal.out(`\nIt took ${accepts.length} videos, and ${faults.length} requests went wrong on purpose.\n`)
@@ -50,8 +52,10 @@ export const command: Command = {
 
 async function open(orders: Orders, options: Parameters<typeof startUpstream>[0]) {
   try {
-    return await startUpstream({ ...options, ...orders })
+    return await startUpstream({ ...orders, ...options })
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') throw new UsageFailure('that port, or the next one, is taken: leave out --port')
     if (error instanceof RangeError) throw new UsageFailure(`--orders: ${error.message}`)
     throw error
   }
@@ -69,7 +73,7 @@ A simulated ${name} listens at ${url}. In filmgate.yaml:
 ${lines}
 outbound: { allow: ["${new URL(films).host}"] }
 
-Then: filmgate doctor. Ctrl-C ends it.
+Then: filmgate doctor, filmgate serve. Each film is the same, 64x36 and a second\nlong, whatever is asked for. Ctrl-C ends it.
 `
 }
 
@@ -83,8 +87,8 @@ function readName(text: string): SimulatorName {
 
 function readNumber(flag: string, text: string, most: number): number {
   const number = Number(text)
-  if (text.trim() !== '' && number >= 0 && number <= most) return number
-  throw new UsageFailure(`${flag}: '${text}' is no number from 0 to ${most}`)
+  if (/^\d+$/.test(text) && number <= most) return number
+  throw new UsageFailure(`${flag}: '${text}' is no whole number from 0 to ${most}`)
 }
 
 function readOrders(text: string): Orders {

@@ -100,11 +100,20 @@ it('a key may be a file of JSON, which is never shown', () => {
   } as typeof remote
   assert.match(
     mistakesOf('', { ACME_FILE: '/nowhere/key.json' }, {}, file)[0] ?? '',
-    /^ACME_FILE: it names no file of JSON/,
+    /^ACME_FILE: '\/nowhere\/key.json' can't be read \(ENOENT\); .*enabled: false/,
   )
   const path = `${mkdtempSync(join(tmpdir(), 'filmgate-key-'))}/key.json`
   writeFileSync(path, '{\n  "private_key": "-----BEGIN\\n"\n}\n')
   const { accounts, secrets } = load('', { ACME_FILE: path }, {}, file)
   assert.equal(accounts[0]?.credential, '{"private_key":"-----BEGIN\\n"}')
   assert.deepEqual(secrets, [accounts[0]?.credential])
+})
+
+it('a variable makes no second account of a name that is taken', () => {
+  const two = { ...keyed, other: { ...keyed.acme, key: { variable: 'OTHER_KEY' } } } as typeof remote
+  const { accounts } = load('accounts: { acme: { provider: other, key: x } }', { ACME_KEY: 'abc' }, {}, two)
+  assert.deepEqual(
+    accounts.map(({ name, provider }) => [name, provider]),
+    [['acme', 'other']],
+  )
 })

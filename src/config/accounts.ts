@@ -39,7 +39,7 @@ export function readAccounts(
   const map = mistakes.mapAt('accounts', given)
   const free = Object.entries(members)
     .filter(([name, { needsNothing, key }]) =>
-      needsNothing ? !Object.hasOwn(map, name) : isSet(key, env) && !isNamed(map, name),
+      Object.hasOwn(map, name) ? false : needsNothing || (isSet(key, env) && !isNamed(map, name)),
     )
     .map(([name]) => name)
   const list: AccountConfig[] = []
@@ -134,8 +134,11 @@ function readKey(where: string, key: KeyRule | undefined, env: Environment, mist
   else
     try {
       return JSON.stringify(JSON.parse(readFileSync(text, 'utf8')))
-    } catch {
-      mistakes.add(key.variable, 'it names no file of JSON that can be read', 'name the file that the vendor gave you')
+    } catch (error) {
+      // Of a file that is no JSON nothing is quoted: it may be a key.
+      const why = (error as NodeJS.ErrnoException).code ?? 'it is no JSON'
+      const fix = `name the file that the vendor gave you, or write ${where}: {enabled: false}`
+      mistakes.add(key.variable, `'${text}' can't be read (${why})`, fix)
     }
   return null
 }

@@ -64,7 +64,7 @@ it("takes them in metadata as well, but nothing twice and nothing that is not th
   for (const name of ['model', 'prompt', 'seconds', 'base_url', 'size'])
     assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: name })
   assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
-  for (const metadata of ['{', 'null', 7, ['seed']])
+  for (const metadata of ['{', 'null', 7, ['seed'], `{"seed":7,"x":"${'x'.repeat(65_536)}"}`])
     assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })
 })
 

@@ -40,6 +40,7 @@ export function readParameters(
   for (const [name, value] of [...own, ...within]) {
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = Object.hasOwn(card.parameters, name) ? card.parameters[name] : undefined
+    if (!rule && commonFields.includes(name)) throw outside(name)
     if (!rule) throw unknown(card, name.slice(0, 100))
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
     if (!fits(rule, read))
@@ -62,11 +63,18 @@ export function readSizeWords(fields: Record<string, unknown>): AskedSize {
   return Object.fromEntries(found)
 }
 
+/** Far more than all parameters of any model: reading more would keep every other client waiting. */
+const mostMetadata = 65_536
+
 /** An object, or in a form the JSON of one. */
 function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
-  const value = typeof metadata === 'string' ? parsed(metadata) : metadata
+  const value = typeof metadata === 'string' && metadata.length <= mostMetadata ? parsed(metadata) : metadata
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new Problem('invalid_type', "Invalid type for 'metadata': expected an object.", { param: 'metadata' })
+  throw new Problem(
+    'invalid_type',
+    "Invalid type for 'metadata': expected an object, or in a form its JSON, of at most 65536 characters.",
+    { param: 'metadata' },
+  )
 }
 
 function parsed(text: string): unknown {
@@ -75,6 +83,10 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+function outside(name: string): Problem {
+  return new Problem('unknown_parameter', `'${name}' stands beside 'metadata', not in it.`, { param: name })
 }
 
 function twice(name: string): Problem {

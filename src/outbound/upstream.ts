@@ -38,6 +38,8 @@ export interface DownloadRequest {
   headers?: Record<string, string>
   /** The question of an upstream whose results are inside its answers. */
   post?: string
+  /** It has to end in the time of any other request: a question, not a result. */
+  isQuestion?: true
 }
 
 export interface UpstreamRequest {
@@ -132,7 +134,9 @@ class Way {
     const headers = readHeaders(init.headers)
     const isBelow = place.startsWith('/')
     if (init.post !== undefined && !isBelow) throw new Error('only the upstream itself may be sent anything')
-    const stop = AbortSignal.any([signal, this.#around.closing])
+    const { deadlines, closing } = this.#around
+    const limit = init.isQuestion ? [AbortSignal.timeout(deadlines.totalMs)] : []
+    const stop = AbortSignal.any([signal, closing, ...limit])
     const explain = (thrown: unknown) => (signal.aborted ? signal.reason : asProblem(thrown))
     let trusted = true
     let from: URL | undefined

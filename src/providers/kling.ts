@@ -68,8 +68,9 @@ const provider: Provider = {
   /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
   async check(call) {
     const response = await ask('task_ids=0', call)
-    const { code } = response.status === 429 ? await tryFields(response) : {}
-    return blames.get(code) === 'account' ? new Response(null, { status: 402 }) : response
+    const { code } = [200, 429].includes(response.status) ? await tryFields(response.clone()) : {}
+    if (blames.get(code) !== 'account') return response
+    return new Response(null, { status: response.status === 429 ? 402 : 401 })
   },
 }
 

@@ -98,7 +98,7 @@ function keyOf({ credential }: Call): Record<string, string> {
 /** A form, with the image as a file: the one encoding that all of them take. */
 async function toUpstream({ model, prompt, seconds, size, parameters, image }: ProviderRequest) {
   const form = new FormData()
-  const fields = { model, prompt, seconds, size: formatSize(size), ...parameters }
+  const fields = { ...parameters, model, prompt, seconds, size: formatSize(size) }
   for (const [name, value] of Object.entries(fields)) form.set(name, String(value))
   if (image) {
     const name = `image.${image.type.slice('image/'.length)}`

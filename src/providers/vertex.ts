@@ -64,7 +64,7 @@ async function createVertex(): Promise<Provider> {
       return { operation: name as string }
     },
     async poll(operation, call) {
-      const response = await ask(String(operation), call)
+      const response = await ask(String(operation), call, { isQuestion: true })
       if (response.status === 404) return { status: 'missing' }
       if (!response.ok) throw unclear(`a poll got ${response.status}`)
       return readProgress(String(operation), await readOutline(response.body))
@@ -85,9 +85,9 @@ async function createVertex(): Promise<Provider> {
 }
 
 /** Whatever it is, its answer may be as long as its film. */
-function ask(operationName: string, call: Call): Promise<Response> {
+function ask(operationName: string, call: Call, more: { isQuestion?: true } = {}): Promise<Response> {
   const [model] = operationName.split('/operations/')
-  const init = { headers: headersOf(accountOf(call), call), post: JSON.stringify({ operationName }) }
+  const init = { headers: headersOf(accountOf(call), call), post: JSON.stringify({ operationName }), ...more }
   return call.download(`/v1/${model}:fetchPredictOperation`, init, call.signal)
 }
 

@@ -57,8 +57,14 @@ function askAgain({ missingAt, tries }: Task, { code, message, cause }: Problem,
   return {
     // The output stays: it tells the next poll what has been missing.
     change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, tries: tries + 1 },
-    note: ['result not usable: on to a fresh link', { code, message }],
+    note: ['result not usable: on to a fresh link', { code, message, ...whyOf(cause) }],
   }
+}
+
+/** For the operator alone: of a host that is not allowed, which it is. */
+function whyOf(cause: unknown): { why?: string } {
+  const detail = cause instanceof Error && cause.name === 'Refusal' ? cause.cause : undefined
+  return typeof detail === 'string' ? { why: `${detail}; outbound.allow of filmgate.yaml permits it` } : {}
 }
 
 /** Closes the file also where the bucket gave up before it read a byte; `await using` would hide the bucket's error. */

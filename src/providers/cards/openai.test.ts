@@ -21,11 +21,19 @@ it('a rule that its own default does not keep, or that nobody could, is as if no
   ])
     assert.deepEqual(cardOf({ id: 'm', size })?.size, anyModel.size, JSON.stringify(size))
   const odd = { a: { type: 'string', maxLength: 5, enum: 'x' }, b: { type: 'integer' }, c: { type: 'object' }, d: null }
-  assert.deepEqual(cardOf({ id: 'm', parameters: odd })?.parameters, {})
+  assert.deepEqual(Object.keys(cardOf({ id: 'm', parameters: odd })?.parameters ?? {}), ['a'])
 })
 
 it('what is no model is left out', () => {
   const odd = [null, 7, 'film', {}, { id: 7 }, { id: '' }, { id: 'a b' }, { id: 'x\n' }, { id: 'a'.repeat(201) }]
   assert.deepEqual(toCards({ data: odd }), [])
-  assert.deepEqual(toCards({ data: 'film' }), [])
+  assert.throws(() => toCards({ data: 'film' }), { code: 'provider_unavailable' })
+})
+
+it('nothing that an engine says goes on but what we know how to keep, and never without end', () => {
+  const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`)
+  const rule = { type: 'boolean', description: 'x'.repeat(1_000), extra: deep }
+  const [card] = toCards({ data: [{ id: 'm', parameters: { sharp: rule, model: rule, prompt: rule, 'a b': rule } }] })
+  assert.deepEqual(card?.parameters, { sharp: { type: 'boolean', description: 'x'.repeat(500) } })
+  assert.equal(toCards({ data: Array.from({ length: 5_000 }, (_, at) => ({ id: `m${at}` })) }).length, 500)
 })

@@ -6,9 +6,9 @@ import {
   takesSeconds,
   takesSize,
 } from '../../core/catalog.ts'
-import type { ParameterRule } from '../../core/parameters.ts'
+import { commonFields, type ParameterRule } from '../../core/parameters.ts'
 import type { Cards } from '../provider.ts'
-import { type Fields, fieldsOf, textOf } from '../reading/answers.ts'
+import { type Fields, fieldsOf, textOf, unclear } from '../reading/answers.ts'
 
 /** What a model is like of which only the name is known. An engine refuses by itself what it can't do. */
 export const anyModel: CardTemplate = {
@@ -27,13 +27,19 @@ export const anyModel: CardTemplate = {
   failuresBilled: false,
 }
 
+/** Models of an engine, parameters of a model, words of a parameter: nobody has more in earnest. */
+const mostEach = 500
+
 /** The cards of a model list. Another Filmgate says in it what each of them takes. */
 export function toCards({ data }: Fields): Cards {
-  if (!Array.isArray(data)) return []
-  return data.map(fieldsOf).flatMap((model) => {
-    const id = textOf(model.id)
-    return id === undefined || !/^[\w.:/@-]{1,200}$/.test(id) ? [] : [toCard(id, model)]
-  })
+  if (!Array.isArray(data)) throw unclear('a list of models without data')
+  return data
+    .slice(0, mostEach)
+    .map(fieldsOf)
+    .flatMap((model) => {
+      const id = textOf(model.id)
+      return id === undefined || !/^[\w.:/@-]{1,200}$/.test(id) ? [] : [toCard(id, model)]
+    })
 }
 
 function toCard(id: string, model: Fields): CardTemplate {
@@ -49,31 +55,47 @@ function toCard(id: string, model: Fields): CardTemplate {
   }
 }
 
+function isSeconds(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= 3_600
+}
+
 /** A rule that its own default does not keep is none. */
 function toSeconds({ values, min, max, default: usual }: Fields): SecondsRule | undefined {
   const standard = Number(usual)
   const rule: SecondsRule = Array.isArray(values)
     ? { values: values.map(Number), default: standard }
     : { min: Number(min), max: Number(max), default: standard }
-  return standard > 0 && takesSeconds(rule, standard) ? rule : undefined
+  const isWhole = [standard, ...('values' in rule ? rule.values : [rule.min, rule.max])].every(isSeconds)
+  return isWhole && takesSeconds(rule, standard) ? rule : undefined
 }
 
 function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefined {
   const standard = textOf(usual) ?? ''
   const [minSide, maxSide, multipleOf] = [Number(range.min_side), Number(range.max_side), Number(range.multiple_of)]
   const rule: SizeRule = Array.isArray(values)
-    ? { values: values.filter((value) => typeof value === 'string'), default: standard }
+    ? { values: values.filter((value) => typeof value === 'string' && parseSize(value)), default: standard }
     : { minSide, maxSide, multipleOf, default: standard }
   return parseSize(standard) && takesSize(rule, standard) ? rule : undefined
 }
 
-/** Only rules that we know how to keep. */
+/** Made anew of what we know how to keep: whatever else an engine says would be said to every client. */
 function readParameters(given: Fields): Record<string, ParameterRule> {
-  const rules = Object.entries(given).filter(([, rule]) => {
-    const { type, minimum, maximum, maxLength, enum: words = [] } = fieldsOf(rule)
-    if (type === 'boolean') return true
-    if (type === 'string') return typeof maxLength === 'number' && Array.isArray(words)
-    return (type === 'integer' || type === 'number') && typeof minimum === 'number' && typeof maximum === 'number'
-  })
-  return Object.fromEntries(rules) as Record<string, ParameterRule>
+  const rules = Object.entries(given)
+    .filter(([name]) => /^\w{1,100}$/.test(name) && !commonFields.includes(name))
+    .flatMap(([name, rule]) => {
+      const read = toRule(fieldsOf(rule))
+      return read ? [[name, read] as const] : []
+    })
+  return Object.fromEntries(rules.slice(0, mostEach))
+}
+
+function toRule({ type, minimum, maximum, maxLength, enum: words, ...more }: Fields): ParameterRule | undefined {
+  const description = textOf(more.description)?.slice(0, 500) ?? ''
+  const isNumber = (value: unknown): value is number => Number.isFinite(value)
+  if (type === 'boolean') return { type, description }
+  if ((type === 'integer' || type === 'number') && isNumber(minimum) && isNumber(maximum))
+    return { type, minimum, maximum, description }
+  if (type !== 'string' || !isNumber(maxLength)) return undefined
+  const choice = Array.isArray(words) ? words.filter((word) => typeof word === 'string').slice(0, mostEach) : []
+  return { type, maxLength, description, ...(choice.length > 0 && { enum: choice }) }
 }

@@ -88,8 +88,10 @@ export function isSegment(value: Json | undefined): value is string {
 }
 
 /** The bytes of a result: from a host of results without a word of ours, or from the provider itself with its headers. */
-export async function downloadFrom(place: string, call: Call, headers: Record<string, string> = {}): Promise<Response> {
-  const response = await call.download(place, { headers }, call.signal)
+export async function downloadFrom(place: string, call: Call, headers?: Record<string, string>): Promise<Response> {
+  // What an answer calls a link must be one: a path would be ours to make.
+  if (!headers && !/^https?:\/\//i.test(place)) throw problems.gone('a link that is none')
+  const response = await call.download(place, { headers: headers ?? {} }, call.signal)
   if (response.ok) return response
   // Of the server, not of the link: the same one may do later.
   if (response.status >= 500 || response.status === 429 || response.status === 408)

@@ -14,6 +14,8 @@ type Body = ReadableStream<Uint8Array> | null
 const maxStringBytes = 16_384
 const maxKeptBytes = 2 ** 20
 const maxReadBytes = 2 ** 29
+/** Of the answer, before its film begins. */
+const maxBeforeBytes = 2 ** 24
 const maxDepth = 100
 
 /** The JSON of an answer, in which every long string is cut off. Throws `provider_unavailable` where it is none. */
@@ -66,8 +68,11 @@ async function* decoded(
 ): AsyncGenerator<Uint8Array, undefined> {
   const scanner = new Scanner()
   let rest = ''
+  let before = 0
   try {
     for (let { value: chunk } = await reader.read(); chunk; { value: chunk } = await reader.read()) {
+      if (finder.state === 'before') before += chunk.length
+      if (before > maxBeforeBytes) throw unclear('an answer in which no film begins')
       for (const piece of scanner.read(chunk)) {
         rest += finder.take(piece)
         if (finder.state === 'after') break
