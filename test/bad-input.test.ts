@@ -103,7 +103,7 @@ describe('fields', () => {
     )
     await refuses({ input_reference: { file_id: 'file_1' } }, 400, 'unknown_parameter', 'input_reference.file_id')
     const fault = await faultOf(await multipart({ 'metadata[a]': '1' }))
-    assert.deepEqual([fault.status, fault.param], [400, 'metadata'])
+    assert.deepEqual([fault.status, fault.param], [400, 'a'])
   })
   it('an unknown model, whatever its name', async () => {
     for (const model of ['nothing', '', '__proto__', 'constructor', '../studio', 'x'.repeat(10_000)])
