@@ -5,7 +5,7 @@ import { type Base, readBase, readHeaders } from './base.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange, type ExchangePatience, type Head, type Question } from './exchange.ts'
 import { Refusal, type Rules, readTarget, type Target } from './target.ts'
-import { isTimeout } from './watch.ts'
+import { after, isTimeout } from './watch.ts'
 
 /**
  * The way to one provider. A path is appended to the base URL; one that could lead elsewhere, and a header that could
@@ -111,7 +111,9 @@ class Way {
     const { headersMs, bodyIdleMs, totalMs } = this.#around.deadlines
     const target = this.#base.below(path)
     const question = { method: init.method, url: target.url, headers: readHeaders(init.headers), body: init.body }
-    const stop = AbortSignal.any([signal, this.#around.closing, AbortSignal.timeout(totalMs)])
+    const over = new AbortController()
+    const undo = after(totalMs, () => over.abort(new DOMException('the request took too long', 'TimeoutError')))
+    const stop = AbortSignal.any([signal, this.#around.closing, over.signal])
     let socket: Socket | undefined
     try {
       socket = await this.#connect(target, stop)
@@ -127,6 +129,9 @@ class Way {
       throw unsent ? unreachable(thrown) : unavailable(thrown)
     } finally {
       socket?.destroy()
+      // A time that still runs would keep the request, and the image in it, for minutes after its end.
+      undo()
+      over.abort()
     }
   }
 
