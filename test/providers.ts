@@ -40,7 +40,7 @@ function note(provider: string, row: string, verdict: keyof typeof marks): void 
 }
 
 function count(file: string, verdict: keyof typeof marks): void {
-  const name = `${file.includes('/simulators/') ? 'client at the simulator' : 'of its own'}: ${basename(file, '.test.ts')}`
+  const name = `${file.includes('/simulators/') ? 'at the simulator' : 'of its own'}: ${basename(file, '.test.ts')}`
   const { good, bad } = others.get(name) ?? { good: 0, bad: 0 }
   others.set(name, { good: good + Number(verdict === 'good'), bad: bad + Number(verdict === 'bad') })
 }
@@ -64,7 +64,9 @@ for (const name of names)
     name,
     rows.map((row) => columns.get(name)?.get(row) ?? ' '),
   )
-out("\nThe vendors' own clients at the simulators, and what else each provider has\n\n")
+out(
+  "\nThe vendors' own clients at the simulators (Kling has none: its documented exchanges), and what else there is\n\n",
+)
 for (const [name, { good, bad }] of [...others].sort())
   out(`${bad === 0 ? marks.good : marks.bad} ${name}: ${good} of ${good + bad}\n`)
 for (const failure of failures) out(`\n${marks.bad} ${failure}`)

@@ -201,8 +201,9 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       await each(ends, check, { speed: 60_000 })
     })
 
-    it('tells a link that is of no use from a host that is busy, and gets a new link by a new poll', async () => {
+    it('tells a link that is of no use from a host that is busy, and gets a new link by a new poll', async (test) => {
       const faults = shown(downloadFaults, /^download-(403|404|410|429|500|503)$/)
+      if (faults.length === 0) return test.skip('its films are inside its polls')
       await each(faults, async (fault, prompt) => {
         const operation = await submit(asked(prompt))
         const output = await finish(operation)
@@ -217,8 +218,10 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('fails while the bytes break off', async () => {
-      await each(shown(downloadFaults, /^download-(cut|reset-in-body|hang)$/), async (_fault, prompt) => {
+    it('fails while the bytes break off', async (test) => {
+      const faults = shown(downloadFaults, /^download-(cut|reset-in-body|hang)$/)
+      if (faults.length === 0) return test.skip('its films are inside its polls')
+      await each(faults, async (_fault, prompt) => {
         const output = await finish(await submit(asked(prompt)))
         await assert.rejects(film(output))
       })
