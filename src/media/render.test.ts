@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { mountDisk, notMounted } from '../../test/small-disk.ts'
 import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
 import type { Film } from './media.ts'
 import { openMedia } from './pool.ts'
@@ -145,10 +145,8 @@ test('a disk that is full at any moment of a film fails it as such, and leaves n
   await media.render(film(folder.file('whole.mp4')), silent, never)
   const { size } = await stat(folder.file('whole.mp4'))
   const disk = folder.file('disk')
-  await mkdir(disk)
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk])
-  if (status !== 0) return test.skip('this account may not mount a small disk')
-  using _ = { [Symbol.dispose]: () => void spawnSync('umount', ['-l', disk]) }
+  using mounted = mountDisk(disk, 'size=1m')
+  if (!mounted) return test.skip(notMounted)
   const page = 4096
   const needed = Math.ceil(size / page) * page
   // Before the header, in the middle, in the last page: there only the move of the index to the front needs more room.

@@ -4,7 +4,8 @@ import { describe, it } from 'node:test'
 import type { Json } from '../core/task.ts'
 import type { Call, Provider, ProviderRequest } from './provider.ts'
 
-export { picture, testNetworkProvider } from './contract/network.ts'
+export { picture } from './contract/case.ts'
+export { testNetworkProvider } from './contract/network.ts'
 
 /** What every provider must do. `open` gives one as after a restart: what it only held in memory is gone. */
 export interface ProviderWorld {

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { mountDisk, notMounted } from '../../../test/small-disk.ts'
 import { type FakeApi, runCli, startFakeApi } from '../cli.fixture.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'filmgate-folder-'))
@@ -49,10 +50,8 @@ describe('a folder of several batches', () => {
   it('on a full disk submits nothing more, and goes on when there is room', async (test) => {
     const cwd = newFolder()
     const out = join(cwd, 'out')
-    mkdirSync(out)
-    const mount = (how: string) => spawnSync('mount', ['-t', 'tmpfs', '-o', how, 'tmpfs', out]).status === 0
-    if (!mount('size=256k')) return test.skip('this account may not mount a small disk')
-    using _disk = { [Symbol.dispose]: () => void spawnSync('umount', ['-l', out]) }
+    using disk = mountDisk(out, 'size=256k')
+    if (!disk) return test.skip(notMounted)
     await using api = await startFakeApi((request, response) => {
       if (!request.url?.endsWith('/content')) return false
       response.writeHead(200, { 'content-type': 'video/mp4' }).end(Buffer.alloc(2 ** 19))
@@ -65,7 +64,7 @@ describe('a folder of several batches', () => {
     assert.match(first.stdout, /left running +the disk is full\n.+not started +the disk is full\n/)
     assert.match(first.stderr, /Run the same command again to go on\./)
     assert.equal(submits(api), 1)
-    assert.ok(mount('remount,size=8m'))
+    assert.equal(spawnSync('mount', ['-o', 'remount,size=8m', out]).status, 0)
     const second = await run()
     assert.equal(second.code, 0, second.stderr)
     assert.equal(api.tasks.length, 3)
