@@ -102,18 +102,22 @@ export async function openDiscovery({
 /** What can't be read is asked for again, and so is nothing lost. */
 function readKept(file: string): Found {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Found
+    return (JSON.parse(readFileSync(file, 'utf8')) as Found | null) ?? {}
   } catch {
     return {}
   }
 }
 
-/** Whole or not at all: a process may be killed in the middle. */
+/** Whole or not at all: a process may be killed in the middle. A disk that is full is no fault of an engine's. */
 function keep(file: string, found: Found, before: Found): Found {
   if (isDeepStrictEqual(found, before)) return before
-  writeFileSync(`${file}.new`, JSON.stringify(found))
-  renameSync(`${file}.new`, file)
-  return found
+  try {
+    writeFileSync(`${file}.new`, JSON.stringify(found))
+    renameSync(`${file}.new`, file)
+    return found
+  } catch {
+    return before
+  }
 }
 
 /** The message of a problem is for clients; behind it is what was seen. */

@@ -4,9 +4,9 @@ import { type AccountConfig, readOnUnknown } from './accounts.ts'
 import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
 
 /**
- * `engines: [{url, name, key, concurrency, on_unknown}]`: servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and
- * SGLang. The address is enough: their models are read from them. A GPU makes one film at a time unless it is said
- * otherwise.
+ * `engines: [{url, name, key, concurrency, on_unknown}]`: servers of one's own that speak OpenAI's Videos API, such as
+ * vLLM-Omni and SGLang. The address is enough: their models are read from them. A GPU makes one film at a time unless
+ * it is said otherwise.
  */
 export function readEngines(given: unknown, others: readonly string[], mistakes: Mistakes): AccountConfig[] {
   if (given === undefined || given === null) return []

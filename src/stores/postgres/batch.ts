@@ -11,7 +11,7 @@ interface Waiting<Item, Result> {
 
 /**
  * What is asked within one turn of the loop goes to the database as one. Two batches are under way at most; what comes
- * meanwhile makes the next. Of 16 clients that read, one batch of 16 serves twice as many as two of 8. `weigh` says
+ * meanwhile makes the next. Of 16 clients that read, one batch of 16 serves a quarter more than two of 8. `weigh` says
  * about how many bytes an item has: long ones must not make a statement that outlasts everybody's patience.
  */
 export function openBatches<Item, Result>(

@@ -13,7 +13,7 @@ export function openInserts(database: Database): (task: Task) => Promise<void> {
   )
 }
 
-/** By its place in a jsonb array a value costs the database half of what it does by name. */
+/** By its place in a jsonb array a value costs the database, and us, less than by its name. */
 const values = columns.map((name, at) => (numberColumns.has(name) ? `(made->>${at})::bigint` : `made->>${at}`))
 const statement = `INSERT INTO tasks (${columns.join(', ')}) SELECT ${values.join(', ')}
   FROM jsonb_array_elements($1) AS made`

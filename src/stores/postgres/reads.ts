@@ -25,7 +25,7 @@ const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
 
 /**
- * All of them in one value: reading each column of each row costs this process twice as much. What is no id, because
+ * All of them in one value: reading each column of each row costs this process more. What is no id, because
  * it has a comma in it, is nobody's.
  */
 const viewStatement = `SELECT json_agg(json_build_array(${view}, owner)) AS views FROM tasks
