@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import type { WireError } from './wire.ts'
 
 /** The one map from a problem to an HTTP status. SDKs retry 408, 409, 429 and ≥ 500 by themselves. */
-const statuses: Record<ProblemCode, number> = {
+export const statuses: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 400,
   invalid_json: 400,
   invalid_multipart: 400,
@@ -15,6 +15,8 @@ const statuses: Record<ProblemCode, number> = {
   unknown_parameter: 400,
   invalid_image: 400,
   invalid_image_url: 400,
+  invalid_video: 400,
+  video_not_usable: 400,
   operation_taken: 400,
   invalid_api_key: 401,
   model_not_found: 404,
@@ -27,6 +29,8 @@ const statuses: Record<ProblemCode, number> = {
   body_too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  idempotency_key_taken: 422,
+  idempotency_key_reused: 422,
   // These end a task and are shown in its `error`; as answers to a request they would be ours to mend.
   image_unavailable: 500,
   generation_failed: 500,

@@ -35,9 +35,12 @@ export function toWireVideo(task: TaskView, { nulls }: { nulls: boolean }): Wire
     size: formatSize(task.size),
     prompt: task.prompt,
   }
-  const { completedAt, expiresAt, error } = task
-  if (nulls) Object.assign(video, { completed_at: null, expires_at: null, remixed_from_video_id: null, error })
-  else if (error) video.error = error
+  const { completedAt, expiresAt, error, remixedFrom } = task
+  if (nulls) Object.assign(video, { completed_at: null, expires_at: null, remixed_from_video_id: remixedFrom, error })
+  else {
+    if (error) video.error = error
+    if (remixedFrom !== null) video.remixed_from_video_id = remixedFrom
+  }
   if (task.state === 'completed' && completedAt !== null && expiresAt !== null) {
     video.completed_at = unixSeconds(completedAt)
     video.expires_at = unixSeconds(expiresAt)

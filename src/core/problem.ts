@@ -36,6 +36,11 @@ export class Problem extends Error {
   static ofTakenOperation(cause: unknown): Problem {
     return new Problem('operation_taken', 'This operation belongs to another attempt already.', { cause })
   }
+
+  /** What a store throws where a key of the same owner has its task already. */
+  static ofTakenKey(cause: unknown): Problem {
+    return new Problem('idempotency_key_taken', 'This Idempotency-Key has its video already.', { cause })
+  }
 }
 
 /** JSON.parse quotes what it can't read, and that may be a key which was sent back to us: only where it happened is kept. */
@@ -67,17 +72,21 @@ export type ProblemCode =
   | 'unknown_parameter'
   | 'invalid_image'
   | 'invalid_image_url'
+  | 'invalid_video'
   | 'unsupported_media_type'
   | 'body_too_large'
   | 'invalid_api_key'
   | 'model_not_found'
   | 'account_not_found'
   | 'unknown_url'
+  | 'idempotency_key_taken'
+  | 'idempotency_key_reused'
   // the video
   | 'video_not_found'
   | 'video_not_ready'
   | 'video_failed'
   | 'video_expired'
+  | 'video_not_usable'
   | 'range_not_satisfiable'
   // the task
   | 'image_unavailable'

@@ -1,5 +1,6 @@
 import type { AccountHealth } from './account.ts'
 import type { Attempt, AttemptState } from './attempt.ts'
+import type { Notice, NoticeKind } from './notice.ts'
 import type { State, Task, TaskEvent, TaskView } from './task.ts'
 import type { Token } from './token.ts'
 import type { Head } from './turns.ts'
@@ -15,7 +16,7 @@ export const mutableColumns = [
 /** The columns of `tasks` in the order in which every statement names them. */
 export const columns = [
   ...['id', 'owner', 'model', 'card', 'prompt', 'seconds', 'width', 'height'],
-  ...['parameters', 'created_at', 'digest', 'finish_by'],
+  ...['parameters', 'created_at', 'digest', 'finish_by', 'idempotency_key', 'remixed_from', 'source'],
   ...[...mutableColumns, 'fence', 'deleted_at'],
 ] as const
 
@@ -31,9 +32,10 @@ export type Row = Record<string, unknown>
 /** In the order of `columns`: by place a submit costs half of what it does by name, here and on its way to the writer. */
 export function toRow(task: Task): Value[] {
   const { id, owner, model, card, prompt, seconds, size, parameters, createdAt, digest, finishBy } = task
+  const { idempotencyKey, remixedFrom, source } = task
   return [
     ...[id, owner, model, card, prompt, seconds, size.width, size.height],
-    ...[JSON.stringify(parameters), createdAt, digest, finishBy],
+    ...[JSON.stringify(parameters), createdAt, digest, finishBy, idempotencyKey, remixedFrom, json(source)],
     ...[...toMutable(task), task.fence, task.deletedAt],
   ]
 }
@@ -52,7 +54,7 @@ export function toMutable(task: Task): Value[] {
 /** The columns of a `TaskView`, which is read as an array: objects of so many columns cost half as much again. */
 export const viewColumns = [
   ...['id', 'model', 'prompt', 'seconds', 'width', 'height', 'created_at', 'state', 'progress'],
-  ...['started_at', 'completed_at', 'expires_at', 'error'],
+  ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from'],
 ]
 
 export function toView(row: readonly unknown[]): TaskView {
@@ -69,6 +71,7 @@ export function toView(row: readonly unknown[]): TaskView {
     completedAt: row[10] as number | null,
     expiresAt: row[11] as number | null,
     error: toError(row[12]),
+    remixedFrom: row[13] as string | null,
   }
 }
 
@@ -89,6 +92,8 @@ export function fromRow(row: Row): Task {
     parameters: parse(row.parameters),
     digest: row.digest as number,
     finishBy: row.finish_by as number,
+    idempotencyKey: row.idempotency_key as string | null,
+    source: parse(row.source),
     image: parse(row.image),
     startBy: row.start_by as number,
     missingAt: row.missing_at as number | null,
@@ -140,6 +145,26 @@ export function toAttempt(row: Row): Attempt {
 
 export function toEvent(row: Row): TaskEvent {
   return { at: row.at as number, name: row.name as string, detail: parse(row.detail) }
+}
+
+export function toNotice(row: Row): Notice {
+  const { number, owner, task, at, kind } = row
+  return {
+    number: number as number,
+    owner: String(owner),
+    task: String(task),
+    at: at as number,
+    kind: kind as NoticeKind,
+  }
+}
+
+/** What tells whether a decision changes what a client sees. */
+export function toSeen(row: Row): Pick<Task, 'state' | 'startedAt' | 'deletedAt'> {
+  return {
+    state: row.state as State,
+    startedAt: row.started_at as number | null,
+    deletedAt: row.deleted_at as number | null,
+  }
 }
 
 export function toHealth(row: Row): AccountHealth {

@@ -10,6 +10,7 @@ const task: Task = {
     model: 'm',
     card: 'm',
     digest: 0,
+    ...{ idempotencyKey: null, remixedFrom: null, source: null },
     finishBy: 1e9,
     startBy: 1e9,
     prompt: 'x',

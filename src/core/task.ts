@@ -47,6 +47,20 @@ export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp'
 /** The reference image: a URL until the worker fetched it, then bytes of ours. */
 export type TaskImage = { url: string } | { asset: Asset; type: ImageType; size: Size }
 
+export type SourceKind = 'remix' | 'edit' | 'extension'
+
+/** What another film is made of. */
+export interface TaskSource {
+  kind: SourceKind
+  /** One of our videos; null of an upload. */
+  video: string | null
+  /** That one's prompt, for a model that draws it anew. */
+  prompt: string | null
+  seconds: number
+  /** A copy of its bytes, for it may be deleted or expire first; null where the model needs none. */
+  asset: Asset | null
+}
+
 export interface TaskError {
   code: ProblemCode
   message: string
@@ -69,6 +83,11 @@ export interface Task {
   readonly digest: number
   /** It fails if it has not ended by then. */
   readonly finishBy: number
+  /** What the client calls this request, so that a repeat of it makes no second task. */
+  readonly idempotencyKey: string | null
+  /** The video that this is another version of, as the client is told. */
+  readonly remixedFrom: string | null
+  readonly source: TaskSource | null
   image: TaskImage | null
   state: State
   progress: number
@@ -101,11 +120,12 @@ export interface Task {
 
 /** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
-  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error'>
+  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom'>
 
 /** What a client decides about a task; the rest is ours. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
-  Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'>
+  Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
+  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source'>>
 
 /** Something that happened to a task, for the operator. */
 export interface TaskEvent {
@@ -117,6 +137,7 @@ export interface TaskEvent {
 /** A task as it begins, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
   return {
+    ...{ idempotencyKey: null, remixedFrom: null, source: null },
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
     ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },

@@ -3,6 +3,7 @@ import { testAttempts } from './contract/attempts.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
+import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
@@ -13,7 +14,16 @@ export { newTask } from './contract/world.ts'
 /** What every store must do. `open` gives a store on the data of the last one, `wipe` an empty one. */
 export function testStore(name: string, world: StoreWorld): void {
   describe(`the ${name} store`, () => {
-    for (const test of [testTasks, testLeases, testLanes, testSlots, testFairness, testAttempts, testOrphans])
+    for (const test of [
+      testTasks,
+      testLeases,
+      testLanes,
+      testSlots,
+      testFairness,
+      testAttempts,
+      testOrphans,
+      testNotices,
+    ])
       test(world)
   })
 }

@@ -62,8 +62,9 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     async record(entry) {
       const held = await recordOne(entry)
       if (entry.keep && held) return held
-      // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough.
-      if (held && occupies(entry)) ring()
+      // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough. One
+      // that has just been taken is news to whoever waits for it.
+      if (held && occupies(entry) && !isNews(entry)) ring()
       else wake()
       return held
     },
@@ -77,6 +78,10 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
       wake()
     },
     onDue: wakeups.onWake,
+    onNotice: wakeups.onWake,
+    async trimNotices(before, limit) {
+      return (await database.run(trimStatement, [before, limit])).length
+    },
     async saveHealth({ account, keyVersion, health, changedAt }) {
       const values = [account, keyVersion, JSON.stringify(health), changedAt]
       await database.run(healthStatement, values)
@@ -95,9 +100,20 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   }
 }
 
-const hideStatement = `UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
-    start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
-  WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id`
+/** What changes the state of a task stands in its timeline, too. */
+function isNews({ events = [] }: Entry): boolean {
+  return events.length > 0
+}
+
+const hideStatement = `WITH hidden AS (
+    UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
+      start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
+    WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id, owner
+  )
+  INSERT INTO notices (owner, task, at, kind) SELECT owner, id, $3, 'deleted' FROM hidden RETURNING task AS id`
+
+const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT $2)
+  AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`
 
 /** Each process that there ever was has a name of its own, an @ in it: they are forgotten after a day. */
 const healthStatement = `WITH old AS (

@@ -33,8 +33,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   const reads = prepareReads(reader)
   const listeners = new Set<() => void>()
+  const hearers = new Set<() => void>()
   const wake = () => {
     for (const listener of listeners) listener()
+  }
+  const tell = () => {
+    for (const hearer of hearers) hearer()
   }
 
   return {
@@ -50,6 +54,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async delete(owner, id, now) {
       const hidden = await writer.write('delete', owner, id, now)
       wake()
+      tell()
       return hidden
     },
     claim: (wanted) => writer.write('claim', wanted),
@@ -59,6 +64,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async record(entry) {
       const held = await writer.write('record', entry)
       if (!entry.keep || !held) wake()
+      tell()
       return held
     },
     async remove(lease, { orphans = false } = {}) {
@@ -70,6 +76,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    onNotice(hearer) {
+      hearers.add(hearer)
+      return () => hearers.delete(hearer)
+    },
+    trimNotices: (before, limit) => writer.write('trimNotices', before, limit),
     async recover(now) {
       await writer.write('recover', now)
       wake()
@@ -188,6 +199,8 @@ const uniqueCode = 2067
 
 function toProblem({ message, errcode = 0 }: { message: string; errcode?: number | undefined }): Error {
   if (diskCodes.has(errcode & 0xff)) return Problem.ofStorage(message)
+  if (errcode === uniqueCode && message.endsWith('tasks.owner, tasks.idempotency_key'))
+    return Problem.ofTakenKey(message)
   const taken = errcode === uniqueCode && message.endsWith('attempts.account, attempts.operation')
   return taken ? Problem.ofTakenOperation(message) : new Error(message)
 }

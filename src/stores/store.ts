@@ -1,5 +1,6 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
+import type { Notice } from '../core/notice.ts'
 import type { State, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 import type { Turns } from '../core/turns.ts'
@@ -7,7 +8,8 @@ import type { Turns } from '../core/turns.ts'
 /**
  * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
  * can't take now (disk full, gone) throws `storage_unavailable`, one whose fact names an operation of the same account
- * that belongs to another attempt `operation_taken`; whatever a write throws, nothing of it happened.
+ * that belongs to another attempt `operation_taken`, a task with a key that its owner has used `idempotency_key_taken`;
+ * whatever a write throws, nothing of it happened.
  */
 export interface Store extends AsyncDisposable {
   insert(task: Task): Promise<void>
@@ -17,9 +19,11 @@ export interface Store extends AsyncDisposable {
   list(owner: string, page: Page): Promise<TaskView[]>
   /** The ids of this owner's tasks that were made by the same request since then, the newest first. */
   repeats(owner: string, digest: number, since: number): Promise<string[]>
+  /** The task that this owner made with this idempotency key, deleted or not, as long as its row is there. */
+  findByKey(owner: string, key: string): Promise<Task | undefined>
   /** The whole task, whoever owns it, deleted or not: not for clients. */
   find(id: string): Promise<Task | undefined>
-  /** Hides the task from its owner and makes it due. False if there is none to hide. */
+  /** Hides the task from its owner, which is a notice, and makes it due. False if there is none to hide. */
   delete(owner: string, id: string, now: number): Promise<boolean>
 
   /** Takes up to `limit` due tasks under a lease: their `fence` grows, and nobody else gets them until it ends. */
@@ -37,6 +41,7 @@ export interface Store extends AsyncDisposable {
    * Writes a decision and gives the lease back. False if the lease was lost meanwhile, or if it opens an attempt and the
    * task was deleted: then only the fact was written.
    * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
+   * What its owner sees of it differs afterwards: then that is a notice, in the same transaction.
    */
   record(entry: Entry): Promise<boolean>
   /**
@@ -54,6 +59,18 @@ export interface Store extends AsyncDisposable {
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
+
+  /**
+   * Notices in the order of their numbers: those beyond `after`, and those of the `missing` that have become visible.
+   */
+  notices(after: number, missing: readonly number[], limit: number): Promise<Notice[]>
+  noticesOf(owner: string, after: number, limit: number): Promise<Notice[]>
+  /** The number of the newest one, and of the oldest that is kept; 0 where there is none. */
+  noticeRange(): Promise<{ first: number; last: number }>
+  /** Drops up to `limit` of the oldest, if they are older than that; the newest stays. Returns how many. */
+  trimNotices(before: number, limit: number): Promise<number>
+  /** Calls back when there may be a new notice. Returns how to stop that. */
+  onNotice(listener: () => void): () => void
 
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>

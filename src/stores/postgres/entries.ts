@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { leftBehind, operationKey } from '../../core/attempt.ts'
+import { decidedAt, noticeOf } from '../../core/notice.ts'
 import { Problem } from '../../core/problem.ts'
-import { attemptColumns, json, mutableColumns, type Row, toMutable } from '../../core/row.ts'
+import { attemptColumns, json, mutableColumns, type Row, toMutable, toSeen } from '../../core/row.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
@@ -60,7 +61,7 @@ async function writeRest(query: Query, entries: readonly Entry[]): Promise<Set<E
   return rest.length === 0 ? done : new Set([...done, ...(await write(query, rest))])
 }
 
-const lockStatement = `SELECT id, state, attempt, attempts, fence, leased, deleted_at FROM tasks WHERE id = ANY($1)
+const lockStatement = `SELECT id, state, started_at, attempt, attempts, fence, leased, deleted_at FROM tasks WHERE id = ANY($1)
   ORDER BY id FOR UPDATE`
 
 /**
@@ -114,7 +115,15 @@ async function write(query: Query, entries: readonly Entry[]): Promise<Set<Entry
     events.map(({ at, name, detail }) => ({ task: task.id, at, name, detail: json(detail) })),
   )
   await insertAll(query, 'events', ['task', 'at', 'name', 'detail'], events)
+  const notices = held.flatMap((entry) => noticed(entry, before.get(entry.task.id)))
+  await insertAll(query, 'notices', ['owner', 'task', 'at', 'kind'], notices)
   return new Set(held)
+}
+
+/** The notice that a decision is, if it is one. */
+function noticed(entry: Entry, before: Row | undefined): Row[] {
+  const kind = before && noticeOf(toSeen(before), entry.task)
+  return kind ? [{ owner: entry.task.owner, task: entry.task.id, at: decidedAt(entry), kind }] : []
 }
 
 /** A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. */

@@ -53,6 +53,7 @@ const unavailable = /^(25006|40|53|55P03|57)/
 export function toProblem(error: unknown): unknown {
   if (error instanceof Problem) return error
   const { code = '', constraint } = error as Failure
+  if (constraint === 'tasks_key') return Problem.ofTakenKey(error)
   if (constraint === 'attempts_operation') return Problem.ofTakenOperation(error)
   return isBroken(error) || (isRefusal(error) && unavailable.test(code)) ? Problem.ofStorage(error) : error
 }

@@ -8,6 +8,7 @@ import {
   toDurations,
   toEvent,
   toHealth,
+  toNotice,
   toToken,
   toView,
   viewColumns,
@@ -18,11 +19,13 @@ import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { hashOf } from './entries.ts'
 
-type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey'> &
+  Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
+const notice = 'SELECT number, owner, task, at, kind FROM notices'
 
 /**
  * All of them in one value: reading each column of each row costs this process more. What is no id, because
@@ -48,6 +51,27 @@ export function openReads(database: Database): Reads {
     async find(id) {
       const [row] = await query(`SELECT ${columns.join(', ')} FROM tasks WHERE id = $1`, [id])
       return row && fromRow(row)
+    },
+    async findByKey(owner, key) {
+      const text = `SELECT ${columns.join(', ')} FROM tasks WHERE owner = $1 AND idempotency_key = $2`
+      const [row] = await query(text, [owner, key])
+      return row && fromRow(row)
+    },
+    async notices(after, missing, limit) {
+      const text = `${notice} WHERE number > $1 OR number = ANY($2) ORDER BY number LIMIT $3`
+      return (await query(text, [after, missing, limit])).map(toNotice)
+    },
+    async noticesOf(owner, after, limit) {
+      const rows = await query(`${notice} WHERE owner = $1 AND number > $2 ORDER BY number LIMIT $3`, [
+        owner,
+        after,
+        limit,
+      ])
+      return rows.map(toNotice)
+    },
+    async noticeRange() {
+      const [row] = await query('SELECT min(number) AS first, max(number) AS last FROM notices')
+      return { first: Number(row?.first ?? 0), last: Number(row?.last ?? 0) }
     },
     async list(owner, { after, limit, order }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']

@@ -64,7 +64,7 @@ async function lockOut(client: Client): Promise<void> {
   )
 }
 
-/** Whatever the locale of the cluster; of all keys, only the number of an event is no text. */
+/** Whatever the locale of the cluster; of all keys, only numbers are no text. */
 const dialect: Dialect = {
   mark: (number) => `$${number}`,
   ordered: (column) => (column === 'number' ? column : `${column} COLLATE "C"`),
@@ -100,9 +100,10 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     async finish() {
       await write(database, async (query) => {
         // Rows came with their numbers: the next one must be new.
-        await query(
-          "SELECT setval(pg_get_serial_sequence('events', 'number'), max(number)) FROM events HAVING count(*) > 0",
-        )
+        for (const table of ['events', 'notices'])
+          await query(
+            `SELECT setval(pg_get_serial_sequence('${table}', 'number'), max(number)) FROM ${table} HAVING count(*) > 0`,
+          )
         await query(`DROP TABLE IF EXISTS ${markTable}`)
         // Nothing is known of the new rows yet, and the queue's plans depend on it.
         await query(`ANALYZE ${tableNames.join(', ')}`)
@@ -143,7 +144,7 @@ async function has(database: Database, table: string): Promise<boolean> {
 function insertStatement(table: TableName): string {
   const { key, columns } = tables[table] as { key: string[]; columns: string[] }
   const names = [...columns, ...(table === 'attempts' ? ['operation_hash'] : [])].join(', ')
-  const own = table === 'events' ? 'OVERRIDING SYSTEM VALUE' : ''
+  const own = table === 'events' || table === 'notices' ? 'OVERRIDING SYSTEM VALUE' : ''
   return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }

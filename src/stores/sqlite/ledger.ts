@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import type { NoticeKind } from '../../core/notice.ts'
 import { json } from '../../core/row.ts'
 import type { Json, TaskEvent } from '../../core/task.ts'
 
-/** Attempts and events; runs in the writer thread, inside its transaction. */
+/** Attempts, events and notices; runs in the writer thread, inside its transaction. */
 export function prepareLedger(database: DatabaseSync) {
   const open = database.prepare(
     `INSERT INTO attempts (id, task, number, account, key_version, upstream_model, opened_at, state)
@@ -23,6 +24,11 @@ export function prepareLedger(database: DatabaseSync) {
      WHERE id = (SELECT task FROM attempts WHERE id = ?1) AND attempt = ?1 AND state = 'held'`,
   )
   const note = database.prepare('INSERT INTO events (task, at, name, detail) VALUES (?, ?, ?, ?)')
+  const tell = database.prepare('INSERT INTO notices (owner, task, at, kind) VALUES (?, ?, ?, ?)')
+  const trim = database.prepare(
+    `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT ?2)
+     AND at < ?1 AND number < (SELECT max(number) FROM notices)`,
+  )
   const forgetEvents = database.prepare('DELETE FROM events WHERE task = ?')
   const forgetAttempts = database.prepare(
     "DELETE FROM attempts WHERE task = ? AND state NOT IN ('open', 'abandoned', 'orphan')",
@@ -49,6 +55,8 @@ export function prepareLedger(database: DatabaseSync) {
     note(task: string, events: readonly TaskEvent[]): void {
       for (const { at, name, detail } of events) note.run(task, at, name, json(detail))
     },
+    tell: (owner: string, task: string, at: number, kind: NoticeKind) => void tell.run(owner, task, at, kind),
+    trimNotices: (before: number, limit: number) => Number(trim.run(before, limit).changes),
     /** What may have cost money and is nobody's stays. */
     forget(task: string): void {
       forgetEvents.run(task)

@@ -7,6 +7,7 @@ import {
   toDurations,
   toEvent,
   toHealth,
+  toNotice,
   toToken,
   toView,
   viewColumns,
@@ -14,7 +15,8 @@ import {
 import type { Store } from '../store.ts'
 import { lanes } from './verbs.ts'
 
-type Reads = Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey'> &
+  Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
   }
@@ -24,6 +26,14 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const view = viewColumns.join(', ')
   const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
   const find = reader.prepare(`SELECT ${columns.join(', ')} FROM tasks WHERE id = ?`)
+  const findByKey = reader.prepare(
+    `SELECT ${columns.join(', ')} FROM tasks INDEXED BY tasks_key
+     WHERE owner = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL`,
+  )
+  const notice = 'SELECT number, owner, task, at, kind FROM notices'
+  const notices = reader.prepare(`${notice} WHERE number > ? ORDER BY number LIMIT ?`)
+  const noticesOf = reader.prepare(`${notice} WHERE owner = ? AND number > ? ORDER BY number LIMIT ?`)
+  const noticeRange = reader.prepare('SELECT min(number) AS first, max(number) AS last FROM notices')
   const listed = { asc: reader.prepare(listStatement('>', 'ASC')), desc: reader.prepare(listStatement('<', 'DESC')) }
   for (const statement of [read, listed.asc, listed.desc]) statement.setReturnArrays(true)
   const repeats = reader.prepare(
@@ -81,6 +91,17 @@ export function prepareReads(reader: DatabaseSync): Reads {
     async find(id) {
       const row = find.get(id)
       return row && fromRow(row)
+    },
+    async findByKey(owner, key) {
+      const row = findByKey.get(owner, key)
+      return row && fromRow(row)
+    },
+    // One thread writes: none becomes visible after a greater one.
+    notices: async (after, _missing, limit) => notices.all(after, limit).map(toNotice),
+    noticesOf: async (owner, after, limit) => noticesOf.all(owner, after, limit).map(toNotice),
+    async noticeRange() {
+      const { first, last } = noticeRange.get() ?? {}
+      return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
     async list(owner, { after, limit, order }) {
       // Before the first of all ids, or after the last: where a list without a cursor begins.

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
 import { leftBehind } from '../../core/attempt.ts'
-import { columns, fromRow, mutableColumns, readable, toMutable, type Value } from '../../core/row.ts'
+import { decidedAt, noticeOf } from '../../core/notice.ts'
+import { columns, fromRow, mutableColumns, readable, toMutable, toSeen, type Value } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
@@ -21,7 +22,7 @@ export function prepareVerbs(database: DatabaseSync) {
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
   const record = database.prepare(recordStatement)
-  const before = database.prepare('SELECT state, attempt FROM tasks WHERE id = ?')
+  const before = database.prepare('SELECT state, attempt, started_at, deleted_at FROM tasks WHERE id = ?')
   const remove = database.prepare(
     'DELETE FROM tasks WHERE id = ? AND fence = ? AND leased = 1 RETURNING state, attempt',
   )
@@ -65,7 +66,8 @@ export function prepareVerbs(database: DatabaseSync) {
     renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
     },
-    record({ task, keep = false, releases = false, opened, fact, events = [] }: Entry): boolean {
+    record(entry: Entry): boolean {
+      const { task, keep = false, releases = false, opened, fact, events = [] } = entry
       const { id, fence, deletedAt, state, attempt } = task
       const was = before.get(id)
       const values = [...toMutable(task), id, fence, deletedAt, Number(keep), Number(opened !== undefined)]
@@ -77,6 +79,8 @@ export function prepareVerbs(database: DatabaseSync) {
       if (left) ledger.orphan(left)
       if (!occupiesSlots(state, keep) || releases) queue.free(id)
       ledger.note(id, events)
+      const kind = was && noticeOf(toSeen(was), task)
+      if (kind) ledger.tell(task.owner, id, decidedAt(entry), kind)
       return true
     },
     remove({ id, fence }: Lease, orphans: boolean): boolean {
@@ -88,8 +92,11 @@ export function prepareVerbs(database: DatabaseSync) {
       return true
     },
     delete(owner: string, id: string, now: number): boolean {
-      return hide.run({ owner, id, now }).changes === 1
+      const hidden = hide.run({ owner, id, now }).changes === 1
+      if (hidden) ledger.tell(owner, id, now, 'deleted')
+      return hidden
     },
+    trimNotices: (before: number, limit: number) => ledger.trimNotices(before, limit),
     recover(now: number): void {
       recover.run({ now, late: now + longestDelayMs })
     },

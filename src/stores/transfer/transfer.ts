@@ -36,24 +36,21 @@ interface Table {
   columns: readonly string[]
 }
 
-const [attempts, events, tokens, turns, slots, healths] = [
-  'id task number account key_version upstream_model opened_at state operation settled_at problem',
-  'number task at name detail',
-  'name kind digest models created_at',
-  'card owner served',
-  'scope task',
-  'account key_version health changed_at',
-].map((names) => names.split(' ')) as [string[], string[], string[], string[], string[], string[]]
+const named = (key: string, columns: string): Table => ({ key: key.split(' '), columns: columns.split(' ') })
 
 /** Every table, with the columns that all stores have. Leases are not among them: nobody holds any. */
 export const tables = {
   tasks: { key: ['id'], columns },
-  attempts: { key: ['id'], columns: attempts },
-  events: { key: ['number'], columns: events },
-  tokens: { key: ['name'], columns: tokens },
-  turns: { key: ['card', 'owner'], columns: turns },
-  slots: { key: ['scope', 'task'], columns: slots },
-  healths: { key: ['account'], columns: healths },
+  attempts: named(
+    'id',
+    'id task number account key_version upstream_model opened_at state operation settled_at problem',
+  ),
+  events: named('number', 'number task at name detail'),
+  notices: named('number', 'number owner task at kind'),
+  tokens: named('name', 'name kind digest models created_at'),
+  turns: named('card owner', 'card owner served'),
+  slots: named('scope task', 'scope task'),
+  healths: named('account', 'account key_version health changed_at'),
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
