@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { type Deadlines, openOutbound } from '../outbound.ts'
 import { dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
 
@@ -105,4 +107,27 @@ test('closing ends what is running as a failure for now, and leaves no connectio
   await download
   await assert.rejects(outbound.download(server.origin, limits, never), forNow)
   assert.equal(sockets.length, 1)
+})
+
+test('an answer that came in time is read, also where the process was paused until after the deadline', async () => {
+  const state = new SharedArrayBuffer(8)
+  const [asked, answered] = [new Int32Array(state, 0, 1), new Int32Array(state, 4, 1)]
+  const code = `const { workerData, parentPort } = require('node:worker_threads')
+    const [asked, answered] = [new Int32Array(workerData, 0, 1), new Int32Array(workerData, 4, 1)]
+    const server = require('node:net').createServer((socket) => socket.on('error', () => {}).once('data', () => {
+      Atomics.store(asked, 0, 1)
+      const body = JSON.stringify({ id: 'paid for' })
+      const head = 'HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: ' + body.length
+      socket.write(head + '\\r\\n\\r\\n' + body, () => { Atomics.store(answered, 0, 1); Atomics.notify(answered, 0) })
+    }))
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`
+  await using server = new Worker(code, { eval: true, workerData: state })
+  const [port] = await once(server, 'message')
+  await using outbound = openOutbound({ allow: [], upstreamDeadlines: { headersMs: 100 } })
+  const sent = outbound.upstream(`http://127.0.0.1:${port}`).send('/jobs', { method: 'POST', body: '{}' }, never)
+  while (Atomics.load(asked, 0) === 0) await new Promise((resolve) => setImmediate(resolve))
+  Atomics.wait(answered, 0, 0)
+  // As a pause does: nothing runs here for longer than the deadline.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  assert.deepEqual(await (await sent).json(), { id: 'paid for' })
 })

@@ -14,11 +14,21 @@ export interface Patience {
   pace?: { bytes: number; overMs: number }
 }
 
-/** Calls back once, unless undone before; undone, it leaves nothing behind (the platform drops the timer with it). */
+/**
+ * Calls back once, unless undone before; undone, it leaves nothing behind (the platform drops the timer with it). What
+ * lies in the socket by then is read first: a process that was paused finds its timers over, and the answer there.
+ */
 export function after(ms: number, call: () => void): () => void {
   const timeout = AbortSignal.timeout(ms)
-  timeout.addEventListener('abort', call, { once: true })
-  return () => timeout.removeEventListener('abort', call)
+  let last: NodeJS.Immediate | undefined
+  const over = () => {
+    last = setImmediate(call)
+  }
+  timeout.addEventListener('abort', over, { once: true })
+  return () => {
+    timeout.removeEventListener('abort', over)
+    clearImmediate(last)
+  }
 }
 
 const LOOKS = 4
