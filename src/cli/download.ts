@@ -9,6 +9,7 @@ import { listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
 import { jsonLine } from './screen/text.ts'
 import { findTarget } from './target.ts'
+import { readVariant } from './variant.ts'
 
 const help = `Usage: filmgate download ID [-o FILE] [options]
 
@@ -19,21 +20,26 @@ The file appears when it is whole, and not before; one of that name is replaced.
 Examples:
   filmgate download 3f9a1c
   filmgate download 3f9a1c -o fox.mp4
+  filmgate download 3f9a1c --variant thumbnail
 
 Options:
   -o, --output FILE   the file, or a folder; if left out, a name made of the
                       prompt and the id
+  --variant WHAT      thumbnail: one picture of it (WebP); spritesheet: 25 of
+                      them, 5 by 5 (JPEG)
   --json              one JSON object on stdout: the task, and \`file\`
 
 ${connectionHelp}`
 
-const options = { ...connectionOptions, output: { type: 'string', short: 'o' } } as const
+const own = { output: { type: 'string', short: 'o' }, variant: { type: 'string' } } as const
+const options = { ...connectionOptions, ...own }
 
 export const command: Command = {
   help,
   async run(args, terminal) {
     const { values, operands } = readArguments(args, { options, operands: ['the id'] })
     const client = openClient(findConnection(values, terminal.env), terminal)
+    const variant = readVariant(values.variant)
     const target = await findTarget(values.output)
     using interrupts = listenForInterrupts(terminal)
     const signal = interrupts.first
@@ -43,10 +49,10 @@ export const command: Command = {
       using row = progress.row(null)
       try {
         id = await findId(client, id, signal)
-        return await finish(client, id, target, { ...row, terminal, signal })
+        return await finish(client, id, target, { ...row, terminal, signal, variant })
       } catch (error) {
         if (!signal.aborted) throw error
-        const later = laterCommand(id, { output: values.output, baseUrl: values['base-url'] })
+        const later = laterCommand(id, { output: values.output, baseUrl: values['base-url'], variant })
         throw new Interrupted('interrupted; nothing was written', { hint: `Fetch it later:\n  ${later}` })
       }
     })()

@@ -6,6 +6,7 @@ import { quoted } from './quoted.ts'
 import { type Saved, type SaveWatch, save } from './save.ts'
 import { filmName } from './slug.ts'
 import type { Target } from './target.ts'
+import { endings, type Variant } from './variant.ts'
 import type { Task } from './video.ts'
 
 export interface Finished {
@@ -23,7 +24,7 @@ export async function finish(
   const task = await follow(client, id, watch)
   if (task.status === 'failed') throw new VideoFailure(task)
   watch.onBytes(0, null)
-  const path = pathOf(target, task)
+  const path = pathOf(target, task, endings[watch.variant ?? 'video'])
   return { task, saved: await save(client, id, path, watch) }
 }
 
@@ -32,20 +33,21 @@ export interface FilmTarget extends Target {
   prompt?: string
 }
 
-function pathOf({ folder, name, prompt }: FilmTarget, task: Task): string {
-  return join(folder, name ?? filmName(prompt ?? task.prompt ?? 'film', task.id))
+function pathOf({ folder, name, prompt }: FilmTarget, task: Task, ending: string): string {
+  return join(folder, name ?? filmName(prompt ?? task.prompt ?? 'film', task.id, ending))
 }
 
 /** The command that fetches a film which was left on the server. */
 export function laterCommand(
   id: string,
-  { output, baseUrl }: { output: string | undefined; baseUrl: string | undefined },
+  { output, baseUrl, variant }: { output: string | undefined; baseUrl: string | undefined; variant?: Variant },
 ) {
   const words = [
     'filmgate',
     'download',
     id,
     ...(output ? ['-o', output] : []),
+    ...(variant && variant !== 'video' ? ['--variant', variant] : []),
     ...(baseUrl ? ['--base-url', baseUrl] : []),
   ]
   return words.map(quoted).join(' ')

@@ -9,6 +9,7 @@ import { patiently } from './patience.ts'
 import { networkFailure } from './refusal.ts'
 import { faultOfFile, followed } from './target.ts'
 import type { Terminal } from './terminal.ts'
+import type { Variant } from './variant.ts'
 
 export interface Saved {
   path: string
@@ -18,6 +19,8 @@ export interface Saved {
 export interface SaveWatch extends Omit<Watch, 'onTask'> {
   /** What the half of a film is called by, so that only its owner sweeps it up. */
   parts?: string
+  /** What of the video; the film itself if left out. */
+  variant?: Variant
   onBytes(done: number, total: number | null): void
 }
 
@@ -30,17 +33,20 @@ export async function save(client: Client, id: string, path: string, watch: Save
 export const batchParts = 'filmgate-batch'
 
 async function saveOnce(client: Client, id: string, path: string, watch: SaveWatch): Promise<Saved> {
+  const { variant = 'video' } = watch
   const fault = await faultOfFile(path)
   if (fault !== null) throw new Failure(`${path} could not be written: ${fault}`)
   const place = await followed(path)
   // Not made of the film's own name, which may be as long as a name can be.
   const part = join(dirname(place), `.${watch.parts ?? 'filmgate'}-${randomBytes(4).toString('hex')}.part`)
-  const answer = await client.content(id, watch.signal)
+  const answer = await client.content(id, variant, watch.signal)
   const total = lengthOf(answer)
   let file: FileHandle | undefined
   try {
     if (/^(application\/json|text\/)/.test(answer.headers.get('content-type') ?? ''))
       throw new Failure('the server sent text instead of a film')
+    if (variant !== 'video' && !answer.headers.get('content-type')?.startsWith('image/'))
+      throw new Failure(`the server sent no picture; it may not know of a ${variant}`)
     file = await open(part, 'wx')
     const bytes = await copy(answer, file, { ...watch, total, baseUrl: client.baseUrl })
     await file.sync()

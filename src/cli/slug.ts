@@ -20,9 +20,9 @@ export function slug(prompt: string): string {
 }
 
 /** What a film is called unless someone says otherwise; the end of its id keeps two of the same prompt apart. */
-export function filmName(prompt: string, id: string): string {
+export function filmName(prompt: string, id: string, ending = 'mp4'): string {
   const end = id.replace(/[^A-Za-z0-9]/g, '').slice(-6)
-  return `${slug(prompt)}-${end}.mp4`
+  return `${slug(prompt)}-${end}.${ending}`
 }
 
 /** The end of an id is enough to type, and to tell apart what one list shows. */

@@ -1,17 +1,9 @@
 import { open } from 'node:fs/promises'
-import { Decoder, Demuxer } from 'node-av/api'
-import {
-  AV_CODEC_ID_H264,
-  AV_DISPOSITION_ATTACHED_PIC,
-  AVMEDIA_TYPE_AUDIO,
-  AVMEDIA_TYPE_VIDEO,
-} from 'node-av/constants'
-import { avGetCodecName, type Stream } from 'node-av/lib'
-import { Problem } from '../core/problem.ts'
+import type { Decoder, Demuxer } from 'node-av/api'
+import { AVMEDIA_TYPE_AUDIO } from 'node-av/constants'
+import type { Stream } from 'node-av/lib'
 import type { VideoFacts } from './media.ts'
-
-/** Far above what any model makes; a hostile header may ask for gigabytes. */
-const maxSide = 8192
+import { isVideo, openDecoder, openVideo, pictureTrack, reading, refusal } from './video.ts'
 
 /**
  * Decodes every frame: a probe reads the header only, and calls a file that was cut in the middle as long as it was.
@@ -19,17 +11,12 @@ const maxSide = 8192
  */
 export async function verify(path: string): Promise<VideoFacts> {
   await checkBoxes(path)
-  try {
-    // Only this demuxer: a hostile file must not choose a playlist format that opens other files or addresses. And
-    // without edit lists, which hide frames: all that are stored must decode.
-    await using input = await Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true } })
-    const facts = factsOf(input)
+  return reading(async () => {
+    await using input = await openVideo(path)
+    const { facts } = pictureTrack(input)
     await decodeAll(input)
     return facts
-  } catch (thrown) {
-    if (thrown instanceof Problem) throw thrown
-    throw refusal('It is broken, cut off, or not an MP4 file.', thrown)
-  }
+  })
 }
 
 /** The outermost boxes must end within the file: the decoder does not miss the last bytes of a header at the end. */
@@ -48,33 +35,6 @@ async function checkBoxes(path: string): Promise<void> {
   }
 }
 
-function refusal(reason: string, cause?: unknown): Problem {
-  return new Problem('unsupported_output', `The video cannot be used. ${reason}`, { cause })
-}
-
-function factsOf(input: Demuxer): VideoFacts {
-  const [video, ...others] = input.streams.filter(isVideo)
-  if (!video || others.length > 0) throw refusal('It must have exactly one picture track.')
-  const codec = avGetCodecName(video.codecpar.codecId) ?? 'unknown'
-  if (video.codecpar.codecId !== AV_CODEC_ID_H264) throw refusal(`It is coded as ${codec}, not as H.264.`)
-  const { width, height } = video.codecpar
-  if (width < 1 || height < 1 || width > maxSide || height > maxSide) throw refusal('Its size is out of bounds.')
-  const seconds = secondsOf(video) ?? input.duration
-  if (!(seconds > 0)) throw refusal('It has no duration.')
-  return { seconds, size: { width, height }, codec }
-}
-
-/** A cover picture counts as a track in the file, but not for a player. */
-function isVideo(stream: Stream): boolean {
-  return stream.codecpar.codecType === AVMEDIA_TYPE_VIDEO && !stream.hasDisposition(AV_DISPOSITION_ATTACHED_PIC)
-}
-
-function secondsOf(stream: Stream): number | null {
-  const { num, den } = stream.timeBase
-  // Without a duration in the track's header the value is the lowest possible number.
-  return stream.duration > 0n ? (Number(stream.duration) * num) / den : null
-}
-
 interface Track {
   decoder: Decoder
   stream: Stream
@@ -87,7 +47,7 @@ async function decodeAll(input: Demuxer): Promise<void> {
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
     if (!isVideo(stream) && stream.codecpar.codecType !== AVMEDIA_TYPE_AUDIO) continue
-    const decoder = stack.use(await Decoder.create(stream, { exitOnError: true, context: { threadCount: 2 } }))
+    const decoder = stack.use(await openDecoder(stream))
     tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0 })
   }
   for (const packet of input.packetsSync()) {

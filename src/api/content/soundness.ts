@@ -6,20 +6,25 @@ import type { Asset } from '../../core/task.ts'
 /** Enough for every film that is asked for again and again, in a few megabytes. */
 const remembered = 10_000
 
+export interface Soundness {
+  /** What was found to be damaged is sent no more, whatever part of it is asked for. */
+  refuse(asset: Asset): void
+  /** The whole film. Its last chunk is passed on only if all bytes are right, so that nobody takes it for complete. */
+  check(source: Readable, asset: Asset): Readable
+}
+
 /**
  * What this process knows of the bytes of stored films. Disks rot: the first time a film is read wholly its bytes are
  * held against the digest that was taken when it was stored. Later reads of it cost nothing more.
  */
-export function openSoundness() {
+export function openSoundness(): Soundness {
   const sound = boundedSet(remembered)
   const damaged = boundedSet(remembered)
 
-  /** What was found to be damaged is sent no more, whatever part of it is asked for. */
   function refuse({ key }: Asset): void {
     if (damaged.has(key)) throw unusable(`${key} has other bytes than were stored`)
   }
 
-  /** The whole film. Its last chunk is passed on only if all bytes are right, so that nobody takes it for complete. */
   function check(source: Readable, { key, bytes, sha256 }: Asset): Readable {
     if (sound.has(key)) return source
     const digest = createHash('sha256')

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Bucket } from '../../buckets/bucket.ts'
+import type { Clock } from '../../core/clock.ts'
+import { Problem } from '../../core/problem.ts'
+import type { Asset, Task } from '../../core/task.ts'
+import type { Media, Still } from '../../media/media.ts'
+import { openBudget } from '../budget.ts'
+import { openAsset } from './delivery.ts'
+import type { Soundness } from './soundness.ts'
+import { variants } from './variants.ts'
+
+export interface PictureDependencies {
+  bucket: Bucket
+  media: Media
+  clock: Clock
+  soundness: Soundness
+  /** Where a video lies while it is looked at. */
+  scratch: string
+}
+
+export interface Picture {
+  task: Task
+  video: Asset
+  kind: Still
+  /** Throws `video_expired` or `video_not_found` once the video is gone. */
+  confirm(): Promise<unknown>
+}
+
+/** Pictures of finished videos, each made when it is first asked for and kept beside its video. */
+export interface Pictures extends AsyncDisposable {
+  find(picture: Picture): Promise<Asset>
+  /** Looks for it anew the next time. */
+  forget(asset: Asset): void
+}
+
+/** Each is a copy of a video in the scratch folder and a process that decodes it. */
+const atOnce = 2
+/** Who comes when so many wait is told to come again; so is who waited for half a minute. */
+const mostWaiting = 200
+/** The oldest is forgotten when there are more, and then read once more. */
+const mostKnown = 10_000
+
+export function openPictures(tools: PictureDependencies): Pictures {
+  const { bucket } = tools
+  const known = new Map<string, Asset>()
+  const underway = new Map<string, Promise<Asset>>()
+  const turns = openBudget(atOnce, undefined, 'pictures')
+  const closing = new AbortController()
+  let waiting = 0
+
+  async function takeTurn(): Promise<Disposable> {
+    if (waiting >= mostWaiting)
+      throw new Problem('overloaded', 'Too many pictures at once. Try again shortly.', { retryable: true })
+    waiting += 1
+    try {
+      return await turns.take(1)
+    } finally {
+      waiting -= 1
+    }
+  }
+
+  async function obtain(picture: Picture, key: string): Promise<Asset> {
+    const stored = await measure(bucket, key)
+    if (stored) return stored
+    using _turn = await takeTurn()
+    closing.signal.throwIfAborted()
+    const bytes = await make(picture, tools, closing.signal)
+    const asset = await keep(bucket, key, bytes, closing.signal)
+    await removeUnless(picture, bucket)
+    return asset
+  }
+
+  return {
+    async find(picture) {
+      const key = keyOf(picture)
+      const there = known.get(key)
+      if (there) return there
+      const shared = underway.get(key) ?? obtain(picture, key).finally(() => underway.delete(key))
+      underway.set(key, shared)
+      const asset = await shared
+      known.set(key, asset)
+      const [oldest] = known.size > mostKnown ? known.keys() : []
+      if (oldest !== undefined) known.delete(oldest)
+      return asset
+    },
+    forget: ({ key }) => void known.delete(key),
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Problem('overloaded', 'The service is stopping.', { retryable: true }))
+      await Promise.allSettled(underway.values())
+    },
+  }
+}
+
+/** In the folder that goes when the task does, and never the picture of another video. */
+function keyOf({ task, video, kind }: Picture): string {
+  return `${task.id}/${kind}.${video.sha256.slice(0, 16)}.${variants[kind].ending}`
+}
+
+/** Nobody wrote down what a picture is: it is small, and read once. Undefined if there is none. */
+async function measure(bucket: Bucket, key: string): Promise<Asset | undefined> {
+  await using object = await bucket.open(key)
+  if (!object) return undefined
+  const digest = createHash('sha256')
+  for await (const chunk of object.stream as AsyncIterable<Buffer>) digest.update(chunk)
+  return { key, bytes: object.bytes, sha256: digest.digest('hex') }
+}
+
+async function make({ task, video, kind }: Picture, tools: PictureDependencies, signal: AbortSignal) {
+  const { bucket, media, clock, soundness, scratch } = tools
+  const file = join(scratch, `${task.id}.${kind}.mp4`)
+  try {
+    await mkdir(scratch, { recursive: true })
+    const object = await openAsset(bucket, { task, asset: video }, clock)
+    await pipeline(soundness.check(object.stream, video), createWriteStream(file), { signal })
+    return await media.still(file, kind, signal)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'unsupported_output') throw error
+    const message = `The ${kind} could not be made of this video. The video itself can be fetched.`
+    throw new Problem('internal', message, { cause: error })
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+/** Another process may have been quicker, with bytes of its own: what is stored is the picture. */
+async function keep(bucket: Bucket, key: string, bytes: Uint8Array, signal: AbortSignal): Promise<Asset> {
+  const put = () => bucket.put(key, [bytes], signal)
+  try {
+    return await put()
+  } catch {
+    signal.throwIfAborted()
+    // Two at the same moment may both be refused: then there is nothing yet.
+    return (await measure(bucket, key)) ?? (await put())
+  }
+}
+
+/** A video that went while its picture was made took nothing of it along. */
+async function removeUnless({ task, confirm }: Picture, bucket: Bucket): Promise<void> {
+  try {
+    await confirm()
+  } catch (error) {
+    const { code } = Problem.from(error)
+    if (code === 'video_expired' || code === 'video_not_found') await bucket.removeFolder(task.id)
+    throw error
+  }
+}

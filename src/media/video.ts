@@ -1,0 +1,66 @@
+import { Decoder, Demuxer } from 'node-av/api'
+import {
+  AV_CODEC_ID_H264,
+  AV_DISPOSITION_ATTACHED_PIC,
+  AV_PKT_DATA_DISPLAYMATRIX,
+  AVMEDIA_TYPE_VIDEO,
+} from 'node-av/constants'
+import { avGetCodecName, type Stream } from 'node-av/lib'
+import { Problem } from '../core/problem.ts'
+import type { VideoFacts } from './media.ts'
+
+/* How a stored video is opened and read, whoever wants to see it. */
+
+/** Far above what any model makes; a hostile header may ask for gigabytes. */
+const maxSide = 8192
+
+export function openVideo(path: string): Promise<Demuxer> {
+  // Only this demuxer: a hostile file must not choose a playlist format that opens other files or addresses. And
+  // without edit lists, which hide frames: all that are stored must decode.
+  return Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true } })
+}
+
+/** The first fault ends it. */
+export function openDecoder(stream: Stream): Promise<Decoder> {
+  return Decoder.create(stream, { exitOnError: true, context: { threadCount: 2 } })
+}
+
+/** Calls what the decoder can't read by our own name for it. */
+export async function reading<Read>(read: () => Promise<Read>): Promise<Read> {
+  try {
+    return await read()
+  } catch (thrown) {
+    if (thrown instanceof Problem) throw thrown
+    throw refusal('It is broken, cut off, or not an MP4 file.', thrown)
+  }
+}
+
+export function refusal(reason: string, cause?: unknown): Problem {
+  return new Problem('unsupported_output', `The video cannot be used. ${reason}`, { cause })
+}
+
+/** A cover picture counts as a track in the file, but not for a player. */
+export function isVideo(stream: Stream): boolean {
+  return stream.codecpar.codecType === AVMEDIA_TYPE_VIDEO && !stream.hasDisposition(AV_DISPOSITION_ATTACHED_PIC)
+}
+
+/** The picture track and what is to be known of it, unless it is none that we take. */
+export function pictureTrack(input: Demuxer): { stream: Stream; facts: VideoFacts } {
+  const [stream, ...others] = input.streams.filter(isVideo)
+  if (!stream || others.length > 0) throw refusal('It must have exactly one picture track.')
+  const codec = avGetCodecName(stream.codecpar.codecId) ?? 'unknown'
+  if (stream.codecpar.codecId !== AV_CODEC_ID_H264) throw refusal(`It is coded as ${codec}, not as H.264.`)
+  const { width, height } = stream.codecpar
+  if (width < 1 || height < 1 || width > maxSide || height > maxSide) throw refusal('Its size is out of bounds.')
+  const seconds = secondsOf(stream) ?? input.duration
+  if (!(seconds > 0)) throw refusal('It has no duration.')
+  // Only where it is not upright is there anything.
+  const turned = stream.codecpar.getCodedSideData(AV_PKT_DATA_DISPLAYMATRIX) !== null
+  return { stream, facts: { seconds, size: { width, height }, codec, ...(turned && { turned }) } }
+}
+
+function secondsOf(stream: Stream): number | null {
+  const { num, den } = stream.timeBase
+  // Without a duration in the track's header the value is the lowest possible number.
+  return stream.duration > 0n ? (Number(stream.duration) * num) / den : null
+}
