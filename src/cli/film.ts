@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Client, Film } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import type { Terminal } from './terminal.ts'
 
 /** A film as a person asks for it: the model may be left to the server, and the image is a file or a URL. */
 export interface Order {
@@ -35,6 +36,14 @@ export const filmHelp = `Film:
 
 type FilmFlags = {
   [Name in keyof typeof filmOptions]?: (typeof filmOptions)[Name]['type'] extends 'boolean' ? boolean : string
+}
+
+/** A prompt as it was typed, or with `-` as it comes through a pipe. */
+export async function promptOf(given: string, terminal: Terminal): Promise<string> {
+  if (given !== '-') return given
+  const piped = await terminal.readInput()
+  if (piped === null) throw new UsageFailure('- reads the prompt from a pipe or a file, and stdin is a terminal')
+  return piped.trim()
 }
 
 /** Reads the flags; every mistake is the server's to judge except those that no server could understand. */

@@ -158,3 +158,13 @@ it('a model of ones own has no price of another', () => {
   assert.equal(entries.get('mine')?.card.facts, undefined)
   assert.ok(entries.get('fal/veo-3.1')?.card.facts?.price)
 })
+
+it('a model makes of videos what all of its routes can: another provider would leave the source out', () => {
+  const accounts = `accounts: {far: {provider: fal, key: k}, second: {provider: studio}}`
+  const makes = (routes: string) =>
+    load(`${accounts}\nmodels: {studio: {${routes}}}`).catalog.entries.get('studio')?.card.makes ?? []
+  const all = ['remix', 'edit', 'extension']
+  assert.deepEqual(makes('routes: [{account: studio}, {account: second}]'), all)
+  assert.deepEqual(makes('description: x'), all)
+  assert.deepEqual(makes('seconds: {values: [5]}, routes: [{account: far, model: fal-ai/x}]'), [])
+})

@@ -82,9 +82,13 @@ function readCard(id: string, given: Record<string, unknown>, known: Known, mist
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
   // What is known of another model, such as its price, says nothing of this one.
-  const { facts, ...like } = base
+  const { facts, makes = [], ...like } = base
   const own = cards.has(id) && facts ? { facts } : {}
-  const card = { ...like, ...own, id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
+  // Whoever may get a task must be able to make it: another provider would leave its source out.
+  const sameMaker = routes.every(
+    ({ account }) => accounts.list.find(({ name }) => name === account)?.provider === base.ownedBy,
+  )
+  const card = { ...like, ...own, ...(sameMaker && { makes }), id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
   checkLimits(where, card, known, mistakes)
   return card
 }

@@ -1,7 +1,7 @@
 import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
-import type { Size } from './task.ts'
+import type { Size, SourceKind } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
 
 /** All that is known of one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
@@ -27,6 +27,8 @@ export interface ModelCard {
   readonly deadlines: Deadlines
   /** Whether a failed generation is charged for. Where it is not, another route may be tried. */
   readonly failuresBilled: boolean
+  /** What it can make of another video; nothing, where it is left out. */
+  readonly makes?: readonly SourceKind[]
   /** What is known of it beyond that; of a model that nobody described, nothing is. */
   readonly facts?: CardFacts
 }

@@ -26,22 +26,23 @@ export const commonFields = [
 
 /**
  * The model's own parameters among the fields of a request, or in its `metadata`, where OpenAI's SDKs have room for
- * them. `text`: a form has only text, so '7' is a number there and 'true' a truth; in JSON they are what they are. A
- * field that nobody knows is an error that says what the model takes.
+ * them. `text`: a form has only text, so '7' is a number there and 'true' a truth; in JSON they are what they are.
+ * `beside`: the fields that such a request has of its own. A field that nobody knows is an error that says what it takes.
  */
 export function readParameters(
   card: ModelCard,
   fields: Record<string, unknown>,
-  { text }: { text: boolean },
+  { text, beside = commonFields }: { text: boolean; beside?: readonly string[] },
 ): Parameters {
   const parameters: Record<string, string | number | boolean> = {}
-  const own = Object.entries(fields).filter(([name]) => !commonFields.includes(name))
-  const within = Object.entries(readMetadata(fields)).filter(([name]) => !words.includes(name))
+  const own = Object.entries(fields).filter(([name]) => !beside.includes(name))
+  const sized = words.filter((name) => beside.includes(name))
+  const within = Object.entries(readMetadata(fields)).filter(([name]) => !sized.includes(name))
   for (const [name, value] of [...own, ...within]) {
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = Object.hasOwn(card.parameters, name) ? card.parameters[name] : undefined
-    if (!rule && commonFields.includes(name)) throw outside(name)
-    if (!rule) throw unknown(card, name.slice(0, 100))
+    if (!rule && beside.includes(name)) throw outside(name)
+    if (!rule) throw unknown(card, name.slice(0, 100), beside)
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
     if (!fits(rule, read))
       throw new Problem('invalid_value', `Invalid '${name}': expected ${describe(rule)}.`, { param: name })
@@ -93,9 +94,9 @@ function twice(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice, once in 'metadata'.`, { param: name })
 }
 
-function unknown(card: ModelCard, name: string): Problem {
+function unknown(card: ModelCard, name: string, beside: readonly string[]): Problem {
   const inWords = 'shapes' in card.size && card.size.shapes !== undefined
-  const common = commonFields.filter((field) => inWords || !words.includes(field))
+  const common = beside.filter((field) => inWords || !words.includes(field))
   const known = [...common, ...Object.keys(card.parameters)].join(', ')
   return new Problem('unknown_parameter', `Unknown parameter: '${name}'. Model '${card.id}' takes: ${known}.`, {
     param: name,

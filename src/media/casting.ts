@@ -23,9 +23,14 @@ export function castOf(reading: Reading): CastMember[] {
   for (const mention of reading.mentions) {
     if (mention.family !== 'subject') continue
     const name = mention.name as SubjectName
-    if (cast.some((member) => member.name === name)) continue
     const before = wordsBefore(reading, mention)
     const colour = colourOf(reading, before)
+    const already = cast.find((member) => member.name === name)
+    if (already) {
+      // The same one, mentioned again: its colour is no mood of the whole.
+      if (colour) already.colourAt.push(colour.at)
+      continue
+    }
     const shade = shades[mention.word]
     cast.push({
       name,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type Canvas, createCanvas, loadImage } from '@napi-rs/canvas'
+import { type Canvas, createCanvas, type Image, loadImage } from '@napi-rs/canvas'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
 import { type Camera, cameraOf, eased } from './camera.ts'
@@ -19,12 +19,12 @@ const closeness = (move: CameraMove) => (move === 'in' || move === 'out' || move
  * frame. Its own edges, out of focus and darker, pass in front of it faster than it does, and so do light and whatever
  * is in the air: what is near moves more than what is far, and that is depth.
  */
-export async function pictureShot(path: string, scene: Scene, film: { size: Size; seconds: number }): Promise<Shot> {
+export function pictureShot(image: Image | Canvas, scene: Scene, film: { size: Size; seconds: number }): Shot {
   const { size, seconds } = film
   const unit = unitOf(size)
   const camera = cameraOf(scene, { size, unit, seconds })
   const chance = chanceOf(`camera:${scene.seed}`)
-  const picture = await cover(path, size, closeness(scene.camera.move))
+  const picture = cover(image, size, closeness(scene.camera.move))
   grade(picture.getContext('2d'), scene, picture)
   const view = viewOf(scene.camera.move, chance)
   const stage: Stage = { scene, size, unit, reach: unit * 0.1, chance }
@@ -156,15 +156,18 @@ function lightOf(stage: Stage): Drawing {
   }
 }
 
-/**
- * Decodes the image once, and keeps only the part that covers the frame at the size that the closest view needs: 40
- * megapixels are 160 MB, and scaling them down for each frame would take longer than the film.
- */
-async function cover(path: string, size: Size, zoom: number): Promise<Canvas> {
+export async function readPicture(path: string): Promise<Image> {
   const bytes = await readFile(path)
-  const image = await loadImage(bytes).catch((thrown: unknown) => {
+  return await loadImage(bytes).catch((thrown: unknown) => {
     throw new Problem('generation_failed', 'The reference image could not be read.', { cause: thrown })
   })
+}
+
+/**
+ * Draws the image once, and keeps only the part that covers the frame at the size that the closest view needs: 40
+ * megapixels are 160 MB, and scaling them down for each frame would take longer than the film.
+ */
+function cover(image: Image | Canvas, size: Size, zoom: number): Canvas {
   const width = Math.ceil(size.width * (1 + zoom))
   const height = Math.ceil(size.height * (1 + zoom))
   const scale = Math.max(width / image.width, height / image.height)

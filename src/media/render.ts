@@ -1,35 +1,27 @@
 import { open, rename } from 'node:fs/promises'
 import { getSystemErrorName } from 'node:util'
-import { createCanvas } from '@napi-rs/canvas'
 import { Encoder, FilterAPI, Muxer } from 'node-av/api'
 import {
-  AV_PIX_FMT_RGBA,
   AVCOL_PRI_BT709,
   AVCOL_RANGE_MPEG,
   AVCOL_SPC_BT709,
   AVCOL_TRC_BT709,
   FF_ENCODER_LIBX264,
 } from 'node-av/constants'
-import { FFmpegError, Frame } from 'node-av/lib'
-import { overlayOf } from './caption.ts'
-import { type Shot, sceneShot } from './draw.ts'
+import { FFmpegError, type Frame } from 'node-av/lib'
+import { openFootage, type Rate, usualRate } from './footage.ts'
 import type { Film } from './media.ts'
-import { pictureShot } from './picture.ts'
+import { pictures } from './pictures.ts'
 import { partOf } from './protocol.ts'
-import { sceneOf } from './scene.ts'
-
-const framesPerSecond = 24
-/** Pictures that are drawn and not yet converted: one at the filter, one drawn ahead of it, and one to spare. */
-const inFlight = 3
 
 /**
  * Draws and encodes frame by frame; `film.path` appears only when the file is complete. A fault of the disk is thrown as
  * Node would throw it, with its name as the code, whether FFmpeg or the file system noticed.
  */
 export async function render(film: Film, onProgress: (percent: number) => void): Promise<void> {
-  const scene = sceneOf(film.prompt, film.seed ?? null)
-  const shot = film.image ? await pictureShot(film.image.path, scene, film) : sceneShot(scene, film.size, film.seconds)
-  await encode(film, frames(film, shot, onProgress)).catch((thrown: unknown) => {
+  await using footage = film.source?.as === 'beginning' ? await openFootage(film.source.path) : null
+  const rate = footage?.rate ?? usualRate
+  await encode(film, pictures(film, footage, onProgress), rate).catch((thrown: unknown) => {
     throw thrown instanceof FFmpegError ? systemError(thrown) : thrown
   })
   // A film that has its name is whole, also after the machine lost power: it need not be drawn again.
@@ -38,38 +30,6 @@ export async function render(film: Film, onProgress: (percent: number) => void):
     await file.sync()
   }
   await rename(partOf(film), film.path)
-}
-
-async function* frames(film: Film, shot: Shot, onProgress: (percent: number) => void): AsyncGenerator<Frame | null> {
-  const { width, height } = film.size
-  const canvas = createCanvas(width, height)
-  const pen = canvas.getContext('2d')
-  const overlay = overlayOf(film.caption === false ? null : film.prompt, film.size)
-  const count = film.seconds * framesPerSecond
-  // Keeps the pixels of the last pictures alive. Without it 6 of 24 films on a busy machine had a first picture that was
-  // black, partly black or other than it should be; with it none. It looks as if a frame still reads them after its making.
-  const held: Buffer[] = []
-  let percent = -1
-  for (let index = 0; index < count; index++) {
-    shot(pen, { seconds: index / framesPerSecond, share: index / Math.max(1, count - 1) })
-    pen.drawImage(overlay, 0, 0)
-    const pixels = canvas.data()
-    held.push(pixels)
-    if (held.length > inFlight) held.shift()
-    yield Frame.fromVideoBuffer(pixels, {
-      width,
-      height,
-      format: AV_PIX_FMT_RGBA,
-      timeBase: { num: 1, den: framesPerSecond },
-      pts: BigInt(index),
-    })
-    const now = Math.floor(((index + 1) * 100) / count)
-    if (now !== percent) onProgress(now)
-    percent = now
-    // Pixels of past frames are freed, and the loss of the parent is noticed, only when the event loop turns.
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  yield null
 }
 
 /** Asks for the next before the present one is done with: drawing, converting and encoding share the cores. */
@@ -85,14 +45,14 @@ async function* ahead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-async function encode(film: Film, pictures: AsyncGenerator<Frame | null>): Promise<void> {
+async function encode(film: Film, frames: AsyncGenerator<Frame | null>, { num, den }: Rate): Promise<void> {
   using filter = FilterAPI.create(
     'scale=out_color_matrix=bt709:out_range=tv:flags=bilinear+accurate_rnd,format=yuv420p',
   )
   using encoder = await Encoder.create(FF_ENCODER_LIBX264, {
     filter,
     context: {
-      gopSize: framesPerSecond * 2,
+      gopSize: Math.round((num * 2) / den),
       // Fixed: the number of threads decides where frames are cut, and with it the bytes.
       threadCount: 2,
       colorRange: AVCOL_RANGE_MPEG,
@@ -109,7 +69,7 @@ async function encode(film: Film, pictures: AsyncGenerator<Frame | null>): Promi
     await using output = await Muxer.open(partOf(film), { format: 'mp4', options: { movflags: '+faststart' } })
     trailer = watchTrailer(output)
     const stream = output.addStream(encoder)
-    for await (using packet of encoder.packets(ahead(filter.frames(ahead(pictures))))) {
+    for await (using packet of encoder.packets(ahead(filter.frames(ahead(frames))))) {
       await output.writePacket(packet, stream)
     }
   }

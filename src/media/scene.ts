@@ -52,10 +52,13 @@ export type CameraMove =
   | ('drift' | 'left' | 'right' | 'up' | 'down' | 'in' | 'out')
   | ('orbit' | 'track' | 'aerial' | 'close' | 'shake' | 'still')
 
-export function sceneOf(prompt: string, seed: number | null = null): Scene {
-  const text = seed === null ? prompt : `${seed}:${prompt}`
+/** `earlier`: the prompt of a film that this one changes or continues. It decides the composition, and what is left open. */
+export function sceneOf(prompt: string, seed: number | null = null, earlier: string | null = null): Scene {
+  const composition = earlier ?? prompt
+  const text = seed === null ? composition : `${seed}:${composition}`
   const chance = chanceOf(text)
-  const reading = read(prompt)
+  // What is said first is meant most.
+  const reading = read(earlier === null ? prompt : `${prompt}. ${earlier}`)
   const cast = castOf(reading)
   const landscape = landscapeOf(reading, cast, chance)
   const hour = hourOf(reading, landscape, chance)

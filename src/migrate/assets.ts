@@ -1,5 +1,5 @@
 import type { Row } from '../core/row.ts'
-import type { Asset, TaskImage } from '../core/task.ts'
+import type { Asset, TaskImage, TaskSource } from '../core/task.ts'
 
 export interface TaskAsset {
   task: string
@@ -11,7 +11,7 @@ export function assetsOf(row: Row): { assets: TaskAsset[]; broken: string[] } {
   const task = String(row.id)
   const assets: TaskAsset[] = []
   const broken: string[] = []
-  for (const column of ['image', 'video'] as const) {
+  for (const column of ['image', 'video', 'source'] as const) {
     const text = row[column]
     if (typeof text !== 'string') continue
     try {
@@ -24,10 +24,11 @@ export function assetsOf(row: Row): { assets: TaskAsset[]; broken: string[] } {
   return { assets, broken }
 }
 
-function assetIn(value: TaskImage | Asset): Asset | null {
-  // An image that nobody has fetched yet is somebody else's.
-  if ('url' in value) return null
-  const { key, bytes, sha256 } = 'asset' in value ? value.asset : value
+function assetIn(value: TaskImage | TaskSource | Asset): Asset | null {
+  // An image that nobody has fetched yet is somebody else's; of a video that is drawn anew there is no copy.
+  const asset = 'url' in value ? null : 'asset' in value ? value.asset : value
+  if (asset === null) return null
+  const { key, bytes, sha256 } = asset
   if (typeof key !== 'string' || typeof bytes !== 'number' || typeof sha256 !== 'string') throw new Error('no asset')
   return { key, bytes, sha256 }
 }

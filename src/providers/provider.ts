@@ -1,7 +1,8 @@
+import type { Readable } from 'node:stream'
 import type { OperationForm, Recovery } from '../core/attempt.ts'
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
-import type { ImageType, Json, Parameters, Size } from '../core/task.ts'
+import type { ImageType, Json, Parameters, Size, SourceKind } from '../core/task.ts'
 import type { Upstream } from '../outbound.ts'
 
 /**
@@ -51,6 +52,19 @@ export interface ProviderRequest {
   size: Size
   parameters: Parameters
   image: { type: ImageType; bytes: Uint8Array } | null
+  /** Only for a model whose card says that it `makes` this kind. */
+  source?: ProviderSource
+}
+
+/** Another video that this one is made of. */
+export interface ProviderSource {
+  kind: SourceKind
+  /** What it was asked for by, where it is one of ours. */
+  prompt: string | null
+  /** `seconds` of the request of an extension counts these in. */
+  seconds: number
+  /** Its bytes, each time anew; null where it is drawn anew. */
+  video: (() => Promise<Readable>) | null
 }
 
 export interface Call extends Upstream {

@@ -1,15 +1,17 @@
-import { createReadStream } from 'node:fs'
-import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { isAttemptId, type OperationForm } from '../core/attempt.ts'
+import { pipeline } from 'node:stream/promises'
+import { isAttemptId } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Cards, Progress, Provider } from './provider.ts'
+import { filmOf, type Operation, operationOf, operations } from './studio/operation.ts'
 
 export interface StudioOptions {
-  /** Its own folder: images of films to draw, and films that are not collected yet. */
+  /** Its own folder: images and sources of films to draw, and films that are not collected yet. */
   folder: string
   media: Media
 }
@@ -21,7 +23,8 @@ export const studioCards: Cards = [
     id: 'studio',
     provider: name,
     upstreamModel: 'studio',
-    description: 'Built-in procedural renderer, for trying things out and for tests. Not a neural model.',
+    description:
+      'Built-in procedural renderer, for trying things out and for tests. Not a neural model. A remix or an edit is drawn anew from both prompts; an extension fades from the last picture into a new scene.',
     created: 1_790_000_000,
     seconds: { min: 1, max: 20, default: 4 },
     size: { minSide: 256, maxSide: 1920, multipleOf: 2, default: '1280x720' },
@@ -40,6 +43,7 @@ export const studioCards: Cards = [
     },
     pollAfterMs: 1_000,
     failuresBilled: false,
+    makes: ['remix', 'edit', 'extension'],
   },
 ]
 
@@ -53,45 +57,6 @@ interface Drawing {
   ended: Promise<void>
 }
 
-interface Operation {
-  film: string
-  prompt: string
-  seconds: number
-  width: number
-  height: number
-  image: boolean
-  seed: number | null
-  caption: boolean
-}
-
-/** A film has the name of its attempt: any other would be another's film, or another file. */
-const operations: OperationForm = {
-  example:
-    '{"film":"<the id of the attempt>","prompt":"a red fox","seconds":4,"width":1280,"height":720,"image":false,"seed":null,"caption":true}',
-  fits(json, attempt) {
-    if (filmOf(json) !== attempt) return false
-    const { prompt, seconds, width, height, image, seed, caption } = json as unknown as Operation
-    const isWhole = (value: unknown, least: number, most: number) =>
-      Number.isInteger(value) && Number(value) >= least && Number(value) <= most
-    const isSide = (value: unknown) => isWhole(value, 256, 1920) && Number(value) % 2 === 0
-    return (
-      typeof prompt === 'string' &&
-      isWhole(seconds, 1, 20) &&
-      isSide(width) &&
-      isSide(height) &&
-      typeof image === 'boolean' &&
-      typeof caption === 'boolean' &&
-      (seed === null || isWhole(seed, 0, 2 ** 32 - 1))
-    )
-  },
-}
-
-/** Undefined where it is no name for a film. */
-function filmOf(handle: Json): string | undefined {
-  const { film } = (handle ?? {}) as { film?: Json }
-  return isAttemptId(film) ? film : undefined
-}
-
 /** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
 export async function createStudio({ folder, media }: StudioOptions): Promise<Provider> {
   await sweep(folder)
@@ -102,11 +67,14 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
   }
   const filmPath = (film: string) => pathOf(film, '.mp4')
   const imagePath = (film: string) => pathOf(film, '.image')
+  const sourcePath = (film: string) => pathOf(film, '.source')
 
   async function draw(operation: Operation, drawing: Drawing): Promise<void> {
-    const { film, prompt, seconds, width, height, seed, caption } = operation
+    const { film, prompt, seconds, width, height, seed, caption, earlier = null } = operation
     const image = operation.image ? { path: imagePath(film) } : null
-    const job = { path: filmPath(film), prompt, seconds, size: { width, height }, image, seed, caption }
+    const source = operation.source ? { path: sourcePath(film), as: operation.source } : null
+    const words = { prompt, earlier, caption }
+    const job = { path: filmPath(film), ...words, seconds, size: { width, height }, image, source, seed }
     const report = (percent: number) => {
       drawing.progress = percent
     }
@@ -144,7 +112,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     drawing?.abort.abort()
     await drawing?.ended
     drawings.delete(film)
-    for (const path of [filmPath(film), imagePath(film)]) await rm(path, { force: true })
+    for (const path of [filmPath(film), imagePath(film), sourcePath(film)]) await rm(path, { force: true })
   }
 
   return {
@@ -153,12 +121,11 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     // The attempt is the film's name: the same one again is the same film.
     recovery: 'key',
     operations,
-    async submit({ prompt, seconds, size, image, parameters }, { attemptId }) {
-      const { seed, caption } = parameters as { seed?: number; caption?: boolean }
-      const options = { image: image !== null, seed: seed ?? null, caption: caption ?? true }
-      const operation: Operation = { film: attemptId, prompt, seconds, ...size, ...options }
-      const path = imagePath(attemptId)
-      if (image) await keepImage(path, image.bytes)
+    async submit(request, { attemptId }) {
+      const operation = operationOf(request, attemptId)
+      const [image, source] = [imagePath(attemptId), sourcePath(attemptId)]
+      if (request.image) await keep(image, Readable.from([request.image.bytes]))
+      if (request.source?.video) await keep(source, await request.source.video())
       begin(operation)
       return { operation: { ...operation } }
     },
@@ -197,10 +164,10 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-/** Half an image would be left for good: a submit that fails is not sent again under the same name. */
-async function keepImage(path: string, bytes: Uint8Array): Promise<void> {
+/** Half of it would be left for good: a submit that fails is not sent again under the same name. */
+async function keep(path: string, bytes: Readable): Promise<void> {
   try {
-    await writeFile(path, bytes, { flush: true })
+    await pipeline(bytes, createWriteStream(path, { flush: true }))
   } catch (thrown) {
     await rm(path, { force: true })
     throw thrown

@@ -132,10 +132,13 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
       render: async () => {},
       verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, codec: 'h264' }),
       inspect: async () => {},
+      still: async () => new Uint8Array(),
       [Symbol.asyncDispose]: async () => {},
     },
     outbound: {
       check: async () => {},
+      checkReceiver: async () => {},
+      post: async () => assert.fail('no worker sends webhooks'),
       download: async () => ({ bytes: png, contentType: null }),
       upstream: () => assert.fail('nothing here has an address'),
       [Symbol.asyncDispose]: async () => {},

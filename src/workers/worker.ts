@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
 import { isElsewhere } from '../core/account.ts'
@@ -7,10 +8,10 @@ import type { Clock, Random } from '../core/clock.ts'
 import type { Health } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
-import type { Json, State, Task } from '../core/task.ts'
+import type { Asset, Json, State, Task, TaskSource } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
-import type { Call, Provider, ProviderRequest } from '../providers/provider.ts'
+import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
 
 /**
  * Who moves a task on. A worker takes a leased task of its states, acts, and says what should become of it; the engine
@@ -108,14 +109,28 @@ export async function requestOf(
   { bucket }: Pick<Tools, 'bucket'>,
 ): Promise<ProviderRequest> {
   const { prompt, seconds, size, parameters, image } = task
-  const request = { model, prompt, seconds, size, parameters, image: null }
+  const source = task.source && sourceOf(task.source, bucket)
+  const request = { model, prompt, seconds, size, parameters, image: null, ...(source && { source }) }
   if (!image || !('asset' in image)) return request
+  const bytes = await fromBucket(async () => buffer(await openAsset(image.asset, bucket)))
+  return { ...request, image: { type: image.type, bytes } }
+}
+
+function sourceOf({ kind, prompt, seconds, asset }: TaskSource, bucket: Bucket): ProviderSource {
+  return { kind, prompt, seconds, video: asset && (() => fromBucket(() => openAsset(asset, bucket))) }
+}
+
+async function openAsset({ key }: Asset, bucket: Bucket): Promise<Readable> {
+  const object = await bucket.open(key)
+  if (!object) throw new Problem('internal', 'What the video is to be made of is missing from our storage.')
+  return object.stream
+}
+
+/** Whatever a bucket throws, its bytes can't be had now: that is waited for, and no fault of the task's. */
+async function fromBucket<Read>(read: () => Promise<Read>): Promise<Read> {
   try {
-    const object = await bucket.open(image.asset.key)
-    if (!object) throw new Problem('internal', 'The reference image is missing from our storage.')
-    return { ...request, image: { type: image.type, bytes: await buffer(object.stream) } }
+    return await read()
   } catch (thrown) {
-    // Whatever a bucket throws, its bytes can't be had now: that is waited for, and no fault of the task's.
     throw thrown instanceof Problem ? thrown : Problem.ofStorage(thrown)
   }
 }

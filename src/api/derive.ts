@@ -1,0 +1,170 @@
+import { open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import type { XStatic } from 'typebox/schema'
+import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
+import { deadlineFields } from '../core/deadlines.ts'
+import { readParameters } from '../core/parameters.ts'
+import { Problem } from '../core/problem.ts'
+import { expired, fitSource, type Material, promptsOf, requireFilm, requireMaker } from '../core/source.ts'
+import { type Asset, isTaskId, type Parameters, type SourceKind, type Task } from '../core/task.ts'
+import type { VideoFacts } from '../media/media.ts'
+import { Spooled } from './body.ts'
+import type { OrderSource, Submit, VideoDependencies } from './submit.ts'
+import { nameOf, notFound, refuseUnstorable } from './videos.ts'
+import type { WireVideo } from './wire.ts'
+
+const prompt = { type: 'string', minLength: 1, maxLength: 32_000 } as const
+const times = { start_within: { type: ['string', 'integer'] }, finish_within: { type: ['string', 'integer'] } } as const
+
+export const remixBody = {
+  type: 'object',
+  required: ['prompt'],
+  properties: { prompt, model: { type: 'string' }, ...times },
+} as const
+
+/** `video`: `{id}` of one of ours, or in a form a file. */
+export const editBody = {
+  type: 'object',
+  required: ['prompt', 'video'],
+  properties: { prompt, video: {}, model: { type: 'string' }, ...times },
+} as const
+
+export const extensionBody = {
+  type: 'object',
+  required: ['prompt', 'seconds', 'video'],
+  properties: { ...editBody.properties, seconds: { type: ['string', 'integer'] } },
+} as const
+
+type Body = XStatic<typeof remixBody> & Partial<XStatic<typeof extensionBody>>
+
+const fieldsOf: Record<SourceKind, readonly string[]> = {
+  remix: ['prompt', 'model', 'metadata', ...deadlineFields],
+  edit: ['prompt', 'video', 'model', 'metadata', ...deadlineFields],
+  extension: ['prompt', 'seconds', 'video', 'model', 'metadata', ...deadlineFields],
+}
+
+/** What the new one is made of, and by whom. */
+interface Found {
+  entry: CatalogEntry
+  material: Material
+  /** What the new one has of it, unless the request says otherwise. */
+  parameters: Parameters
+  source: OrderSource
+}
+
+/** A video that is made of another: one of the token's own, or one that comes with the request. */
+export function deriveVideo(kind: SourceKind, dependencies: VideoDependencies, submit: Submit) {
+  return async (request: FastifyRequest): Promise<WireVideo> => {
+    const body = request.body as Body
+    refuseUnstorable(body.prompt)
+    const { entry, material, parameters: inherited, source } = await find(kind, request, dependencies)
+    const { card } = entry
+    const own = readParameters(card, body, { text: request.isMultipart(), beside: fieldsOf[kind] })
+    const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
+    const parameters = { ...inherited, ...own }
+    const asked = { prompt: body.prompt, seconds, size: material.size, parameters }
+    return submit(request, { entry, ...asked, deadlines: body, reference: null, source })
+  }
+}
+
+async function find(kind: SourceKind, request: FastifyRequest, dependencies: VideoDependencies): Promise<Found> {
+  const { id } = request.params as { id?: string }
+  if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, dependencies)
+  const { video } = request.body as Body
+  if (video instanceof Spooled) return takeUpload(kind, video, request, dependencies)
+  return findOwn({ kind, id: readId(video), param: 'video' }, request, dependencies)
+}
+
+function readId(video: unknown): string {
+  const { id, ...others } = typeof video === 'object' && video !== null ? (video as { id?: unknown }) : {}
+  if (typeof id === 'string' && Object.keys(others).length === 0) return id
+  const message = `Invalid type for 'video': expected {"id": "video_…"}, or in a form an MP4 file.`
+  throw new Problem('invalid_type', message, { param: 'video' })
+}
+
+interface Wanted {
+  kind: SourceKind
+  id: string
+  /** Where the request says so. */
+  param: string
+}
+
+async function findOwn(
+  { kind, id, param }: Wanted,
+  request: FastifyRequest,
+  dependencies: VideoDependencies,
+): Promise<Found> {
+  const { catalog, store, bucket, clock } = dependencies
+  const task = isTaskId(id) ? await store.find(id) : undefined
+  if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id, param)
+  const film = requireFilm(task, param, clock.now())
+  const entry = findModel(catalog, request.token, task.model)
+  refuseOtherModel(request.body as Body, entry)
+  requireMaker(entry, kind, catalog, request.token)
+  const opener = (asset: Asset) => async (): Promise<Readable> => {
+    const object = await bucket.open(asset.key)
+    // Removed in this moment: as it will be for the next who asks.
+    if (!object) throw expired(id, param)
+    return object.stream
+  }
+  const { seconds, size } = task
+  const used = kind === 'extension' ? { video: film, image: null } : inputsOf(task)
+  const image = used.image && { ...used.image, open: opener(used.image.asset) }
+  const known = Object.entries(task.parameters).filter(([name]) => Object.hasOwn(entry.card.parameters, name))
+  const made = { kind, video: id, prompt: promptsOf(task), seconds, name: id }
+  const source: OrderSource = { ...made, image, open: used.video && opener(used.video) }
+  return { entry, material: { seconds, size, param }, parameters: Object.fromEntries(known), source }
+}
+
+/** What a video was made of beside its prompt. Drawn anew, it needs that again; of an extension only the words count. */
+function inputsOf({ image, source }: Task) {
+  return {
+    image: image && 'asset' in image ? image : null,
+    video: source && source.kind !== 'extension' ? source.asset : null,
+  }
+}
+
+/** It is its own model that changes a video. */
+function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
+  if (model === undefined || model === name || model === card.id) return
+  const message = `The video was made by '${name}', and so is what is made of it: leave out 'model'.`
+  throw new Problem('invalid_value', message, { param: 'model' })
+}
+
+async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, dependencies: VideoDependencies) {
+  const { catalog, media } = dependencies
+  const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
+  requireMaker(entry, kind, catalog, request.token)
+  const { size, seconds: exact } = await examine(file, media)
+  const seconds = Math.max(1, Math.round(exact))
+  // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
+  const stream = async () => (await open(file.path)).createReadStream()
+  const source = { kind, video: null, prompt: null, seconds, name: file.sha256, image: null, open: stream }
+  return { entry, material: { seconds, size, param: 'video' }, parameters: {}, source }
+}
+
+/** Less than the minute after which many clients give up. */
+const patienceMs = 45_000
+
+async function examine({ path }: Spooled, media: VideoDependencies['media']): Promise<VideoFacts> {
+  const signal = AbortSignal.timeout(patienceMs)
+  try {
+    const facts = await media.verify(path, signal)
+    if (facts.turned)
+      throw invalid(
+        'The video cannot be used. It is stored turned or mirrored. Save it upright, without rotation metadata.',
+      )
+    return facts
+  } catch (thrown) {
+    const { code, message } = Problem.from(thrown)
+    if (code === 'unsupported_output') throw invalid(`${message} Send an MP4 file with H.264.`, thrown)
+    if (!signal.aborted) throw thrown
+    const busy = 'Too many videos to look at right now. Try again shortly.'
+    throw new Problem('overloaded', busy, { retryable: true, cause: thrown })
+  }
+}
+
+function invalid(message: string, cause?: unknown): Problem {
+  return new Problem('invalid_video', message, { param: 'video', cause })
+}

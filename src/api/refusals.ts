@@ -1,0 +1,19 @@
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../core/problem.ts'
+
+/* What clients of the Videos API may ask for and is not offered. Its paths look like those of a video, and are none. */
+
+/** Before a body is read: nothing in it could change the answer. */
+export async function refuseCharacters(): Promise<never> {
+  const message =
+    'No model here makes characters. Describe the character in the prompt, or send a picture of it as ' +
+    "'input_reference' to POST /v1/videos."
+  throw new Problem('invalid_request', message)
+}
+
+/** What is made there is a video like any other, and is read where those are. */
+export async function refuseReading({ method, url }: FastifyRequest): Promise<never> {
+  const path = url.split('?', 1)[0]
+  const message = `Unknown request URL: ${method} ${path}. It takes POST; GET /v1/videos lists what was made.`
+  throw new Problem('unknown_url', message)
+}

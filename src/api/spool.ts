@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Random } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { type FormRules, readFields, Spooled } from './body.ts'
+import { boundBodies, openBudget } from './budget.ts'
+
+/** Of a video that comes with a request. */
+export const maxVideoMiB = 50
+const maxVideoBytes = maxVideoMiB * 2 ** 20
+/** Of everything else in such a request, which is held in memory: a prompt and a few words. */
+export const maxFieldBytes = 2 ** 20
+/** What all of them may take on the disk together. */
+const totalBytes = 512 * 2 ** 20
+const patienceMs = 30_000
+
+/**
+ * The hooks of a route that takes a video as a file: it is written to `scratch` as it comes, and is there until the
+ * request is answered. However many come at once, their fields in memory and their files on the disk are bounded.
+ */
+export function spoolVideos({ scratch, random }: { scratch: string; random: Random }) {
+  const files = new WeakMap<FastifyRequest, string[]>()
+  const limits = { budget: openBudget(totalBytes), bytes: maxVideoBytes + maxFieldBytes, tooLarge }
+  const bounds = boundBodies(limits)
+  return {
+    onRequest: (request: FastifyRequest) => heard(request, bounds.onRequest(request)),
+    bodyLimit: maxFieldBytes,
+    async preValidation(request: FastifyRequest): Promise<void> {
+      const kept: string[] = []
+      files.set(request, kept)
+      const keep = async (part: MultipartFile) => {
+        if (part.fieldname !== 'video') throw unexpected(part.fieldname)
+        const path = join(scratch, `upload.${Buffer.from(random(12)).toString('hex')}.mp4`)
+        kept.push(path)
+        await mkdir(scratch, { recursive: true })
+        return new Spooled(path, await write(part, path))
+      }
+      // One byte more than is taken, so that it is noticed here and at once.
+      const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
+      request.body = await heard(request, readFields(request, rules))
+    },
+    async onSend(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      for (const path of files.get(request) ?? []) await rm(path, { force: true })
+      await bounds.onSend(request, reply)
+    },
+  }
+}
+
+/** A sender of too much reads no answer before it has sent all of it: that is let go by, for a while. */
+async function heard<Result>({ raw }: FastifyRequest, reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'body_too_large')
+      await finished(raw.resume(), { signal: AbortSignal.timeout(patienceMs) }).catch(() => {})
+    throw error
+  }
+}
+
+/** The digest of what was written. */
+async function write(part: MultipartFile, path: string): Promise<string> {
+  const digest = createHash('sha256')
+  let bytes = 0
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      digest.update(chunk)
+      if (bytes > maxVideoBytes) done(tooLarge())
+      else done(null, chunk)
+    },
+  })
+  await pipeline(part.file, count, createWriteStream(path))
+  return digest.digest('hex')
+}
+
+function tooLarge(): Problem {
+  return new Problem('body_too_large', `The request is too large: a video may have up to ${maxVideoMiB} MiB.`)
+}
+
+function unexpected(name: string): Problem {
+  const param = name.slice(0, 100)
+  return new Problem('unknown_parameter', `'${param}' is a file: this request takes only 'video' as one.`, { param })
+}

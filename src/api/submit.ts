@@ -1,0 +1,120 @@
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import type { Bucket } from '../buckets/bucket.ts'
+import type { Catalog, CatalogEntry } from '../core/catalog.ts'
+import type { Clock, Random } from '../core/clock.ts'
+import { type AskedDeadlines, fitDeadlines } from '../core/deadlines.ts'
+import { digestRequest } from '../core/digest.ts'
+import type { ImageFacts } from '../core/image.ts'
+import { Problem } from '../core/problem.ts'
+import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
+import { newTaskId, queueTask } from '../core/task.ts'
+import type { Media } from '../media/media.ts'
+import type { Outbound } from '../outbound.ts'
+import type { Store } from '../stores/store.ts'
+import { keyOf, openKeys } from './keys.ts'
+import type { Reference } from './reference.ts'
+import { openRepeats } from './repeats.ts'
+import { wantsNulls } from './videos.ts'
+import { toWireVideo, type WireVideo } from './wire.ts'
+
+export interface VideoDependencies {
+  catalog: Catalog
+  store: Store
+  bucket: Bucket
+  media: Media
+  outbound: Outbound
+  clock: Clock
+  random: Random
+}
+
+/** What a request asks for, read and checked, whichever way it came. */
+export interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters'> {
+  entry: CatalogEntry
+  deadlines: AskedDeadlines
+  reference: Reference | null
+  source: OrderSource | null
+}
+
+/** Another video that it is made of. */
+export interface OrderSource extends Omit<TaskSource, 'asset'> {
+  /** Tells it from others: its id, or the digest of its bytes. */
+  name: string
+  /** The image that it was made of, if that is wanted again. */
+  image: (ImageFacts & { open: () => Promise<Readable> }) | null
+  /** Its bytes, where the model needs them. */
+  open: (() => Promise<Readable>) | null
+}
+
+export type Submit = (request: FastifyRequest, order: Order) => Promise<WireVideo>
+
+/** The one way in which a task is made. */
+export function openSubmit({ store, bucket, clock, random }: VideoDependencies): Submit {
+  const repeated = openRepeats(store, clock)
+  const keyed = openKeys(store)
+
+  async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
+    try {
+      const image = await keepImage(fields.id, order, bucket)
+      const source = order.source && (await keepSource(fields.id, order.source, bucket))
+      const task = queueTask({ ...fields, image, source }, clock.now())
+      await store.insert(task)
+      return task
+    } catch (error) {
+      // A store that went away in the middle may have the row after all, and what it is made of must be there then.
+      if (Problem.from(error).code !== 'storage_unavailable') await bucket.removeFolder(fields.id)
+      throw error
+    }
+  }
+
+  return async (request, order) => {
+    const { entry, prompt, seconds, size, parameters, reference, source } = order
+    const asked = { card: entry.card.id, prompt, seconds, size, parameters }
+    const image = reference && ('url' in reference ? reference.url : reference.bytes)
+    const digest = digestRequest({ ...asked, image, source: source && `${source.kind} ${source.name}` })
+    const now = clock.now()
+    const times = fitDeadlines(entry.card, order.deadlines, now)
+    const owner = request.token.name
+    const idempotencyKey = keyOf(request)
+    const make = () => {
+      const made = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
+      // What goes on from a video is no other version of it.
+      const remixedFrom = source && source.kind !== 'extension' ? source.video : null
+      return insert({ ...made, remixedFrom, ...asked, ...times }, order)
+    }
+    const task = await (idempotencyKey === null
+      ? repeated(request, digest, make)
+      : keyed(owner, idempotencyKey, digest, make))
+    // As it was when it was made, however far it is by now: that is what its client waits for.
+    return toWireVideo(queueTask(task, task.createdAt), { nulls: wantsNulls(request) })
+  }
+}
+
+async function keepImage(
+  id: string,
+  { reference, source }: Pick<Order, 'reference' | 'source'>,
+  bucket: Bucket,
+): Promise<TaskImage | null> {
+  if (source?.image) {
+    const { open, ...facts } = source.image
+    return { ...facts, asset: await copy(`${id}/image`, await open(), bucket) }
+  }
+  if (!reference || 'url' in reference) return reference
+  const { bytes, type, size } = reference
+  const asset = await bucket.put(`${id}/image`, [bytes], AbortSignal.timeout(60_000))
+  return { asset, type, size }
+}
+
+/** A copy of its own: what was taken must not depend on whether its source is deleted, or expires, before it is made. */
+async function keepSource(id: string, source: OrderSource, bucket: Bucket): Promise<TaskSource> {
+  const { kind, video, prompt, seconds, open } = source
+  return { kind, video, prompt, seconds, asset: open && (await copy(`${id}/source.mp4`, await open(), bucket)) }
+}
+
+async function copy(key: string, bytes: Readable, bucket: Bucket): Promise<Asset> {
+  try {
+    return await bucket.put(key, bytes, AbortSignal.timeout(60_000))
+  } finally {
+    bytes.destroy()
+  }
+}
