@@ -23,6 +23,12 @@ export interface Config {
   delivery: Delivery
   role: Role
   retentionMs: number
+  /** Whether `/docs` and `/openapi.json` are there. */
+  docs: boolean
+  /** How many videos a token may ask for in a minute, if it has no rate of its own; 0 is no limit. */
+  ratePerMinute: number
+  /** Whether clients of Azure's kind are answered, with their paths and their header. */
+  azure: boolean
   catalog: Catalog
   accounts: readonly AccountConfig[]
   tokens: readonly Token[]
@@ -63,6 +69,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
+  const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
   const places = { store: read('store'), bucket: read('bucket'), delivery: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -87,6 +94,9 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     data,
     ...places,
     retentionMs,
+    docs,
+    ratePerMinute,
+    azure,
     catalog,
     accounts: accounts.list,
     tokens,

@@ -206,6 +206,15 @@ describe('images', () => {
       assert.equal((await raw(`multipart/form-data; boundary=${boundary}`, body)).status, 200, type)
     }
   })
+  it("a member of an object is text, also where OpenAI's SDK for Java calls it a stream", async () => {
+    const part = (name: string, text: string, type: string) =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: ${type}\r\n\r\n${text}\r\n`
+    const fields = Object.entries(film).map(([name, value]) => part(name, value, 'text/plain; charset=utf-8'))
+    const url = `data:image/png;base64,${png.toString('base64')}`
+    const member = part('input_reference[image_url]', url, 'application/octet-stream')
+    const body = Buffer.from(`${fields.join('')}${member}--b--\r\n`)
+    assert.equal((await raw('multipart/form-data; boundary=b', body)).status, 200)
+  })
   it('an image as a field is as good as one in JSON, also one of megabytes', async () => {
     const canvas = createCanvas(1500, 1500)
     const context = canvas.getContext('2d')

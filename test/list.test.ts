@@ -33,7 +33,12 @@ it("lists a token's own videos, newest first, page by page, as the SDK reads the
   assert.deepEqual((await list('?after=video_zzz&order=asc')).data, [])
   assert.equal((await list('?after=')).data.length, 5)
   assert.equal((await service.fetch('/v1/videos/%00', { method: 'DELETE' })).status, 404)
+  assert.deepEqual((await list('?model=studio&status=failed')).data, [])
+  assert.equal((await list('?model=studio&limit=3')).has_more, true)
+  assert.deepEqual((await list('?model=nobody')).data, [])
   for (const [query, param] of [
+    ['status=done', 'status'],
+    ['model=%00', 'model'],
     ['limit=101', 'limit'],
     ['limit=-1', 'limit'],
     ['limit=x', 'limit'],

@@ -11,12 +11,15 @@ declare module 'fastify' {
 /** Every access token by the digest of its secret: comparing digests tells an attacker's clock nothing of the secret. */
 export type Tokens = ReadonlyMap<string, Token>
 
-/** Lets through who has a token of that kind; one of the other kind is as wrong as any. */
-export function authenticate(tokens: Tokens, kind: Token['kind']) {
+/**
+ * Lets through who has a token of that kind; one of the other kind is as wrong as any. `azure`: it may also stand in
+ * `api-key`, as clients of Azure send it.
+ */
+export function authenticate(tokens: Tokens, kind: Token['kind'], { azure = false } = {}) {
   // By the whole header: only those that were right, and of all their spellings only the usual one.
   const known = new Map<string, Token>()
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
-    const header = request.headers.authorization ?? ''
+    const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
     let token = known.get(header)
     if (!token) {
       token = identify(header, tokens, kind)
@@ -25,6 +28,10 @@ export function authenticate(tokens: Tokens, kind: Token['kind']) {
     request.token = token
     done()
   }
+}
+
+function bearerOf(key: string | string[] | undefined): string {
+  return key === undefined ? '' : `Bearer ${key}`
 }
 
 function identify(header: string, tokens: Tokens, kind: Token['kind']): Token {

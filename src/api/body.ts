@@ -1,4 +1,4 @@
-import type { MultipartValue } from '@fastify/multipart'
+import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
@@ -15,15 +15,27 @@ export class Upload {
   }
 }
 
-export type Field = string | number | boolean | Upload | Field[] | Fields
+/** A file part that was too large to be held, and lies on the disk until its request is answered. */
+export class Spooled {
+  readonly path: string
+  readonly sha256: string
+  constructor(path: string, sha256: string) {
+    this.path = path
+    this.sha256 = sha256
+  }
+}
+
+export type Field = string | number | boolean | Upload | Spooled | Field[] | Fields
 export interface Fields {
   [name: string]: Field
 }
 
 export const multipartOptions = {
-  // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one.
-  isPartAFile: (_field: string | undefined, type: string | undefined, filename: string | undefined) =>
-    filename !== undefined || (type !== undefined && !/^text\/plain\b/i.test(type)),
+  // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one. OpenAI's for
+  // Java calls everything a stream that might have been one, also the text of `video[id]`, which no file is.
+  isPartAFile: (field: string | undefined, type: string | undefined, filename: string | undefined) =>
+    filename !== undefined ||
+    (type !== undefined && !/^text\/plain\b/i.test(type) && !(isMember(field) && isUnknownType(type))),
   limits: {
     fileSize: maxImageBytes,
     files: 16,
@@ -35,9 +47,26 @@ export const multipartOptions = {
   },
 }
 
+/** How a form is read, where its files are not simply held in memory. */
+export interface FormRules {
+  /** Of all fields that are no such file. */
+  readonly fieldBytes: number
+  readonly fileBytes: number
+  keep(part: MultipartFile): Promise<Spooled>
+  tooLarge(): Problem
+}
+
+function isMember(field = ''): boolean {
+  return /\[[^\]]+\]$/.test(field)
+}
+
+function isUnknownType(type: string): boolean {
+  return /^application\/octet-stream\b/i.test(type)
+}
+
 /** The fields of a request, the same for both encodings. A JSON null is an absent field. */
-export async function readFields(request: FastifyRequest): Promise<Fields> {
-  if (request.isMultipart()) return readMultipart(request)
+export async function readFields(request: FastifyRequest, rules?: FormRules): Promise<Fields> {
+  if (request.isMultipart()) return readMultipart(request, rules)
   const { body } = request
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new Problem('invalid_json', 'The body must be a JSON object, for example {"model": "…", "prompt": "…"}.')
@@ -45,23 +74,28 @@ export async function readFields(request: FastifyRequest): Promise<Fields> {
   return withoutNulls(body as Record<string, unknown>) as Fields
 }
 
-async function readMultipart(request: FastifyRequest): Promise<Fields> {
+async function readMultipart(request: FastifyRequest, rules?: FormRules): Promise<Fields> {
   const fields: Fields = Object.create(null)
   try {
-    await Promise.race([readParts(request, fields), unfinished(request)])
+    await Promise.race([readParts(request, fields, rules), unfinished(request)])
   } catch (error) {
     // Nobody reads the rest any more, and its sender would wait for that for ever.
     request.raw.unpipe()
     request.raw.resume()
-    throw toProblem(error as Error & { code?: string })
+    throw toProblem(error as Error & { code?: string }, rules)
   }
   return fields
 }
 
-async function readParts(request: FastifyRequest, fields: Fields): Promise<void> {
-  let left = maxBodyBytes
-  for await (const part of request.parts()) {
+async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRules): Promise<void> {
+  let left = rules?.fieldBytes ?? maxBodyBytes
+  const limits = rules && { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } }
+  for await (const part of request.parts(limits)) {
     if (typeof part.fieldname !== 'string') throw new Problem('invalid_multipart', 'A part has no name.')
+    if (rules && part.type === 'file' && !isJson(part.mimetype)) {
+      place(fields, part.fieldname, await rules.keep(part))
+      continue
+    }
     const raw = part.type === 'file' ? await part.toBuffer() : readText(part)
     left -= raw.length
     if (left < 0) throw tooLarge()
@@ -87,7 +121,11 @@ function readText(part: MultipartValue): string {
 
 /** A part may be JSON, and then it is the value that it holds. */
 function readFile(bytes: Buffer, type: string): Field {
-  return /^application\/json\b/i.test(type) ? JSON.parse(decodeJson(bytes)) : new Upload(bytes)
+  return isJson(type) ? JSON.parse(decodeJson(bytes)) : new Upload(bytes)
+}
+
+function isJson(type: string): boolean {
+  return /^application\/json\b/i.test(type)
 }
 
 /** `a` sets a field, `a[b]` one of an object, `a[]` adds to a list: how every OpenAI SDK writes nested fields. */
@@ -108,10 +146,13 @@ function place(fields: Fields, name: string, value: Field): void {
     return
   }
   const object = present ?? Object.create(null)
-  if (typeof object !== 'object' || Array.isArray(object) || object instanceof Upload || inner in object)
-    throw twice(name)
+  if (typeof object !== 'object' || Array.isArray(object) || isFile(object) || inner in object) throw twice(name)
   object[inner] = value
   fields[outer] = object
+}
+
+function isFile(field: object): field is Upload | Spooled {
+  return field instanceof Upload || field instanceof Spooled
 }
 
 function twice(name: string): Problem {
@@ -124,11 +165,12 @@ export function tooLarge(): Problem {
   return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.')
 }
 
-function toProblem(error: Error & { code?: string }): unknown {
-  if (error instanceof Problem) return error
+function toProblem(error: Error & { code?: string }, rules?: FormRules): unknown {
+  // A disk that is full is not the sender's.
+  if (error instanceof Problem || Problem.from(error).code === 'storage_unavailable') return error
   switch (error.code) {
     case 'FST_REQ_FILE_TOO_LARGE':
-      return tooLarge()
+      return rules ? rules.tooLarge() : tooLarge()
     case 'FST_FILES_LIMIT':
     case 'FST_FIELDS_LIMIT':
     case 'FST_PARTS_LIMIT':

@@ -18,7 +18,11 @@ export interface Budget {
   take(bytes: number): Promise<Disposable>
 }
 
-export function openBudget(total: number, patience: (ms: number) => AbortSignal = AbortSignal.timeout): Budget {
+export function openBudget(
+  total: number,
+  patience: (ms: number) => AbortSignal = AbortSignal.timeout,
+  what = 'uploads',
+): Budget {
   let free = total
   const waiting = new Set<{ bytes: number; admit: () => void }>()
 
@@ -41,7 +45,7 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
       if (waiting.has(place)) {
         patience(patienceMs).addEventListener('abort', () => {
           if (waiting.delete(place))
-            reject(new Problem('overloaded', 'Too many uploads at once. Try again shortly.', { retryable: true }))
+            reject(new Problem('overloaded', `Too many ${what} at once. Try again shortly.`, { retryable: true }))
         })
       }
       await promise
@@ -57,18 +61,30 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
   }
 }
 
+export interface BodyLimits {
+  budget: Budget
+  /** The largest form. */
+  bytes: number
+  tooLarge(): Problem
+}
+
+function usualLimits(): BodyLimits {
+  return { budget: openBudget(totalBytes), bytes: maxFormBytes, tooLarge }
+}
+
 /** The hooks that hold a share of the budget from before a body is read until its request is answered. */
-export function boundBodies(budget = openBudget(totalBytes)) {
+export function boundBodies(limits = usualLimits()) {
   const shares = new WeakMap<FastifyRequest, Disposable>()
   return {
     async onRequest(request: FastifyRequest): Promise<void> {
       const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-      const bytes = encoding === undefined ? Number(length ?? 0) : maxBodyBytes
+      const bytes = encoding === undefined ? Number(length ?? 0) : limits.bytes
       // Fastify checks the length of JSON, but not of a form.
-      if (bytes > maxFormBytes) throw tooLarge()
-      if (bytes > smallBytes) shares.set(request, await budget.take(bytes))
+      if (bytes > limits.bytes) throw limits.tooLarge()
+      if (bytes > smallBytes) shares.set(request, await limits.budget.take(bytes))
     },
-    async onResponse(request: FastifyRequest, _reply: FastifyReply): Promise<void> {
+    // Not when the answer has left: of a client that went away it never does, and its share would be lost for good.
+    async onSend(request: FastifyRequest, _reply: FastifyReply): Promise<void> {
       shares.get(request)?.[Symbol.dispose]()
     },
   }

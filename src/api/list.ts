@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
+import type { Estimates } from './estimates.ts'
 import { readLimit } from './validation.ts'
 import { notFound, wantsNulls } from './videos.ts'
 import { toWireDeleted, toWirePage, toWireVideo } from './wire.ts'
@@ -14,26 +15,32 @@ export const listQuery = {
     after: { type: 'string', maxLength: 200 },
     limit: { type: 'string' },
     order: { enum: ['asc', 'desc'] },
+    status: { enum: ['queued', 'in_progress', 'completed', 'failed'] },
+    model: { type: 'string', maxLength: 200 },
   },
 } as const
 
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
-export function listVideos({ store }: { store: Store }) {
+export function listVideos({ store, estimates }: { store: Store; estimates: Estimates }) {
   return async (request: FastifyRequest) => {
-    const { after = '', limit: text, order = 'desc' } = request.query as XStatic<typeof listQuery>
+    const { after = '', limit: text, order = 'desc', status, model } = request.query as XStatic<typeof listQuery>
     // Any text is a place in the order but for this, which no database takes.
     if (after.includes('\0'))
       throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
+    if (model?.includes('\0'))
+      throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
     const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
       ...(after === '' ? {} : { after }),
+      ...(status && { status }),
+      ...(model !== undefined && { model }),
       limit: limit + 1,
       order,
     })
     const nulls = wantsNulls(request)
     return toWirePage(
-      tasks.slice(0, limit).map((task) => toWireVideo(task, { nulls })),
+      tasks.slice(0, limit).map((task) => toWireVideo(task, { nulls, estimate: estimates.known(task) })),
       { hasMore: tasks.length > limit },
     )
   }

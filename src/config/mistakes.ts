@@ -58,3 +58,9 @@ export const mostAtOnce = 100_000
 export function isLimit(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= mostAtOnce
 }
+
+export const mostPerMinute = 10_000_000
+
+export function isRate(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostPerMinute
+}

@@ -1,10 +1,15 @@
 import { parseDuration } from './duration.ts'
+import { isRate, mostPerMinute } from './mistakes.ts'
 import { parseBucket, parseDelivery, parseRole, parseStore } from './places.ts'
 
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
 export interface Parsed<T> {
   value: T
   fix?: string
+}
+
+function parseSwitch(text: string): Parsed<boolean> {
+  return { value: text === 'on', ...(text === 'on' || text === 'off' ? {} : { fix: 'use on or off' }) }
 }
 
 /** Every setting of the process, once: its flag is its name here. The command line's help is made of this table. */
@@ -77,6 +82,27 @@ export const settings = {
       const value = parseDuration(text)
       return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
     },
+  },
+  rate: {
+    variable: 'FILMGATE_RATE',
+    fallback: '6000',
+    help: 'videos a token may ask for per minute; 0 for no limit',
+    parse: (text: string): Parsed<number> => ({
+      value: Number(text),
+      ...(isRate(Number(text)) && /^\d+$/.test(text) ? {} : { fix: `use a whole number up to ${mostPerMinute}` }),
+    }),
+  },
+  docs: {
+    variable: 'FILMGATE_DOCS',
+    fallback: 'on',
+    help: 'the reference at /docs and /openapi.json: on, off',
+    parse: parseSwitch,
+  },
+  azure: {
+    variable: 'FILMGATE_AZURE',
+    fallback: 'off',
+    help: 'paths and header of Azure besides our own: on, off',
+    parse: parseSwitch,
   },
   config: {
     variable: 'FILMGATE_CONFIG',

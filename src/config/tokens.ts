@@ -1,6 +1,6 @@
 import type { Catalog } from '../core/catalog.ts'
 import { digestSecret, isPossibleSecret, matchesGlob, type Token } from '../core/token.ts'
-import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
+import { isLimit, isRate, type Mistakes, mostAtOnce, mostPerMinute } from './mistakes.ts'
 
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
 export const defaultTokenName = 'default'
@@ -13,6 +13,7 @@ interface Given {
   kind: Token['kind']
   models: readonly string[]
   concurrency?: number
+  rate?: number
 }
 
 interface Pattern {
@@ -25,7 +26,7 @@ interface Setting {
   text: string | undefined
 }
 
-/** `tokens: [{name, secret, models: [globs], concurrency}]`, and those of the two settings. */
+/** `tokens: [{name, secret, models: [globs], concurrency, rate}]`, and those of the two settings. */
 export function readTokens(listed: unknown, settings: { client: Setting; operator: Setting }, mistakes: Mistakes) {
   const given: Given[] = []
   const { client, operator } = settings
@@ -52,8 +53,8 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
 
 function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
   const entry = mistakes.mapAt(where, value)
-  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency'])
-  const { name, secret, models = ['*'], concurrency } = entry
+  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency', 'rate'])
+  const { name, secret, models = ['*'], concurrency, rate } = entry
   const named = typeof name === 'string' && /^[\w .@-]{1,100}$/.test(name)
   const secretive = typeof secret === 'string' && secret !== ''
   const globs = Array.isArray(models) && models.every((glob): glob is string => typeof glob === 'string')
@@ -64,9 +65,16 @@ function readToken(where: string, value: unknown, mistakes: Mistakes): Given | u
     const what = `it is not a whole number from 1 to ${mostAtOnce}`
     mistakes.add(`${where}.concurrency`, what, 'leave it out for no limit')
   }
+  if (rate !== undefined && !isRate(rate)) {
+    const what = `it is not a whole number of videos a minute, up to ${mostPerMinute}`
+    mistakes.add(`${where}.rate`, what, 'use 0 for no limit, or leave it out for FILMGATE_RATE')
+  }
   if (!named || !secretive || !globs) return undefined
-  const limit = concurrency === undefined ? {} : { concurrency: concurrency as number }
-  return { where, kind: 'client', name, secret, models, ...limit }
+  const limits = {
+    ...(concurrency === undefined ? {} : { concurrency: concurrency as number }),
+    ...(rate === undefined ? {} : { rate: rate as number }),
+  }
+  return { where, kind: 'client', name, secret, models, ...limits }
 }
 
 function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[], mistakes: Mistakes): void {

@@ -12,6 +12,8 @@ export interface Token {
   readonly models: readonly string[]
   /** How many of its tasks may be in work at once; as many as there are slots if nothing is said. */
   readonly concurrency?: number
+  /** How many videos it may ask for in a minute; 0 is no limit, and nothing is what the service says. */
+  readonly rate?: number
 }
 
 export function digestSecret(secret: string): string {

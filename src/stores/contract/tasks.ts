@@ -76,6 +76,50 @@ function testOwners(world: StoreWorld): void {
     assert.deepEqual(await list({ limit: 0, order: 'asc' }), [])
   })
 
+  it('lists those of one status or of one model, from any place', async () => {
+    await using store = await fresh(world)
+    const started = { startedAt: 5 }
+    const made = [
+      ['1', { state: 'fetching' }],
+      ['2', { state: 'queued', model: 'n' }],
+      ['3', { state: 'running', ...started }],
+      ['4', { state: 'queued', ...started }],
+      ['5', { state: 'completed', ...started, model: 'n' }],
+      ['6', { state: 'failed' }],
+      ['7', { state: 'failed', owner: 'bob' }],
+    ] as const
+    for (const [number, fields] of made) await store.insert(newTask(number, fields))
+    const list = async (page: Omit<Parameters<Store['list']>[1], 'limit' | 'order'>) =>
+      (await store.list('alice', { limit: 10, order: 'asc', ...page })).map(({ id }) => Number(id.slice(6)))
+    assert.deepEqual(await list({ status: 'queued' }), [1, 2])
+    assert.deepEqual(await list({ status: 'in_progress' }), [3, 4])
+    assert.deepEqual(await list({ status: 'completed' }), [5])
+    assert.deepEqual(await list({ status: 'failed' }), [6])
+    assert.deepEqual(await list({ model: 'n' }), [2, 5])
+    assert.deepEqual(await list({ model: 'n', status: 'queued' }), [2])
+    assert.deepEqual(await list({ model: 'n', after: newTask('2').id }), [5])
+    assert.deepEqual(await list({ model: 'x' }), [])
+    const newest = await store.list('alice', { limit: 1, order: 'desc', model: 'n', after: newTask('5').id })
+    assert.deepEqual(
+      newest.map(({ id }) => Number(id.slice(6))),
+      [2],
+    )
+  })
+
+  it('finds the few that fit among many', async () => {
+    await using store = await fresh(world)
+    const numbers = Array.from({ length: 4_500 }, (_, at) => at + 1)
+    const isRare = (number: number) => number % 1_000 === 0
+    await Promise.all(
+      numbers.map((number) => store.insert(newTask(String(number), { model: isRare(number) ? 'rare' : 'm' }))),
+    )
+    const list = async (page: Parameters<Store['list']>[1]) =>
+      (await store.list('alice', page)).map(({ id }) => Number(id.slice(6)))
+    assert.deepEqual(await list({ limit: 10, order: 'asc', model: 'rare' }), [1000, 2000, 3000, 4000])
+    assert.deepEqual(await list({ limit: 3, order: 'desc', model: 'rare' }), [4000, 3000, 2000])
+    assert.deepEqual(await list({ limit: 3, order: 'desc', model: 'rare', after: newTask('2000').id }), [1000])
+  })
+
   it('hides a deleted task from its owner at once, and makes it due whatever is decided meanwhile', async () => {
     await using store = await fresh(world)
     for (const number of ['1', '2']) await store.insert(newTask(number, { dueAt: 500 }))

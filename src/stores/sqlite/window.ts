@@ -1,0 +1,27 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { statusConditions, toView, viewColumns } from '../../core/row.ts'
+import type { Filter, Window } from '../window/window.ts'
+
+/** So many rows are read in a few milliseconds. */
+const rows = 2_000
+
+export function prepareWindow(reader: DatabaseSync, { owner, order, status, model }: Filter): Window {
+  const [beyond, upTo] = order === 'asc' ? ['>', '<='] : ['<', '>=']
+  const from = 'FROM tasks INDEXED BY tasks_owner WHERE owner = ? AND deleted_at IS NULL AND'
+  const end = reader.prepare(`SELECT id ${from} id ${beyond} ? ORDER BY id ${order} LIMIT 1 OFFSET ${rows - 1}`)
+  const fits = [...(status ? [statusConditions[status]] : []), ...(model === undefined ? [] : ['model = ?'])]
+  const fitting = (bound: string) =>
+    reader.prepare(
+      `SELECT ${viewColumns.join(', ')} ${from} id ${beyond} ? AND ${[bound, ...fits].join(' AND ')}
+       ORDER BY id ${order} LIMIT ?`,
+    )
+  return {
+    end: async (after) => end.get(owner, after)?.id as string | undefined,
+    async fitting(after, last, limit) {
+      const statement = fitting(last === undefined ? '? IS NULL' : `id ${upTo} ?`)
+      statement.setReturnArrays(true)
+      const found = statement.all(owner, after, last ?? null, ...(model === undefined ? [] : [model]), limit)
+      return found.map((row) => toView(row as unknown as SQLOutputValue[]))
+    },
+  }
+}
