@@ -16,6 +16,7 @@ interface Case {
   setBy?: Parameters<typeof banner>[2]['setBy']
   operator?: 'set' | 'made'
   role?: Config['role']
+  docs?: boolean
 }
 
 function shown({
@@ -26,13 +27,14 @@ function shown({
   setBy = null,
   operator = 'set',
   role = 'all',
+  docs = true,
 }: Case) {
   const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
   const operators = operator === 'set' ? [token('operator', 'operator')] : []
   const tokens = [...names.map((name) => token(name, 'client')), ...operators]
   const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
   const service = { url, firstSecret, operatorSecret: firstSecret } as Service
-  const config = { data: '/data', tokens, catalog, role } as unknown as Config
+  const config = { data: '/data', tokens, catalog, role, docs } as unknown as Config
   return banner(service, config, { program: 'npx filmgate', setBy, operatorSetBy: 'FILMGATE_OPERATOR_TOKEN' })
 }
 
@@ -65,6 +67,11 @@ it('names the token by where it comes from, and shows no variable that nobody se
 it('says where the service is only where the command line would not look by itself', () => {
   assert.doesNotMatch(shown({}), /FILMGATE_BASE_URL/)
   assert.match(shown({ url: 'http://127.0.0.1:1' }), /export FILMGATE_BASE_URL=http:\/\/127\.0\.0\.1:1\/v1\n/)
+})
+
+it('says where the reference is, where there is one', () => {
+  assert.match(shown({}), /Docs +http:\/\/127\.0\.0\.1:8484\/docs\n/)
+  assert.doesNotMatch(shown({ docs: false }), /Docs/)
 })
 
 it("says at every start where the operator's token is from", () => {

@@ -22,6 +22,7 @@ export function banner(service: Service, config: Config, start: Start): string {
   const once = '(shown once: keep it)'
   const facts = [
     ['Base URL', `${url}/v1`],
+    ['Docs', config.docs ? `${url}/docs` : ''],
     ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
     ['Operator', operatorSecret ? `${operatorSecret}  ${once}` : operatorHint(config, start)],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],

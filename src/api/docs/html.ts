@@ -1,0 +1,41 @@
+/** Text that is HTML already. Whatever else is put into a page is escaped on its way there. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export type Part = Html | string | number | false | undefined | readonly Part[]
+
+/** html`<p>${text}</p>`: what is filled in is text, unless it is Html itself. */
+export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
+  return new Html(strings.reduce((text, next, at) => text + render(parts[at - 1]) + next))
+}
+
+/** Our own sentences: an empty line begins a paragraph, and backticks make code. */
+export function prose(text: string): Html[] {
+  return text.split('\n\n').map((paragraph) => html`<p>${inline(paragraph)}</p>`)
+}
+
+export function inline(text: string): Html[] {
+  return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
+}
+
+function render(part: Part): string {
+  if (part instanceof Html) return part.text
+  if (Array.isArray(part)) return part.map(render).join('')
+  return part === undefined || part === false ? '' : escapeText(String(part))
+}
+
+const entities: Readonly<Record<string, string>> = {
+  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '`': '&#96;' },
+}
+
+/** Names and descriptions come from engines of others: they are text, and can't turn the text around them either. */
+function escapeText(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+    .replace(/[&<>"'`]/g, (sign) => entities[sign] ?? '')
+}

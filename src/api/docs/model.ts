@@ -1,0 +1,158 @@
+import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
+import type { ParameterRule } from '../../core/parameters.ts'
+import { examplesOf } from './examples.ts'
+import { join } from './fields.ts'
+import { type Html, html, type Part } from './html.ts'
+import { codeBlock, heading, renderPage, table } from './page.ts'
+
+/** All models, aliases included. */
+export function renderModels(catalog: Catalog): string {
+  const entries = [...catalog.entries.values()]
+  const body = [
+    heading(1, 'top', 'Models'),
+    html`<p class="lead">What can be asked for here. A token may be limited to some of them.</p>`,
+    entries.length > 0
+      ? table(['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'], entries.map(modelRow))
+      : html`<p>There are none yet: enable a provider in filmgate.yaml.</p>`,
+  ]
+  return renderPage({ title: 'Models', place: 'models', body })
+}
+
+function modelRow({ name, card }: CatalogEntry): Part[] {
+  const { seconds, size, image, facts, description } = card
+  const lengths = 'values' in seconds ? seconds.values.join(', ') : `${seconds.min} to ${seconds.max}`
+  const told = name === card.id ? description : `Another name of ${card.id}`
+  return [
+    html`<a href="${addressOf(name)}">${name}</a><span class="type">${told}</span>`,
+    lengths,
+    'values' in size && size.values.length === 1
+      ? size.default
+      : html`${size.default}<span class="type">and others</span>`,
+    { none: 'no', optional: 'optional', required: 'required' }[image],
+    facts && { always: 'yes', optional: 'optional', never: 'no' }[facts.audio],
+    facts?.price && `US$ ${facts.price.usd} per ${facts.price.per}`,
+  ].map((cell) => cell ?? '–')
+}
+
+export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string): string {
+  const { name, card } = entry
+  const examples = examplesOf(entry, base)
+  const parameters = Object.entries(card.parameters)
+  const rows = rowsOf(entry, catalog)
+  const body = [
+    heading(1, 'top', name),
+    html`<p class="lead">${card.description}</p>`,
+    html`<dl class="facts">${rows.map(([term, told]) => html`<dt>${term}</dt><dd>${told}</dd>`)}</dl>`,
+    heading(2, 'parameters', 'Parameters'),
+    parameters.length > 0
+      ? [
+          html`<p>Beside the <a href="/docs#createVideo">fields of every request</a>, or in <code>metadata</code>.</p>`,
+          table(['Field', 'Meaning'], parameters.map(parameterRow)),
+        ]
+      : html`<p>None beyond the <a href="/docs#createVideo">fields of every request</a>.</p>`,
+    heading(2, 'examples', 'Examples'),
+    html`<p>They run as they stand, and leave <code>film.mp4</code> in the folder. The token is in the environment:
+<code>export FILMGATE_TOKEN=…</code></p>`,
+    examples.map(({ id, label, code }) => codeBlock(label, code, id)),
+  ]
+  return renderPage({ title: name, place: 'models', body, contents: renderNames(catalog) })
+}
+
+export function renderNoModel(name: string, catalog: Catalog): string {
+  const body = [
+    heading(1, 'top', 'There is no such model'),
+    html`<p class="lead">Nothing here is called <code>${name.slice(0, 200)}</code>.
+<a href="/docs/models">All models</a></p>`,
+  ]
+  return renderPage({ title: 'No such model', place: 'models', body, contents: renderNames(catalog) })
+}
+
+/** Far more than anybody would look through. */
+const mostNames = 200
+
+function renderNames(catalog: Catalog): Html {
+  const names = [...catalog.entries.keys()].slice(0, mostNames)
+  const items = names.map((name) => html`<li><a href="${addressOf(name)}">${name}</a></li>`)
+  return html`<section><h2><a href="/docs/models">All models</a></h2><ul>${items}</ul></section>`
+}
+
+/** A slash in a name is written as %2F, so that no name leads out of the folder. */
+function addressOf(name: string): string {
+  return `/docs/models/${encodeURIComponent(name.toWellFormed())}`
+}
+
+function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, told: Part][] {
+  const isDefault = catalog.defaultModel === name
+  return [
+    ['Model', [html`<code>${name}</code>`, isDefault && ', which is used if a request names none']],
+    ...(name === card.id
+      ? []
+      : [['Another name of', html`<a href="${addressOf(card.id)}">${card.id}</a>`] as [string, Part]]),
+    ['Made by', card.ownedBy],
+    ['Seconds', secondsOf(card.seconds)],
+    ['Size', sizeOf(card.size)],
+    ['Reference image', imageOf(card)],
+    ...(card.makes?.length ? [['Of other videos', card.makes.join(', ')] as [string, Part]] : []),
+    ...factRows(card.facts, card.failuresBilled),
+  ]
+}
+
+const code = (value: string | number) => html`<code>${value}</code>`
+
+function secondsOf(rule: SecondsRule): Part {
+  const taken: Part =
+    'values' in rule ? join(rule.values.map(code)) : [code(rule.min), ' to ', code(rule.max), ', whole']
+  return [taken, '; ', code(rule.default), ' if left out']
+}
+
+function sizeOf(rule: SizeRule): Part {
+  const usual: Part = ['; ', code(rule.default), ' if left out']
+  if (!('values' in rule))
+    return [`Each side ${rule.minSide} to ${rule.maxSide} pixels, a multiple of ${rule.multipleOf}`, usual]
+  const words = (size: string): Part => {
+    const shape = rule.shapes?.[size]
+    return shape && ` (${shape.resolution} ${shape.ratio})`
+  }
+  return [join(rule.values.map((size) => [code(size), words(size)])), usual]
+}
+
+function imageOf({ image, facts }: ModelCard): Part {
+  const as = facts?.imageIs ? `: ${facts.imageIs === 'first frame' ? 'the first frame' : 'something to go by'}` : ''
+  return { none: 'Not taken', optional: `Optional${as}`, required: `Required${as}` }[image]
+}
+
+function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term: string, told: Part][] {
+  if (!facts) return []
+  const { audio, price, keptMs, usuallyMs } = facts
+  const rows: [string, Part][] = [
+    ['Sound', { always: 'Always', optional: 'If asked for', never: 'Never' }[audio]],
+    ['Price', price && `US$ ${price.usd} per ${price.per}, as of ${price.on} (${price.source})`],
+    ['Failed videos', failuresBilled ? 'Are charged for' : 'Are not charged for'],
+    ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
+    ['Kept by the provider', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own`],
+  ].map(([term, told]) => [term as string, told ?? false])
+  return rows.filter(([, told]) => told !== false)
+}
+
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 120) return `${seconds} seconds`
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3_600)} hours`
+}
+
+function parameterRow([name, rule]: [string, ParameterRule]): Part[] {
+  return [
+    [code(name), html`<span class="type">${rule.type}</span>`],
+    [
+      html`<p>${rule.description}</p>`,
+      html`<p class="type">${rangeOf(rule)}${rule.needsImage && ' Only together with a reference image.'}</p>`,
+    ],
+  ]
+}
+
+function rangeOf(rule: ParameterRule): Part {
+  if (rule.type === 'boolean') return 'true or false.'
+  if (rule.type !== 'string') return `From ${rule.minimum} to ${rule.maximum}.`
+  if (rule.enum) return ['One of ', join(rule.enum.map(code)), '.']
+  return `${rule.format ? 'A URL that begins with https://, up' : 'Up'} to ${rule.maxLength} characters.`
+}

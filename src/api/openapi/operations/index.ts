@@ -1,0 +1,35 @@
+import { derivedOperations } from './derived.ts'
+import { eventOperations } from './events.ts'
+import { modelOperations } from './models.ts'
+import type { Operations } from './operation.ts'
+import { operatorOperations } from './operator.ts'
+import { serviceOperations } from './service.ts'
+import { videoOperations } from './videos.ts'
+import { webhookOperations } from './webhooks.ts'
+
+/*
+ * Every route, in the order of the document. To add one: write an entry under 'METHOD /path', exactly as the route is
+ * registered, into the file of its tag (or into a new file, listed here); give what it answers a schema in
+ * `../schemas`; and add a request for each of its answers to `test/responses.test.ts`. A route without an entry fails
+ * `test/openapi.test.ts`, and so does an entry without a route.
+ */
+export const operations: Operations = {
+  ...videoOperations,
+  ...derivedOperations,
+  ...eventOperations,
+  ...webhookOperations,
+  ...modelOperations,
+  ...operatorOperations,
+  ...serviceOperations,
+}
+
+/** Routes that are only there to say that they are not, and so are not in the document. */
+export const refused: readonly string[] = [
+  'GET /v1/videos/characters',
+  'POST /v1/videos/characters',
+  'GET /v1/videos/characters/:id',
+  'GET /v1/videos/edits',
+  'DELETE /v1/videos/edits',
+  'GET /v1/videos/extensions',
+  'DELETE /v1/videos/extensions',
+]

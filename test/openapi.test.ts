@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { subscribe } from 'node:diagnostics_channel'
+import { after, before, it } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { fieldsOf } from '../src/api/docs/fields.ts'
+import { sampleOf } from '../src/api/docs/sample.ts'
+import type { Document } from '../src/api/openapi/document.ts'
+import { operations, refused } from '../src/api/openapi/operations/index.ts'
+import { loadConfig } from '../src/config.ts'
+import { openChecks, operationsOf } from './document.ts'
+import { startService, type TestService } from './service.ts'
+
+/* GET /openapi.json against the routes that there are, and against what OpenAPI 3.1 asks of a document. */
+
+/** As Fastify itself tells them, whoever registers them. */
+const routes = new Set<string>()
+subscribe('fastify.initialization', (message) => {
+  const { fastify } = message as { fastify: FastifyInstance }
+  fastify.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) routes.add(`${one} ${url}`)
+  })
+})
+
+let service: TestService
+let document: Document
+
+before(async () => {
+  service = await startService()
+  const answer = await fetch(`${service.url}/openapi.json`)
+  assert.equal(answer.status, 200)
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+  document = (await answer.json()) as Document
+})
+after(() => service[Symbol.asyncDispose]())
+
+it('every route is documented, and every route that is documented exists', () => {
+  // Fastify answers HEAD wherever there is a GET.
+  const registered = [...routes].filter((key) => !key.startsWith('HEAD ') || !routes.has(key.replace('HEAD', 'GET')))
+  assert.ok(registered.length > 10, 'the routes were not told')
+  assert.deepEqual(registered.toSorted(), [...Object.keys(operations), ...refused].toSorted())
+  assert.equal(operationsOf(document).size, Object.keys(operations).length)
+})
+
+it('it is OpenAPI 3.1: versions, relative servers, tags that are used, security schemes that are there', () => {
+  assert.match(document.openapi, /^3\.1\.\d$/)
+  assert.match(document.info.version, /^\d+\.\d+\.\d+/)
+  assert.deepEqual(
+    document.servers.map(({ url }) => url),
+    ['/'],
+  )
+  const named = [...operationsOf(document).values()]
+  const used = new Set(named.flatMap(({ operation }) => operation.tags))
+  assert.deepEqual(document.tags.map(({ name }) => name).toSorted(), [...used].toSorted())
+  for (const { operation } of named) {
+    const [scheme] = operation.security.flatMap((one) => Object.keys(one))
+    if (scheme !== undefined) assert.ok(scheme in document.components.securitySchemes, scheme)
+  }
+})
+
+it('every operation has a name of its own, and says of each field what it is', () => {
+  const ids = Object.values(operations).map(({ id }) => id)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const [id, { path, operation }] of operationsOf(document)) {
+    assert.match(id, /^[a-z][a-zA-Z]+$/)
+    const { parameters = [], requestBody, responses } = operation
+    const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+    assert.deepEqual(
+      inPath,
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+      id,
+    )
+    for (const { name, description } of parameters) assert.ok(description, `${id}: ${name} is not described`)
+    for (const { schema } of Object.values(requestBody?.content ?? {}))
+      assert.ok(schema.$ref, `${id}: its body has no name`)
+    for (const [status, { description }] of Object.entries(responses)) assert.ok(description, `${id} ${status}`)
+  }
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    for (const field of fieldsOf(schema)) {
+      const said = field.schema.description ?? field.schema.$ref
+      assert.ok(said, `${name}.${field.name} is not described`)
+    }
+  }
+})
+
+it('every reference leads somewhere, and every schema is used', () => {
+  const refs = new Set([...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = '']) => ref))
+  const there = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`)
+  assert.deepEqual([...refs].toSorted(), there.toSorted())
+})
+
+it('every schema is JSON Schema 2020-12, and what the reference shows as an example fits it', () => {
+  const check = openChecks(document)
+  const { schemas } = document.components
+  for (const [name, schema] of Object.entries(schemas)) check(schema, sampleOf(schema, schemas), name)
+  for (const [id, { operation }] of operationsOf(document)) {
+    for (const [type, { schema, example }] of Object.entries(operation.requestBody?.content ?? {}))
+      if (example) check(schema, example, `the example of ${id} as ${type}`)
+  }
+})
+
+it('the fields of a request are those that it is checked by', () => {
+  const { CreateVideo } = document.components.schemas
+  assert.deepEqual(CreateVideo?.required, ['prompt'])
+  assert.equal(CreateVideo?.properties?.prompt?.maxLength, 32_000)
+  assert.deepEqual(CreateVideo?.properties?.seconds?.type, ['string', 'integer'])
+  const order = operationsOf(document)
+    .get('listVideos')
+    ?.operation.parameters?.find(({ name }) => name === 'order')
+  assert.deepEqual(order?.schema.enum, ['asc', 'desc'])
+})
+
+it('FILMGATE_DOCS=off leaves no trace of it, and anything but on and off is a mistake', async () => {
+  await using silent = await startService({ env: { FILMGATE_DOCS: 'off' } })
+  for (const path of ['/openapi.json', '/docs', '/docs/models', '/docs/models/studio', '/docs/images/1280x720.png']) {
+    const answer = await fetch(silent.url + path)
+    const { error } = (await answer.json()) as { error: { code: string } }
+    assert.deepEqual([answer.status, error.code], [404, 'unknown_url'], path)
+  }
+  assert.equal((await silent.fetch('/v1/models')).status, 200)
+  assert.throws(() => loadConfig({ flags: {}, env: { FILMGATE_DOCS: 'maybe' } }), /FILMGATE_DOCS.*use on or off/s)
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { after, before, it } from 'node:test'
+import type { Document } from '../src/api/openapi/document.ts'
+import { type Ask, openResponses, type Send, sendTo, sendTooMuch, startBroken } from './responses.ts'
+import { film, type Ids, operationOf, startWorld, type World } from './responses-world.ts'
+import { startService } from './service.ts'
+
+/*
+ * Every answer of every route, as a running service gives it, against the schema of the document for that route and
+ * status. An answer that is documented and never seen here fails the last test. What holds for all routes of a kind (a
+ * wrong token, a body that can't be read, a store that is gone) is asked of all of them by itself; the rest is `rows`.
+ */
+
+/** Documented, and not to be had from this rig. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'downloadVideo 302': 'needs an S3 bucket and FILMGATE_CONTENT=redirect: test/redirect.services.ts',
+}
+
+const sdk = { 'x-stainless-lang': 'js' }
+/** Another request has it already. */
+const taken = { 'idempotency-key': 'one' }
+let world: World
+let ids: Ids
+let responses: ReturnType<typeof openResponses>
+let send: Send
+
+before(async () => {
+  world = await startWorld()
+  ids = world.ids
+  send = sendTo(world.service.url)
+  responses = openResponses((await (await fetch(`${world.service.url}/openapi.json`)).json()) as Document)
+})
+after(() => world[Symbol.asyncDispose]())
+
+function form(fields: Record<string, string>): FormData {
+  const data = new FormData()
+  for (const [name, value] of Object.entries(fields)) data.append(name, value)
+  return data
+}
+
+/** What is asked, and the status that it is answered with. In this order: a held task is decided about once. */
+const rows: [id: string, status: number, ask?: () => Ask][] = [
+  ['createVideo', 200, () => ({ body: film })],
+  ['createVideo', 200, () => ({ body: form(film), headers: sdk })],
+  ['createVideo', 400, () => ({ body: { ...film, nonsense: 1 } })],
+  ['createVideo', 400, () => ({ body: { ...film, seconds: '999' } })],
+  ['createVideo', 400, () => ({ body: { ...film, model: 'still' } })],
+  ['createVideo', 400, () => ({ body: { ...film, image: 'AAAA' } })],
+  ['createVideo', 400, () => ({ body: { ...film, image: 'http://192.168.0.1/a.png' } })],
+  ['createVideo', 404, () => ({ body: { ...film, model: 'nothing' } })],
+  ['createVideo', 422, () => ({ body: { ...film, seconds: '2' }, headers: taken })],
+  ['listVideos', 200, () => ({ query: '?limit=100' })],
+  ['listVideos', 200, () => ({ query: '?limit=100', headers: sdk })],
+  ['listVideos', 200, () => ({ query: '?limit=0' })],
+  ['listVideos', 200, () => ({ query: '?status=failed&model=studio' })],
+  ['listVideos', 400, () => ({ query: '?limit=many' })],
+  ['listVideos', 400, () => ({ query: '?order=best' })],
+  ...[{}, sdk].flatMap((headers) =>
+    (['queued', 'done', 'failed'] as const).map((state): (typeof rows)[number] => [
+      ...(['retrieveVideo', 200] as const),
+      () => ({ path: [ids[state]], headers }),
+    ]),
+  ),
+  ['retrieveVideo', 200, () => ({ path: [ids.done], query: '?wait=5' })],
+  ['retrieveVideo', 400, () => ({ path: [ids.done], query: '?wait=long' })],
+  ['retrieveVideo', 404],
+  ['streamVideo', 200, () => ({ path: [ids.done] })],
+  ['streamVideo', 200, () => ({ path: [ids.queued], headers: sdk })],
+  ['streamVideo', 404],
+  ['streamVideos', 200],
+  ['streamVideos', 200, () => ({ headers: { 'last-event-id': 'long ago' } })],
+  ['streamVideos', 200, () => ({ query: '?last_event_id=1' })],
+  ['downloadVideo', 200, () => ({ path: [ids.done] })],
+  ['downloadVideo', 200, () => ({ path: [ids.done], method: 'HEAD' })],
+  ['downloadVideo', 200, () => ({ path: [ids.done], query: '?variant=thumbnail' })],
+  ['downloadVideo', 200, () => ({ path: [ids.done], query: '?variant=spritesheet' })],
+  ['downloadVideo', 206, () => ({ path: [ids.done], headers: { range: 'bytes=0-9' } })],
+  ['downloadVideo', 304, () => ({ path: [ids.done], headers: { 'if-none-match': '*' } })],
+  ['downloadVideo', 400, () => ({ path: [ids.done], query: '?variant=smell' })],
+  ['downloadVideo', 404],
+  ['downloadVideo', 404, () => ({ path: [ids.queued] })],
+  ['downloadVideo', 404, () => ({ path: [ids.failed] })],
+  ['downloadVideo', 416, () => ({ path: [ids.done], headers: { range: 'bytes=99999999-' } })],
+  ['remixVideo', 200, () => ({ path: [ids.done], body: { prompt: 'in summer' } })],
+  ['remixVideo', 400, () => ({ path: [ids.queued], body: { prompt: 'in summer' } })],
+  ['remixVideo', 404, () => ({ body: { prompt: 'in summer' } })],
+  ['remixVideo', 422, () => ({ path: [ids.done], body: { prompt: 'again' }, headers: taken })],
+  ['editVideo', 200, () => ({ body: { prompt: 'in summer', video: { id: ids.done } }, headers: sdk })],
+  ['editVideo', 400, () => ({ body: { prompt: 'in summer', video: { id: ids.failed } } })],
+  ['editVideo', 404, () => ({ body: { prompt: 'in summer', video: { id: 'nothing' } } })],
+  ['editVideo', 422, () => ({ body: { prompt: 'again', video: { id: ids.done } }, headers: taken })],
+  ['extendVideo', 200, () => ({ body: { prompt: 'it runs', seconds: '1', video: { id: ids.done } } })],
+  ['extendVideo', 400, () => ({ body: { prompt: 'it runs', video: { id: ids.done } } })],
+  ['extendVideo', 404, () => ({ body: { prompt: 'it runs', seconds: '1', video: { id: 'nothing' } } })],
+  [
+    ...(['extendVideo', 422] as const),
+    () => ({
+      body: { prompt: 'it runs', seconds: '1', video: { id: ids.done } },
+      headers: taken,
+    }),
+  ],
+  ['listWebhookEventTypes', 200],
+  [
+    'createWebhookEndpoint',
+    200,
+    () => ({ body: { name: 'x', url: 'http://127.0.0.1:9/', event_types: ['video.failed'] } }),
+  ],
+  [
+    'createWebhookEndpoint',
+    400,
+    () => ({ body: { name: 'x', url: 'http://10.0.0.7/', event_types: ['video.failed'] } }),
+  ],
+  ['listWebhookEndpoints', 200],
+  ['listWebhookEndpoints', 400, () => ({ query: '?limit=many' })],
+  ['retrieveWebhookEndpoint', 200, () => ({ path: [ids.endpoint] })],
+  ['retrieveWebhookEndpoint', 404],
+  ['updateWebhookEndpoint', 200, () => ({ path: [ids.endpoint], body: { name: 'another name' } })],
+  ['updateWebhookEndpoint', 200, () => ({ path: [ids.endpoint] })],
+  ['updateWebhookEndpoint', 400, () => ({ path: [ids.endpoint], body: { colour: 'red' } })],
+  ['updateWebhookEndpoint', 404, () => ({ body: {} })],
+  ['rotateWebhookSecret', 200, () => ({ path: [ids.endpoint] })],
+  ['rotateWebhookSecret', 404],
+  ['testWebhookEndpoint', 200, () => ({ path: [ids.endpoint], body: { event_type: 'video.failed' } })],
+  ['testWebhookEndpoint', 400, () => ({ path: [ids.deaf], body: { event_type: 'video.failed' } })],
+  ['testWebhookEndpoint', 404, () => ({ body: { event_type: 'video.failed' } })],
+  ['listWebhookDeliveries', 200, () => ({ path: [ids.endpoint] })],
+  ['listWebhookDeliveries', 200, () => ({ path: [ids.deaf] })],
+  ['listWebhookDeliveries', 400, () => ({ path: [ids.endpoint], query: '?state=odd' })],
+  ['listWebhookDeliveries', 404],
+  ['retrieveWebhookDelivery', 200, () => ({ path: [ids.endpoint, ids.delivery] })],
+  ['retrieveWebhookDelivery', 404, () => ({ path: [ids.endpoint] })],
+  ['replayWebhookDelivery', 200, () => ({ path: [ids.endpoint, ids.delivery] })],
+  ['replayWebhookDelivery', 404, () => ({ path: [ids.endpoint] })],
+  ['replayWebhookEndpoint', 200, () => ({ path: [ids.deaf], body: { since: 0 } })],
+  ['replayWebhookEndpoint', 404, () => ({ body: { since: 0 } })],
+  ['deleteWebhookEndpoint', 200, () => ({ path: [ids.deaf] })],
+  ['deleteWebhookEndpoint', 404],
+  ['listModels', 200],
+  ['retrieveModel', 200, () => ({ path: ['studio'] })],
+  ['retrieveModel', 200, () => ({ path: ['acme/fast'] })],
+  ['retrieveModel', 404],
+  ['listAttempts', 200],
+  ['listAttempts', 400, () => ({ query: '?state=odd' })],
+  ['listAttempts', 400, () => ({ query: '?colour=red' })],
+  ...['queued', 'done', 'failed'].map((state): (typeof rows)[number] => [
+    ...(['showTask', 200] as const),
+    () => ({ path: [String(ids[state as 'queued'])] }),
+  ]),
+  ['showTask', 404],
+  ['adoptTask', 400, () => ({ path: [ids.held[0] ?? ''], body: {} })],
+  ['adoptTask', 404, () => ({ body: { operation: 'x' } })],
+  ['adoptTask', 200, () => ({ path: [ids.held[0] ?? ''], body: { operation: operationOf(ids.held[0] ?? '') } })],
+  ['resubmitTask', 200, () => ({ path: [ids.held[1] ?? ''] })],
+  ['resubmitTask', 404],
+  ['giveUpTask', 200, () => ({ path: [ids.held[2] ?? ''] })],
+  ['giveUpTask', 400, () => ({ path: [ids.held[2] ?? ''] })],
+  ['giveUpTask', 404],
+  ['listAccounts', 200],
+  ['resumeAccount', 200, () => ({ path: ['studio'] })],
+  ['resumeAccount', 404],
+  ['live', 200],
+  ['ready', 200],
+  ['describe', 200],
+  ['readReference', 200],
+  ['readModels', 200],
+  ['readModel', 200, () => ({ path: ['acme/fast'] })],
+  ['readModel', 404],
+  ['readImage', 200, () => ({ path: ['1280x720.png'] })],
+  ['readImage', 404, () => ({ path: ['9999x9999.png'] })],
+  ['deleteVideo', 200, () => ({ path: [ids.queued] })],
+  ['deleteVideo', 404],
+]
+
+it('every answer of the table has the status and the shape that the document gives it', async () => {
+  for (const [id, status, ask] of rows) await responses.ask(send, id, status, ask?.())
+})
+
+it('every route that needs a token refuses who has none', async () => {
+  for (const [id, { operation }] of responses.operations)
+    if (operation.security.length > 0) await responses.ask(send, id, 401, { headers: { authorization: '' } })
+})
+
+it('every route that is not a GET refuses a body that is no JSON, of another type, or too large', async () => {
+  for (const [id, { method }] of responses.operations) {
+    if (method === 'GET') continue
+    await responses.ask(send, id, 400, { body: '{' })
+    await responses.ask(send, id, 415, { body: 'x', headers: { 'content-type': 'text/odd' } })
+    await responses.ask(sendTooMuch(world.service.url), id, 413)
+  }
+})
+
+/** What a path may hold, by the name of its parameter. */
+const places: Record<string, string> = {
+  ...{ video_id: `video_${'0'.repeat(48)}`, task_id: `video_${'0'.repeat(48)}`, name: 'studio' },
+  ...{ webhook_endpoint_id: `whe_${'0'.repeat(36)}`, webhook_delivery_id: `wh_${'0'.repeat(44)}` },
+}
+
+it('every route that needs the store says so when it is gone', async () => {
+  await using broken = await startBroken()
+  for (const [id, { operation }] of responses.operations) {
+    if (!operation.responses[503]) continue
+    const example = operation.requestBody?.content['application/json']?.example
+    const path = operation.parameters?.flatMap(({ name }) => places[name] ?? [])
+    await responses.ask(broken.send, id, 503, { ...(path && { path }), ...(example && { body: example }) })
+  }
+})
+
+it('every route that makes videos refuses a token that asks for too many', async () => {
+  await using limited = await startService({ env: { FILMGATE_RATE: '1' } })
+  await limited.submit(film)
+  for (const [id, { operation }] of responses.operations)
+    if (operation.responses[429]) await responses.ask(sendTo(limited.url), id, 429, { body: {} })
+})
+
+it('a video that expired is gone, and still what it was', async () => {
+  world.clock.jump(25 * 3_600_000)
+  await responses.ask(send, 'downloadVideo', 410, { path: [ids.done] })
+  await responses.ask(send, 'retrieveVideo', 200, { path: [ids.done] })
+})
+
+it('every documented answer was seen', (test) => {
+  for (const [pair, why] of Object.entries(elsewhere)) test.diagnostic(`${pair} is not asked for here: it ${why}`)
+  assert.deepEqual(responses.missing().toSorted(), Object.keys(elsewhere).toSorted())
+})
