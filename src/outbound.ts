@@ -1,13 +1,15 @@
 import { lookup } from 'node:dns/promises'
-import { connect as dial, type Socket } from 'node:net'
+import { connect as dial } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Client, type Dispatcher } from 'undici'
 import { Problem } from './core/problem.ts'
 import { type Allow, parseAllow } from './outbound/address.ts'
 import { collect } from './outbound/answer.ts'
 import { readBase } from './outbound/base.ts'
-import { addressesOf, connect, type Network, type Resolver } from './outbound/connect.ts'
-import { admit, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
+import { connect, type Network, onlyOnce, type Resolver } from './outbound/connect.ts'
+import { judge } from './outbound/judge.ts'
+import { type Posted, type PostRequest, post } from './outbound/post.ts'
+import { PrivateRefusal, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
 import {
   openUpstream,
   UPSTREAM_DEADLINES,
@@ -20,6 +22,8 @@ import { isTimeout } from './outbound/watch.ts'
 export {
   type Allow,
   type Network,
+  type Posted,
+  type PostRequest,
   parseAllow,
   type Resolver,
   readBase,
@@ -39,6 +43,10 @@ export interface Outbound extends AsyncDisposable {
    * that does not resolve now is no error: it may by the time of the download, which judges again.
    */
   check(url: string, param: string, signal: AbortSignal): Promise<void>
+  /** The same for a URL that webhooks are to go to: throws `invalid_webhook_url`, and says how an operator permits it. */
+  checkReceiver(url: string, param: string, signal: AbortSignal): Promise<void>
+  /** POSTs to such a URL, once, and follows no redirect. What keeps it from an answer is told, not thrown. */
+  post(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted>
   /**
    * GETs a URL into memory, over at most 3 redirects. Throws `image_unavailable`: retryable after a failed transport,
    * a timeout, 408, 429 and 5xx; not after another answer, too many bytes or a refused URL, address or redirect.
@@ -76,6 +84,8 @@ export interface Deadlines {
   headersMs: number
   bodyIdleMs: number
   totalMs: number
+  /** All of a POST, but for the body of its answer. */
+  postMs: number
 }
 
 const DEADLINES: Deadlines = {
@@ -84,9 +94,13 @@ const DEADLINES: Deadlines = {
   headersMs: 10_000,
   bodyIdleMs: 10_000,
   totalMs: 60_000,
+  postMs: 15_000,
 }
 const MAX_REDIRECTS = 3
 const MAX_HEADER_BYTES = 16_384
+/** For who runs a receiver inside. */
+const HOW_TO_ALLOW =
+  'An operator lets webhooks go there by naming it under outbound: allow in filmgate.yaml, as host, host:port or range.'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 export function openOutbound(options: OutboundOptions): Outbound {
@@ -117,14 +131,24 @@ class GuardedOutbound implements Outbound {
   }
 
   async check(url: string, param: string, signal: AbortSignal): Promise<void> {
-    try {
-      const target = readTarget(url, this.#rules)
-      admit(target, await this.#addressesNow(target, signal), this.#rules)
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal)) throw thrown
-      const message = `The image URL was refused: ${thrown.message}. ${thrown.fix}`
-      throw new Problem('invalid_image_url', message, { param, cause: thrown })
-    }
+    const refusal = await this.#judge(url, signal)
+    if (!refusal) return
+    const message = `The image URL was refused: ${refusal.message}. ${refusal.fix}`
+    throw new Problem('invalid_image_url', message, { param, cause: refusal })
+  }
+
+  async checkReceiver(url: string, param: string, signal: AbortSignal): Promise<void> {
+    const refusal = await this.#judge(url, signal)
+    if (!refusal) return
+    const way = refusal instanceof PrivateRefusal ? ` ${HOW_TO_ALLOW}` : ''
+    const message = `The webhook URL was refused: ${refusal.message}. ${refusal.fix}${way}`
+    throw new Problem('invalid_webhook_url', message, { param, cause: refusal })
+  }
+
+  async post(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted> {
+    const { connectMs, postMs: totalMs } = this.#deadlines
+    const way = { rules: this.#rules, network: this.#network, connectMs, totalMs, closing: this.#closing.signal }
+    return this.#track(post(url, request, way, signal))
   }
 
   async download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download> {
@@ -155,14 +179,9 @@ class GuardedOutbound implements Outbound {
     }
   }
 
-  async #addressesNow(target: Target, signal: AbortSignal): Promise<string[]> {
-    const stop = AbortSignal.any([signal, AbortSignal.timeout(this.#deadlines.checkMs)])
-    try {
-      return await addressesOf(target, this.#network.resolve, stop)
-    } catch {
-      signal.throwIfAborted()
-      return []
-    }
+  #judge(url: string, signal: AbortSignal): Promise<Refusal | undefined> {
+    const by = { rules: this.#rules, resolve: this.#network.resolve, withinMs: this.#deadlines.checkMs }
+    return judge(url, by, signal)
   }
 
   async #follow(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download> {
@@ -207,17 +226,6 @@ class GuardedOutbound implements Outbound {
       await client.destroy()
       socket.destroy()
     }
-  }
-}
-
-/** undici opens a new connection where it lost one; it must never do so by itself, since it would not be guarded. */
-function onlyOnce(socket: Socket): (options: unknown, callback: (error: null, socket: Socket) => void) => void {
-  let taken = false
-  return (_options, callback) => {
-    if (taken) throw new Error('the connection was lost before the answer')
-    taken = true
-    // Not at once: undici is still in the loop that asked for it, and would not start the request.
-    queueMicrotask(() => callback(null, socket))
   }
 }
 

@@ -1,6 +1,11 @@
 /** How long an answer asks us to wait, in milliseconds from now: its header has seconds, or a date. It may be absurd. */
 export function retryAfterMs({ headers }: Pick<Response, 'headers'>, now: number): number | undefined {
-  const text = headers.get('retry-after')?.trim()
+  return askedMs(headers.get('retry-after'), now)
+}
+
+/** The same, of the text of that header. */
+export function askedMs(header: string | null, now: number): number | undefined {
+  const text = header?.trim()
   if (!text) return undefined
   const ms = /^-?\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
   return Number.isNaN(ms) ? undefined : ms

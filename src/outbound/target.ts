@@ -31,6 +31,9 @@ export class Refusal extends Error {
   }
 }
 
+/** It leads to where only the operator may let it. */
+export class PrivateRefusal extends Refusal {}
+
 const MAX_URL_CHARACTERS = 8192
 const PORTS = new Set([80, 443, 8080, 8443])
 
@@ -74,7 +77,10 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   const trusted = allowsHost(rules.allow, host, port)
   if (!trusted && PRIVATE_NAMES.some((name) => host === name || host.endsWith(`.${name}`))) {
-    throw new Refusal('its host name belongs to a private network', 'Use a host that anyone on the internet can reach.')
+    throw new PrivateRefusal(
+      'its host name belongs to a private network',
+      'Use a host that anyone on the internet can reach.',
+    )
   }
   return { url, host, port, literal: isIP(host) !== 0, trusted }
 }
@@ -86,7 +92,7 @@ export function admit(target: Target, addresses: string[], rules: Rules): void {
   for (const address of addresses) {
     if (allowsAddress(rules.allow, address, target.port)) continue
     if (!isPublic(address) || own.some((mine) => sameAddress(mine, address))) {
-      throw new Refusal(
+      throw new PrivateRefusal(
         'its host is not at a public address',
         'Use a host that anyone on the internet can reach.',
         `${target.host} is at ${address}, which is not public and not allowed on port ${target.port}`,
@@ -99,7 +105,7 @@ export function admit(target: Target, addresses: string[], rules: Rules): void {
 
 function admitPort(target: Target): void {
   if (PORTS.has(target.port)) return
-  throw new Refusal(`its port is not one of ${[...PORTS].join(', ')}`, 'Serve it on one of these ports.')
+  throw new PrivateRefusal(`its port is not one of ${[...PORTS].join(', ')}`, 'Serve it on one of these ports.')
 }
 
 function parse(text: string, base: URL | undefined): URL {

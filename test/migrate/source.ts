@@ -7,6 +7,9 @@ import type { Bucket } from '../../src/buckets/bucket.ts'
 import { openDisk } from '../../src/buckets/disk.ts'
 import { newTaskId, type State, type Task } from '../../src/core/task.ts'
 import { digestSecret } from '../../src/core/token.ts'
+import { newDelivery } from '../../src/core/webhook.ts'
+import { deliveryColumns, fromDelivery } from '../../src/core/webhook-row.ts'
+import { newEndpoint } from '../../src/stores/contract/webhooks.ts'
 import { newTask } from '../../src/stores/contract/world.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 
@@ -96,6 +99,12 @@ async function makeTask(
   return { ...task, video, progress: 100, startedAt: now, completedAt: now + 5, expiresAt: now + 30 * day, fence: 3 }
 }
 
+/** Of a token that nobody has: nothing is sent for them. */
+const endpoints = [
+  newEndpoint('1', { owner: 'gone', name: 'zwölf "Hooks"', url: 'https://hooks.invalid/' }),
+  newEndpoint('2', { owner: 'gone', oldSecret: 'whsec_BBBB', oldSecretUntil: 9, disabledAt: 8, disabledWhy: 'gone' }),
+] as const
+
 const attemptStates: Partial<Record<State, string>> = { held: 'open', completed: 'accepted', failed: 'refused' }
 
 async function insert(data: string, tasks: Task[]): Promise<void> {
@@ -112,6 +121,7 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
       models: ['*'],
     } as const
     await store.insertToken(token, 7)
+    for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
   }
   using database = new DatabaseSync(join(data, 'filmgate.db'))
   const attempt = database.prepare('INSERT INTO attempts VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)')
@@ -131,7 +141,12 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
     "INSERT INTO turns VALUES ('studio', 'default', 17), ('studio', 'another', 4), ('unknown', 'default', 3)",
   )
   database.exec("INSERT INTO healths VALUES ('a-b', 'k', '{}', 1), ('a_b', 'k', '{}', 2), ('B', 'k', '{}', 3)")
+  const columns = deliveryColumns.map((name) => `:${name}`).join(', ')
+  const delivery = database.prepare(`INSERT INTO deliveries (${deliveryColumns.join(', ')}) VALUES (${columns})`)
+  for (const { id: task, createdAt: at } of tasks.filter(({ state }) => state === 'completed'))
+    delivery.run(fromDelivery(newDelivery(endpoints[0], { task, at, type: 'video.completed' })))
   // As a killed process leaves them.
+  database.exec('UPDATE deliveries SET leased = 1, fence = 1, due_at = 4000000000000 WHERE rowid % 3 = 0')
   database.exec("UPDATE tasks SET leased = 1, fence = 9, due_at = 4000000000000 WHERE state = 'storing'")
   database.exec(`INSERT INTO slots SELECT 'account studio', id FROM tasks WHERE state = 'queued' AND card = 'studio'`)
   database.exec("DELETE FROM events WHERE number % 7 = 0; UPDATE tasks SET leased = 1 WHERE state = 'queued'; COMMIT")

@@ -1,4 +1,4 @@
-import { isObject } from '../video.ts'
+import { isAnything, isFlag, isNumber, isText, isTime, listOf, orNull, shape } from '../guards.ts'
 
 /*
  * What Filmgate answers operators. Anything may listen at a base URL: an answer of another shape is none, and is told as
@@ -83,27 +83,6 @@ export interface AccountList {
 }
 
 export type ResumedAccount = OperatorAccount & { was_paused: boolean }
-
-type Guard<T> = (value: unknown) => value is T
-
-const isText: Guard<string> = (value) => typeof value === 'string'
-const isNumber: Guard<number> = (value) => typeof value === 'number'
-const isFlag: Guard<boolean> = (value) => typeof value === 'boolean'
-const isTime: Guard<string> = (value): value is string => isText(value) && !Number.isNaN(Date.parse(value))
-const isAnything: Guard<unknown> = (_value): _value is unknown => true
-
-function orNull<T>(guard: Guard<T>): Guard<T | null> {
-  return (value): value is T | null => value === null || guard(value)
-}
-
-function listOf<T>(guard: Guard<T>): Guard<T[]> {
-  return (value): value is T[] => Array.isArray(value) && value.every(guard)
-}
-
-function shape<T>(guards: { [Key in keyof T]-?: Guard<T[Key]> }): Guard<T> {
-  const entries = Object.entries(guards) as [string, Guard<unknown>][]
-  return (value): value is T => isObject(value) && entries.every(([key, guard]) => guard(value[key]))
-}
 
 const reason = shape<Reason>({ code: isText, message: isText })
 

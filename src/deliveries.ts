@@ -1,0 +1,86 @@
+import { keptMs } from './core/webhook.ts'
+import { type DeliveryOptions, idleMs, leaseMs, stepRows } from './deliveries/options.ts'
+import { shareOut } from './deliveries/share.ts'
+import { hostOf, openTries, type Tries } from './deliveries/tries.ts'
+import { type Bell, openBell } from './engine/bell.ts'
+
+export type { DeliveryOptions } from './deliveries/options.ts'
+
+/** Disposing drains: no new claims, tries under way get `graceMs` to end, the rest is broken off and left to its lease. */
+export type Deliveries = AsyncDisposable
+
+const graceMs = 10_000
+const tidyMs = 10 * 60_000
+
+/**
+ * claim → POST → record, for what clients want to be told. At least once: a try of which nobody knows whether it arrived
+ * is made again, under the same id.
+ */
+export function startDeliveries(options: DeliveryOptions): Deliveries {
+  const { store, clock } = options
+  const [stop, cut] = [new AbortController(), new AbortController()]
+  const bell = openBell(clock)
+  const tries = openTries(options, { signal: cut.signal, onEnd: bell.ring })
+  const stopListening = store.onNotice(bell.ring)
+  const looking = keepLooking(options, { tries, bell, signal: stop.signal })
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      stopListening()
+      await looking
+      const settled = tries.settled()
+      const ended = new AbortController()
+      await Promise.race([settled, clock.sleep(graceMs, ended.signal)])
+      ended.abort()
+      cut.abort()
+      await settled
+    },
+  }
+}
+
+async function keepLooking(
+  options: DeliveryOptions,
+  { tries, bell, signal }: { tries: Tries; bell: Bell; signal: AbortSignal },
+): Promise<void> {
+  const { clock, log } = options
+  let tidiedAt = Number.NEGATIVE_INFINITY
+  while (!signal.aborted) {
+    bell.mute()
+    let delay = idleMs
+    try {
+      delay = await look(options, tries)
+      // The clock may have been set back.
+      if (Math.abs(clock.now() - tidiedAt) > tidyMs && (await tidy(options))) tidiedAt = clock.now()
+    } catch (error) {
+      log.error('deliveries could not be claimed', { error })
+    }
+    await bell.wait(delay, signal)
+  }
+}
+
+/** Starts what is due, and there is room for. Returns how long nothing else will be; a try that ends wakes us earlier. */
+async function look({ store, clock, knows }: DeliveryOptions, tries: Tries): Promise<number> {
+  const now = clock.now()
+  const { endpoints, next } = await store.dueEndpoints(now)
+  const known = endpoints.filter(({ owner }) => knows(owner))
+  // What a process left that found out that they are gone, and died.
+  for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
+    await store.failDeliveries(id, now, 'endpoint_disabled', stepRows)
+  const open = new Map(known.filter(({ disabledAt }) => disabledAt === null).map((endpoint) => [endpoint.id, endpoint]))
+  const claims = shareOut(
+    [...open.values()].map((endpoint) => ({ id: endpoint.id, host: hostOf(endpoint) })),
+    tries,
+  )
+  const leaseUntil = now + leaseMs
+  const claimed = claims.length === 0 ? [] : await store.claimDeliveries(claims, now, leaseUntil)
+  for (const delivery of claimed) {
+    const endpoint = open.get(delivery.endpoint)
+    if (endpoint) tries.begin(delivery, endpoint, leaseUntil)
+  }
+  return Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now))
+}
+
+/** True when nothing is left that is too old. */
+async function tidy({ store, clock }: DeliveryOptions): Promise<boolean> {
+  return (await store.trimDeliveries(clock.now() - keptMs, stepRows)) < stepRows
+}

@@ -1,0 +1,23 @@
+import type { Clock, Random } from '../core/clock.ts'
+import type { Log } from '../log.ts'
+import type { Outbound } from '../outbound.ts'
+import type { Store } from '../stores/store.ts'
+
+export interface DeliveryOptions {
+  store: Store
+  outbound: Pick<Outbound, 'post'>
+  clock: Clock
+  random: Random
+  log: Log
+  /** Whether there is a token of that name: what waits for one that is gone waits until it is back. */
+  knows: (owner: string) => boolean
+}
+
+/** Who has nothing to do, or can't do it, looks again after this long even if nothing woke it. */
+export const idleMs = 1_000
+
+/** So many rows are ended or dropped in one step, so that nobody waits long for the store. */
+export const stepRows = 1_000
+
+/** Longer than a try may take, so that none has to be renewed; what a dead process held is tried again after it. */
+export const leaseMs = 60_000

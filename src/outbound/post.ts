@@ -1,0 +1,95 @@
+import { Client, type Dispatcher } from 'undici'
+import { collect } from './answer.ts'
+import { connect, type Network, onlyOnce } from './connect.ts'
+import { Refusal, type Rules, readTarget } from './target.ts'
+import { after, isTimeout } from './watch.ts'
+
+export interface PostRequest {
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+/** What the other side said, or a word for why it said nothing. Neither shows a client what it could not see itself. */
+export type Posted = { status: number; retryAfter: string | null } | { error: PostError }
+
+export type PostError =
+  | 'url_refused'
+  | 'name_not_found'
+  | 'connection_failed'
+  | 'certificate_refused'
+  | 'timed_out'
+  | 'answer_unreadable'
+
+export interface PostWay {
+  rules: Rules
+  network: Network
+  connectMs: number
+  totalMs: number
+  closing: AbortSignal
+}
+
+const MAX_HEADER_BYTES = 16_384
+/** An answer is known by its status. So much of its body is taken, for so long, that its sender can finish in peace. */
+const BODY_BYTES = 4_096
+const BODY_MS = 1_000
+
+/** One request on a connection of its own. Throws only where it was told to stop. */
+export async function post(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
+  const given = AbortSignal.any([signal, way.closing])
+  const stop = AbortSignal.any([given, AbortSignal.timeout(way.totalMs)])
+  try {
+    return await send(url, request, way, stop)
+  } catch (thrown) {
+    given.throwIfAborted()
+    return { error: wordFor(thrown) }
+  }
+}
+
+async function send(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
+  const target = readTarget(url, way.rules)
+  const opening = AbortSignal.any([signal, AbortSignal.timeout(way.connectMs)])
+  const socket = await connect(target, way.rules, way.network, opening)
+  const client = new Client(target.url.origin, {
+    connect: onlyOnce(socket),
+    headersTimeout: way.totalMs,
+    bodyTimeout: BODY_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    useMilo: false, // else the environment would choose the parser
+  })
+  try {
+    const { statusCode, headers, body } = await client.request({
+      method: 'POST',
+      path: target.url.pathname + target.url.search,
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', ...request.headers },
+      body: request.body,
+      reset: true,
+      signal,
+    })
+    await drain(body)
+    const [retryAfter = null] = [headers['retry-after'] ?? null].flat()
+    return { status: statusCode, retryAfter }
+  } finally {
+    await client.destroy()
+    socket.destroy()
+  }
+}
+
+async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const undo = after(BODY_MS, late.resolve)
+  const read = collect(body, BODY_BYTES).then(
+    () => {},
+    () => {},
+  )
+  await Promise.race([read, late.promise])
+  undo()
+}
+
+function wordFor(thrown: unknown): PostError {
+  if (thrown instanceof Refusal) return 'url_refused'
+  if (isTimeout(thrown)) return 'timed_out'
+  const { code = '', name = '' } = thrown as { code?: string; name?: string }
+  if (/^(ENOTFOUND|EAI_)/.test(code)) return 'name_not_found'
+  if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
+  return /HTTPParser|HeadersOverflow|LengthMismatch/.test(name) ? 'answer_unreadable' : 'connection_failed'
+}

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Task } from '../../core/task.ts'
+import { afterTry, type Endpoint, type Try, type WebhookDelivery } from '../../core/webhook.ts'
+import type { Store } from '../store.ts'
+import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
+
+export function newEndpoint(number: string, fields: Partial<Endpoint> = {}): Endpoint {
+  return {
+    ...{ id: `whe_${number.padStart(36, '0')}`, owner: 'alice', name: 'films', url: 'https://example.com/hook' },
+    ...{ eventTypes: ['video.completed', 'video.failed'], secret: 'whsec_AAAA', oldSecret: null, oldSecretUntil: null },
+    ...{ createdAt: 1, updatedAt: 1, disabledAt: null, disabledWhy: null },
+    ...fields,
+  }
+}
+
+/** Lets a task come to its end, as its worker does; at 20. */
+async function end(store: Store, number: string, fields: Partial<Task> = {}, state: Task['state'] = 'completed') {
+  const held = await sent(store, number, `attempt_${number}`, fields)
+  const events = [{ at: 20, name: state, detail: null }]
+  assert.ok(await store.record(decide(held, { state, startedAt: 15 }, { events })))
+}
+
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
+const tried = (at: number, status: number | null): Try => ({ at, status, error: null, tookMs: 5 })
+
+async function claimAll(store: Store, now: number, limit = 10): Promise<WebhookDelivery[]> {
+  const { endpoints } = await store.dueEndpoints(now)
+  const wanted = endpoints.map(({ id }) => ({ endpoint: id, limit }))
+  return wanted.length === 0 ? [] : store.claimDeliveries(wanted, now, now + 100)
+}
+
+/** Where clients want to be told, and that each end of a task is told there until it is taken. */
+export function testWebhooks(world: StoreWorld): void {
+  it('keeps endpoints, each for its owner alone, the newest first and no more than so many', async () => {
+    await using store = await fresh(world)
+    const made = ['1', '2', '3'].map((number) => newEndpoint(number))
+    for (const endpoint of made) assert.ok(await store.insertEndpoint(endpoint, 3))
+    assert.equal(await store.insertEndpoint(newEndpoint('4'), 3), false)
+    assert.ok(await store.insertEndpoint(newEndpoint('5', { owner: 'bob' }), 3))
+    const [first, second, third] = made as [Endpoint, Endpoint, Endpoint]
+    assert.deepEqual(idsOf(await store.endpoints('alice', { limit: 2 })), [third.id, second.id])
+    assert.deepEqual(idsOf(await store.endpoints('alice', { limit: 2, after: second.id })), [first.id])
+    assert.deepEqual(await store.endpoint('alice', first.id), first)
+    assert.equal(await store.endpoint('bob', first.id), undefined)
+    const change = {
+      ...{ name: 'x', url: 'https://example.org/', eventTypes: ['video.failed' as const], updatedAt: 9 },
+      ...{ secret: 'whsec_BBBB', oldSecret: 'whsec_AAAA', oldSecretUntil: 99, disabledAt: 8, disabledWhy: 'gone' },
+    }
+    assert.deepEqual(await store.updateEndpoint('alice', first.id, change), { ...first, ...change })
+    const enabled = { ...first, ...change, disabledAt: null, disabledWhy: null }
+    assert.deepEqual(await store.updateEndpoint('alice', first.id, { disabledAt: null, disabledWhy: null }), enabled)
+    assert.deepEqual(await store.endpoint('alice', first.id), enabled)
+    assert.equal(await store.updateEndpoint('bob', first.id, { name: 'y' }), undefined)
+    assert.equal(await store.deleteEndpoint('bob', first.id), false)
+    assert.ok(await store.deleteEndpoint('alice', first.id))
+    assert.equal(await store.deleteEndpoint('alice', first.id), false)
+    assert.equal(await store.endpoint('alice', first.id), undefined)
+  })
+
+  it('writes a delivery for each endpoint of the owner that wants to be told, with the end of the task', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    await store.insertEndpoint(newEndpoint('2', { eventTypes: ['video.failed'] }), 9)
+    await store.insertEndpoint(newEndpoint('3', { disabledAt: 5, disabledWhy: 'gone' }), 9)
+    await store.insertEndpoint(newEndpoint('4', { owner: 'bob' }), 9)
+    await end(store, '1')
+    await end(store, '2', {}, 'failed')
+    await end(store, '3', { owner: 'carol' })
+    const of = (number: string) => store.deliveries(newEndpoint(number).id, { limit: 9 })
+    const told = async (number: string) => (await of(number)).map(({ type, task }) => [type, task]).sort()
+    const [one, two] = [newTask('1').id, newTask('2').id]
+    assert.deepEqual(await told('1'), [
+      ['video.completed', one],
+      ['video.failed', two],
+    ])
+    assert.deepEqual(await told('2'), [['video.failed', two]])
+    assert.deepEqual([await told('3'), await told('4')], [[], []])
+    const delivery = (await of('1')).find(({ task }) => task === one) as WebhookDelivery
+    assert.match(delivery.id, /^wh_[0-9a-f]{44}$/)
+    const { id, ...rest } = delivery
+    assert.deepEqual(rest, {
+      ...{ endpoint: newEndpoint('1').id, owner: 'alice', event: `evt_${one.slice(6)}c`, type: 'video.completed' },
+      ...{ task: one, createdAt: 20, state: 'pending', dueAt: 20, tries: 0, fence: 0, endedAt: null, log: [] },
+    })
+    assert.deepEqual(await store.delivery(delivery.endpoint, id), delivery)
+    assert.equal(await store.delivery(newEndpoint('2').id, id), undefined)
+  })
+
+  it('writes none for a task that was deleted, nor for a decision whose lease was lost', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const held = await sent(store, '1', 'attempt_1')
+    assert.equal(await store.record(decide({ ...held, fence: 99 }, { state: 'completed', startedAt: 15 })), false)
+    await store.delete('alice', held.id, 18)
+    assert.ok(await store.record(decide(held, { state: 'completed', startedAt: 15 })))
+    assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 9 }), [])
+  })
+
+  it('gives each due delivery to one claimer, at most so many of an endpoint, the oldest first', async () => {
+    await using store = await fresh(world)
+    assert.deepEqual(await store.dueEndpoints(50), { endpoints: [], next: null })
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    await store.insertEndpoint(newEndpoint('2', { owner: 'bob' }), 9)
+    for (const number of ['1', '2', '3']) await end(store, number)
+    await end(store, '4', { owner: 'bob' })
+    assert.deepEqual(await store.dueEndpoints(19), { endpoints: [], next: 20 })
+    assert.deepEqual(await store.dueEndpoints(20), {
+      endpoints: [newEndpoint('1'), newEndpoint('2', { owner: 'bob' })],
+      next: null,
+    })
+    const wanted = [
+      { endpoint: newEndpoint('1').id, limit: 2 },
+      { endpoint: newEndpoint('2').id, limit: 2 },
+    ]
+    const [some, more] = [await store.claimDeliveries(wanted, 20, 100), await store.claimDeliveries(wanted, 20, 100)]
+    assert.deepEqual(some.map(({ owner }) => owner).sort(), ['alice', 'alice', 'bob'])
+    assert.equal(more.length, 1)
+    assert.ok([...some, ...more].every(({ fence, dueAt }) => fence === 1 && dueAt === 100))
+    assert.equal(new Set(idsOf([...some, ...more])).size, 4)
+    assert.deepEqual(await store.dueEndpoints(99), { endpoints: [], next: 100 })
+    assert.equal((await claimAll(store, 100)).length, 4)
+  })
+
+  it('writes what became of a try only while the lease holds', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    await end(store, '1')
+    const [first] = (await claimAll(store, 20)) as [WebhookDelivery]
+    const [second] = (await claimAll(store, 120)) as [WebhookDelivery]
+    assert.equal(await store.recordDelivery(afterTry(first, tried(30, 200), { chance: 0 })), false)
+    const waits = afterTry(second, tried(130, 500), { chance: 0 })
+    assert.ok(await store.recordDelivery(waits))
+    assert.equal(await store.recordDelivery(waits), false)
+    assert.deepEqual(await store.dueEndpoints(200), { endpoints: [], next: 5_135 })
+    const [third] = (await claimAll(store, 5_135)) as [WebhookDelivery]
+    assert.deepEqual([third.tries, third.log], [1, [tried(130, 500)]])
+    assert.ok(await store.recordDelivery(afterTry(third, tried(5_140, 204), { chance: 0 })))
+    const done = await store.delivery(third.endpoint, third.id)
+    assert.deepEqual([done?.state, done?.dueAt, done?.endedAt, done?.log.length], ['delivered', null, 5_145, 2])
+    assert.deepEqual(await store.dueEndpoints(9_999), { endpoints: [], next: null })
+  })
+
+  it('lists the deliveries of an endpoint by age and by state, from any place', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    for (const number of ['1', '2', '3']) await end(store, number)
+    const endpoint = newEndpoint('1').id
+    const all = idsOf(await store.deliveries(endpoint, { limit: 9 }))
+    assert.deepEqual(all, [...all].sort().reverse())
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 1, after: all[0] as string })), [all[1]])
+    const [one] = (await store.claimDeliveries([{ endpoint, limit: 1 }], 20, 100)) as [WebhookDelivery]
+    await store.recordDelivery(afterTry(one, tried(30, 200), { chance: 0 }))
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9, state: 'delivered' })), [one.id])
+    assert.equal((await store.deliveries(endpoint, { limit: 9, state: 'pending' })).length, 2)
+    assert.deepEqual(await store.deliveries(newEndpoint('2').id, { limit: 9 }), [])
+  })
+
+  it('lets what waits for a disabled endpoint fail, and makes it due again when it is replayed', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const endpoint = newEndpoint('1').id
+    for (const number of ['1', '2', '3']) await end(store, number)
+    const [held] = (await store.claimDeliveries([{ endpoint, limit: 1 }], 20, 100)) as [WebhookDelivery]
+    await store.disableEndpoint(endpoint, 25, 'gone')
+    await store.disableEndpoint(endpoint, 26, 'later')
+    const disabled = newEndpoint('1', { disabledAt: 25, disabledWhy: 'gone' })
+    assert.deepEqual(await store.dueEndpoints(30), { endpoints: [disabled], next: null })
+    assert.deepEqual(
+      [await store.failDeliveries(endpoint, 30, 'gone', 1), await store.failDeliveries(endpoint, 30, 'gone', 9)],
+      [1, 1],
+    )
+    const failed = await store.deliveries(endpoint, { limit: 9, state: 'failed' })
+    assert.deepEqual(
+      failed.map(({ log, endedAt }) => [log, endedAt]),
+      [
+        [[{ at: 30, status: null, error: 'gone', tookMs: 0 }], 30],
+        [[{ at: 30, status: null, error: 'gone', tookMs: 0 }], 30],
+      ],
+    )
+    // The one that is being tried stays as it is.
+    assert.equal((await store.replay(endpoint, held.id, 40))?.dueAt, 100)
+    const again = await store.replay(endpoint, failed[0]?.id as string, 40)
+    assert.deepEqual([again?.state, again?.dueAt, again?.endedAt, again?.tries], ['pending', 40, null, 0])
+    assert.deepEqual(again?.log, failed[0]?.log)
+    assert.equal(await store.replay(newEndpoint('2').id, failed[0]?.id as string, 40), undefined)
+    assert.equal(await store.replayFailed(endpoint, 21, 40, 9), 0)
+    assert.equal(await store.replayFailed(endpoint, 20, 40, 9), 1)
+    assert.deepEqual(await store.deliveries(endpoint, { limit: 9, state: 'failed' }), [])
+  })
+
+  it('forgets the deliveries of an endpoint with it, and those that ended long ago', async () => {
+    await using store = await fresh(world)
+    for (const number of ['1', '2']) await store.insertEndpoint(newEndpoint(number), 9)
+    for (const number of ['1', '2', '3']) await end(store, number)
+    assert.ok(await store.deleteEndpoint('alice', newEndpoint('1').id))
+    assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 9 }), [])
+    for (const delivery of (await claimAll(store, 20)).slice(0, 2))
+      await store.recordDelivery(afterTry(delivery, tried(30, 200), { chance: 0 }))
+    assert.equal(await store.trimDeliveries(35, 9), 0)
+    assert.deepEqual([await store.trimDeliveries(36, 1), await store.trimDeliveries(36, 9)], [1, 1])
+    assert.equal((await store.deliveries(newEndpoint('2').id, { limit: 9 })).length, 1)
+  })
+
+  it('finds what is due for others as quickly, however much waits for one endpoint', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    await store.insertEndpoint(newEndpoint('2', { owner: 'bob' }), 9)
+    await end(store, '1', { owner: 'bob' })
+    for (let number = 100; number < 400; number += 1) await end(store, String(number))
+    const crowded = { endpoint: newEndpoint('1').id, limit: 8 }
+    assert.equal((await store.claimDeliveries([crowded], 20, 100)).length, 8)
+    const { endpoints } = await store.dueEndpoints(20)
+    assert.deepEqual(idsOf(endpoints).sort(), [newEndpoint('1').id, newEndpoint('2').id])
+    assert.equal((await claimAll(store, 20, 1)).length, 2)
+  })
+
+  it('makes deliveries due that a clock which was set back has put off', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    await end(store, '1')
+    const [one] = (await claimAll(store, 20)) as [WebhookDelivery]
+    await store.recordDelivery({ ...afterTry(one, tried(30, 500), { chance: 0 }), dueAt: 1_000_000_000_000 })
+    await store.recover(50)
+    assert.deepEqual(idsOf((await store.dueEndpoints(50)).endpoints), [newEndpoint('1').id])
+  })
+}
