@@ -5,19 +5,32 @@ import { parseArgs } from 'node:util'
 import { benchContent } from './contents.ts'
 import type { Costs } from './costs.ts'
 import { fillStore } from './fill.ts'
+import { benchListeners } from './listeners.ts'
 import { holds, type Line, toTable } from './measure.ts'
+import { benchNews } from './news.ts'
 import { benchPolls } from './polls.ts'
 import { benchPostgres } from './postgres.ts'
 import { benchStart } from './starts.ts'
 import { benchSubmits } from './submits.ts'
 
-/* `npm run bench [-- --quick] [--store postgres]`: each figure beside its limit, both measured in turn in this one run. */
+/*
+ * `npm run bench [-- --quick] [--store postgres] [--only polls]`: each figure beside its limit, both measured in turn in
+ * this one run.
+ */
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, store: { type: 'string', default: 'sqlite' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    store: { type: 'string', default: 'sqlite' },
+    only: { type: 'string' },
+  },
 })
 const { rounds, seconds, tasks } = values.quick
   ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
   : { rounds: values.store === 'postgres' ? 5 : 15, seconds: 2, tasks: 1_000_000 }
+const listening = values.quick
+  ? { clients: 1_000, rounds: 1, changes: 100, idleSeconds: 3 }
+  : { clients: 10_000, rounds: 5, changes: 500, idleSeconds: 20 }
+const news = values.quick ? { films: 10, seconds: 5 } : { films: 100, seconds: 20 }
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
@@ -34,21 +47,35 @@ try {
 }
 
 async function benchEmbedded(): Promise<void> {
-  say('start-up and memory')
-  lines.push(...(await benchStart(folder, { rounds: Math.min(rounds, 5) })))
-  say(`polls over ${tasks} tasks`)
-  const store = join(folder, 'polls')
-  lines.push(...(await benchPolls(store, fillStore(store, tasks), { rounds, seconds })))
-  say('submits')
-  lines.push(...(await benchSubmits(folder, { rounds, seconds })))
-  say('content')
-  lines.push(...(await benchContent(folder, { rounds, seconds })))
+  const parts: Record<string, () => Promise<Line[]>> = {
+    starts: () => benchStart(folder, { rounds: Math.min(rounds, 5) }),
+    polls() {
+      const store = join(folder, 'polls')
+      return benchPolls(store, fillStore(store, tasks), { rounds, seconds })
+    },
+    submits: () => benchSubmits(folder, { rounds, seconds }),
+    content: () => benchContent(folder, { rounds, seconds }),
+    listeners: async () => [
+      ...(await benchListeners(join(folder, 'listeners'), listening)),
+      ...(await benchNews(join(folder, 'news'), news)),
+    ],
+  }
+  if (values.only && !parts[values.only]) throw new Error(`--only knows ${Object.keys(parts).join(', ')}`)
+  for (const [name, measure] of Object.entries(parts)) {
+    if (values.only && values.only !== name) continue
+    say(name)
+    lines.push(...(await measure()))
+  }
 }
 
 function machineOf(): string {
   return `${type()} ${release().split('-')[0]} ${arch()}, ${cpus().length} × ${cpus()[0]?.model.trim() || 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
 }
-const given = [values.quick ? '--quick' : '', values.store === 'postgres' ? '--store postgres' : ''].filter(Boolean)
+const given = [
+  values.quick ? '--quick' : '',
+  values.store === 'postgres' ? '--store postgres' : '',
+  values.only ? `--only ${values.only}` : '',
+].filter(Boolean)
 const asked = given.length > 0 ? ` -- ${given.join(' ')}` : ''
 const report = `# Bench
 
@@ -58,7 +85,11 @@ share the machine: ${machineOf()}.
 ${toTable(lines)}
 `
 process.stdout.write(`\n${report}`)
-const results = values.store === 'postgres' ? './results-postgres.md' : './results.md'
+const results = values.only
+  ? `./results-${values.only}.md`
+  : values.store === 'postgres'
+    ? './results-postgres.md'
+    : './results.md'
 if (!values.quick) writeFileSync(new URL(results, import.meta.url), report)
 process.exitCode = lines.every(holds) ? 0 : 1
 

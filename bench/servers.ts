@@ -40,12 +40,15 @@ async function serve(wanted: ServerKind): Promise<number> {
     ]),
     store,
     bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
+    scratch: `${wanted.folder}/scratch`,
     media: {} as Media,
     outbound: openOutbound({ allow: [] }),
     accounts: new Map(),
     healths: { tell: async () => {}, learn: async () => {} },
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
+    // A limit that is never reached: every answer tells of it, as in earnest.
+    ratePerMinute: 10_000_000,
     log: {
       info() {},
       warn() {},

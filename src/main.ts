@@ -13,6 +13,7 @@ import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { startDeliveries } from './deliveries.ts'
 import { openDiscovery } from './discovery.ts'
 import { startEngine } from './engine.ts'
 import { openHealths } from './healths.ts'
@@ -25,6 +26,7 @@ import { openRandom } from './random.ts'
 import { openSpill } from './spill.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
+import { startUpkeep } from './upkeep.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 import type { Account } from './workers/worker.ts'
 
@@ -106,7 +108,15 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const app = buildApp({
     ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, healths, clock, random, log },
     accounts: shownAccounts(config, accounts),
-    ...{ delivery: config.delivery, draining: draining.signal, healthOnly: config.role === 'worker' },
+    scratch: folder.scratch,
+    ...{
+      delivery: config.delivery,
+      draining: draining.signal,
+      healthOnly: config.role === 'worker',
+      docs: config.docs,
+      ratePerMinute: config.ratePerMinute,
+      azure: config.azure,
+    },
   })
   const silent = silentConnections(app)
   const spill = openSpill(folder.spill, (file) =>
@@ -114,10 +124,14 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   )
   const works = { store, workers, discard, rehome, tools, ownerCaps, healths, clock, random, log, spill, redact }
   const engine = config.role === 'api' ? undefined : await startEngine(works)
+  const knows = (owner: string) => isClient(owner, tokens)
+  const deliveries = config.role === 'api' ? undefined : startDeliveries({ store, outbound, clock, random, log, knows })
+  const upkeep = config.role === 'api' ? undefined : startUpkeep({ store, clock, log })
   stack.defer(async () => {
     draining.abort()
-    // Both at once: what is being served and what is being made get the same time to end.
-    await Promise.all([engine?.[Symbol.asyncDispose](), closeServer(app, silent, clock)])
+    // All at once: what is being served, made and told gets the same time to end.
+    const parts = [engine, deliveries, upkeep].map((part) => part?.[Symbol.asyncDispose]())
+    await Promise.all([...parts, closeServer(app, silent, clock)])
   })
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
@@ -187,6 +201,12 @@ async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<strin
     if (tokens.some((token) => token.kind === kind)) await store.deleteToken(madeNames[kind])
   const all = [...(await store.tokens()), ...tokens]
   return new Map(all.map((token) => [token.digest, token]))
+}
+
+/** A process that was given no tokens, as one that only works may be, takes everybody's word. */
+function isClient(owner: string, tokens: ReadonlyMap<string, Token>): boolean {
+  const clients = [...tokens.values()].filter(({ kind }) => kind === 'client')
+  return clients.length === 0 || clients.some(({ name }) => name === owner)
 }
 
 const madeNames = { client: defaultTokenName, operator: operatorTokenName }

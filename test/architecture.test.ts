@@ -44,6 +44,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
   [/^src\/(data-folder|spill)\.ts$/, ['src/core/', 'node:']],
   [/^src\/local\.ts$/, ['src/core/', 'type:src/config.ts', 'type:src/providers/index.ts', 'node:']],
+  [/^src\/upkeep\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
@@ -68,6 +69,13 @@ const rules: [room: RegExp, may: string[]][] = [
       'type:src/spill.ts',
       'type:src/stores/store.ts',
       'type:src/workers/worker.ts',
+    ],
+  ],
+  [
+    /^src\/deliveries/,
+    [
+      ...['src/core/', 'src/deliveries/', 'src/engine/bell.ts'],
+      ...['type:src/log.ts', 'type:src/outbound.ts', 'type:src/stores/store.ts'],
     ],
   ],
   [
@@ -124,14 +132,14 @@ it('nothing but the command line imports the command line, and nothing but the w
   )
 })
 
-it('the SDK of S3, large as it is, is loaded only where it is needed', () => {
+it('the SDK of S3 and the documentation, large as they are, are loaded only where they are needed', () => {
   const reached = new Set(['src/main.ts'])
   for (const file of reached)
     for (const { to, typeOnly, lazy } of production.includes(file) ? importsOf(file) : [])
       if (!typeOnly && !lazy) reached.add(to)
-  assert.ok(reached.has('src/buckets/s3.ts'))
+  assert.ok(reached.has('src/buckets/s3.ts') && reached.has('src/api/docs.ts'))
   assert.deepEqual(
-    [...reached].filter((file) => file.startsWith('@aws-sdk/')),
+    [...reached].filter((file) => /^@aws-sdk\/|^src\/api\/docs\/|^src\/api\/openapi\/operations\//.test(file)),
     [],
   )
 })
@@ -162,6 +170,9 @@ for (const [folder, noun] of Object.entries(families)) {
   })
 }
 
+/** The programs in it are text, for a page. */
+const quoting = 'src/api/docs/examples.ts'
+
 it('time, chance, the environment, the network and the exit belong to one place each', () => {
   const owners: [what: RegExp, owners: RegExp][] = [
     [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/(main|cli\/terminal)\.ts$/],
@@ -174,7 +185,9 @@ it('time, chance, the environment, the network and the exit belong to one place 
     [/\bconsole\./, /^$/],
   ]
   for (const [what, owner] of owners) {
-    const found = production.filter((file) => !owner.test(file) && what.test(withoutComments(textOf(file))))
+    const found = production.filter(
+      (file) => !owner.test(file) && file !== quoting && what.test(withoutComments(textOf(file))),
+    )
     assert.deepEqual(found, [], `${what}`)
   }
 })

@@ -146,6 +146,14 @@ describe('models, list, get, download, delete', () => {
     assert.equal(JSON.parse(await run('get', id, '--json')).id, id)
     assert.equal(await run('download', end), `to-be-listed-${end}.mp4\n`)
     assertPlays(join(cwd, `to-be-listed-${end}.mp4`))
+    for (const [variant, ending, magic] of [
+      ['thumbnail', 'webp', 'RIFF'],
+      ['spritesheet', 'jpg', '\xff\xd8\xff'],
+    ] as const) {
+      const file = `to-be-listed-${end}.${ending}`
+      assert.equal(await run('download', end, '--variant', variant), `${file}\n`)
+      assert.ok(readFileSync(join(cwd, file)).toString('latin1').startsWith(magic))
+    }
     assert.equal(await run('delete', end), `deleted ${id}\n`)
     const gone = await runCli(['get', id], { env, cwd })
     assert.equal(gone.code, 1)

@@ -1,14 +1,21 @@
 import multipart from '@fastify/multipart'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { SourceKind } from '../core/task.ts'
 import { authenticate, type Tokens } from './auth.ts'
 import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
-import { type ContentDependencies, contentQuery, sendContent } from './content.ts'
+import { type ContentDependencies, contentQuery, openContent } from './content.ts'
+import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
+import { openDocs } from './docs.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler } from './errors.ts'
+import { openEstimates } from './estimates.ts'
+import { openEvents } from './events.ts'
 import { type HealthDependencies, livez, readyz } from './health.ts'
 import { jsonParser } from './json.ts'
 import { deleteVideo, listQuery, listVideos } from './list.ts'
+import { openListeners } from './listeners.ts'
 import { listModels, retrieveModel } from './models.ts'
+import { collectRoutes } from './openapi/routes.ts'
 import { adoptBody, adoptTask, giveUpTask, resubmitTask } from './operator/decide.ts'
 import {
   attemptsQuery,
@@ -18,17 +25,30 @@ import {
   resumeAccount,
   showTask,
 } from './operator.ts'
+import { openRates } from './rates.ts'
+import { refuseCharacters, refuseReading } from './refusals.ts'
+import { retrieveVideo } from './retrieve.ts'
+import { spoolVideos } from './spool.ts'
+import { openSubmit, type VideoDependencies } from './submit.ts'
 import { toProblem } from './validation.ts'
-import { retrieveVideo, submitBody, submitVideo, type VideoDependencies } from './videos.ts'
+import { submitBody, submitVideo } from './videos.ts'
+import { addWebhooks, type WebhookDependencies } from './webhooks.ts'
 
 export interface AppDependencies
   extends VideoDependencies,
     ContentDependencies,
     OperatorDependencies,
-    HealthDependencies {
+    HealthDependencies,
+    WebhookDependencies {
   tokens: Tokens
   /** A process that only works has nothing else to say. */
   healthOnly?: boolean
+  /** Whether it shows its reference. */
+  docs?: boolean
+  /** How many videos a token may ask for in a minute, if it has no rate of its own; 0, or nothing, is no limit. */
+  ratePerMinute?: number
+  /** Whether it also answers as Azure does. */
+  azure?: boolean
 }
 
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
@@ -44,6 +64,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     // Longer than any URL that Node lets through: each route says itself that it has no such id.
     routerOptions: { maxParamLength: 2 ** 20 },
     genReqId: newRequestId,
+    rewriteUrl: ({ url = '' }) => (dependencies.azure ? fromAzure(url) : url),
     ajv: {
       customOptions: {
         // Nothing is bent silently: no coercion, no dropped fields, no defaults.
@@ -65,6 +86,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     if (request.is404) notFoundHandler(request)
     done()
   })
+  const routes = collectRoutes(app)
   app.get('/livez', livez())
   app.get('/readyz', readyz(dependencies))
   if (dependencies.healthOnly) return app
@@ -72,29 +94,53 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app))
 
+  const rates = openRates({ clock: dependencies.clock, perMinute: dependencies.ratePerMinute ?? 0 })
   app.register(
     async (v1) => {
       v1.decorateRequest('token')
-      v1.addHook('onRequest', authenticate(tokens, 'client'))
+      v1.addHook('onRequest', authenticate(tokens, 'client', { azure: dependencies.azure ?? false }))
+      v1.addHook('onRequest', rates.tell)
       v1.register(async (uploads) => {
         // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
         uploads.register(multipart, multipartOptions)
+        uploads.addHook('onRequest', rates.take)
         const preValidation = async (request: FastifyRequest) => {
           request.body = await readFields(request)
         }
-        const options = { ...boundBodies(), preValidation, schema: { body: submitBody } }
-        uploads.post('/videos', options, submitVideo(dependencies))
+        const submit = openSubmit(dependencies)
+        const fields = { ...boundBodies(), preValidation }
+        uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
+        const derive = (kind: SourceKind) => deriveVideo(kind, dependencies, submit)
+        uploads.post('/videos/:id/remix', { ...fields, schema: { body: remixBody } }, derive('remix'))
+        const files = spoolVideos(dependencies)
+        uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, derive('edit'))
+        uploads.post('/videos/extensions', { ...files, schema: { body: extensionBody } }, derive('extension'))
       })
-      v1.get('/videos', { onRequest: dropStalled, schema: { querystring: listQuery } }, listVideos(dependencies))
-      v1.get('/videos/:id', retrieveVideo(dependencies))
+      const characters = { onRequest: refuseCharacters, handler: refuseCharacters }
+      v1.route({ method: ['GET', 'POST'], url: '/videos/characters', ...characters })
+      v1.get('/videos/characters/:id', characters)
+      for (const url of ['/videos/edits', '/videos/extensions'])
+        v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
+      const estimates = openEstimates(dependencies)
+      const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
+      v1.get('/videos', listed, listVideos({ ...dependencies, estimates }))
+      const listeners = openListeners(dependencies)
+      const events = openEvents({ ...dependencies, estimates, listeners })
+      // Not for HEAD, which would be made of it and has no end to wait for.
+      v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
+      v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)
+      v1.get('/videos/:id', retrieveVideo({ ...dependencies, estimates, listeners }))
       v1.delete('/videos/:id', deleteVideo(dependencies))
+      const content = openContent(dependencies)
+      v1.addHook('onClose', () => content[Symbol.asyncDispose]())
       v1.route({
         method: ['GET', 'HEAD'],
         url: '/videos/:id/content',
         onRequest: dropStalled,
         schema: { querystring: contentQuery },
-        handler: sendContent(dependencies),
+        handler: content.send,
       })
+      addWebhooks(v1, dependencies)
       v1.get('/models', listModels(catalog))
       // Ids may contain slashes.
       v1.get('/models/*', retrieveModel(catalog))
@@ -116,7 +162,21 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     },
     { prefix: '/operator/v1' },
   )
+  if (dependencies.docs ?? true) {
+    const docs = openDocs(routes, catalog)
+    app.get('/openapi.json', docs.document)
+    app.get('/docs', docs.reference)
+    app.get('/docs/models', docs.models)
+    app.get('/docs/models/*', docs.model)
+    app.get('/docs/images/:size', docs.image)
+  }
   return app
+}
+
+/** Azure has the same routes at /openai/v1, and some clients leave the version out. */
+function fromAzure(url: string): string {
+  if (url.startsWith('/openai/v1/')) return url.slice('/openai'.length)
+  return /^\/(videos|models|webhook_endpoints|webhook_event_types)\b/.test(url) ? `/v1${url}` : url
 }
 
 /**

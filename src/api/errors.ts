@@ -15,6 +15,9 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   unknown_parameter: 400,
   invalid_image: 400,
   invalid_image_url: 400,
+  invalid_webhook_url: 400,
+  // An answer that an SDK does not repeat by itself: the receiver would get it again and again.
+  webhook_unanswered: 400,
   invalid_video: 400,
   video_not_usable: 400,
   operation_taken: 400,
@@ -22,6 +25,8 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   model_not_found: 404,
   account_not_found: 404,
   unknown_url: 404,
+  webhook_endpoint_not_found: 404,
+  webhook_delivery_not_found: 404,
   video_not_found: 404,
   video_not_ready: 404,
   video_failed: 404,
@@ -31,6 +36,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   range_not_satisfiable: 416,
   idempotency_key_taken: 422,
   idempotency_key_reused: 422,
+  rate_limit_exceeded: 429,
   // These end a task and are shown in its `error`; as answers to a request they would be ours to mend.
   image_unavailable: 500,
   generation_failed: 500,
@@ -48,7 +54,8 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
 }
 
 export function toWireError(problem: Problem): WireError {
-  const type = statuses[problem.code] >= 500 ? 'server_error' : 'invalid_request_error'
+  const status = statuses[problem.code]
+  const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   return { error: { message: problem.message, type, param: problem.param, code: problem.code } }
 }
 
@@ -91,9 +98,7 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem('unsupported_media_type', typesOf(request), { cause })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.', {
-        cause,
-      })
+      return new Problem('body_too_large', `The request is too large: ${largestOf(request)}.`, { cause })
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return new Problem('invalid_json', 'The body is empty: send a JSON object.', { cause })
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
@@ -109,6 +114,13 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
     return new Problem('invalid_request', 'The request is malformed.', { cause })
   }
   return Problem.from(error)
+}
+
+/** What of a JSON body may be large. */
+function largestOf({ routeOptions, server }: FastifyRequest): string {
+  return routeOptions.bodyLimit === server.initialConfig.bodyLimit
+    ? 'a reference image may have up to 20 MiB'
+    : 'send a video as a file of a form, not as JSON'
 }
 
 /** What a route takes as its body. */

@@ -15,13 +15,19 @@ export function jsonParser(app: FastifyInstance) {
   return (request: FastifyRequest, body: Buffer, done: Done): void => {
     try {
       // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
-      if (body.length === 0 && !request.routeOptions.schema?.body) return void done(null)
+      if (body.length === 0 && needsNone(request)) return void done(null)
       const text = decodeJson(body)
       void parse(request, text, (error, value) => done(error && explain(error, text), value))
     } catch (error) {
       done(error as Error)
     }
   }
+}
+
+/** The route takes no body, or takes none for an empty one. */
+function needsNone({ routeOptions }: FastifyRequest): boolean {
+  const body = routeOptions.schema?.body as { type?: string | readonly string[] } | undefined
+  return !body || (Array.isArray(body.type) && body.type.includes('null'))
 }
 
 /** Fastify's parser calls everything malformed, also what is JSON with a name in it that would reach into the object. */

@@ -1,5 +1,5 @@
 import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
-import { type TaskView, wireStatus } from '../core/task.ts'
+import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
 
@@ -17,13 +17,21 @@ export interface WireVideo {
   prompt: string
   remixed_from_video_id?: string | null
   error?: { code: string; message: string } | null
+  /** Ours, of a video that is not finished: whole seconds until it should be, and its place in the line. */
+  eta?: number | null
+  queue_position?: number | null
+}
+
+export interface WireOptions {
+  nulls: boolean
+  estimate?: { eta: number | null; queuePosition: number | null }
 }
 
 /**
  * `nulls`: the specification leaves a field out until it applies; the types of OpenAI's SDKs promise an explicit null,
  * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
-export function toWireVideo(task: TaskView, { nulls }: { nulls: boolean }): WireVideo {
+export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): WireVideo {
   const video: WireVideo = {
     id: task.id,
     object: 'video',
@@ -41,6 +49,7 @@ export function toWireVideo(task: TaskView, { nulls }: { nulls: boolean }): Wire
     if (error) video.error = error
     if (remixedFrom !== null) video.remixed_from_video_id = remixedFrom
   }
+  if (!isFinished(task)) addEstimate(video, nulls, estimate)
   if (task.state === 'completed' && completedAt !== null && expiresAt !== null) {
     video.completed_at = unixSeconds(completedAt)
     video.expires_at = unixSeconds(expiresAt)
@@ -70,6 +79,7 @@ export function toWireModel({ name, card }: CatalogEntry) {
       default: size.default,
     },
     image: card.image,
+    makes: card.makes ?? [],
     parameters: toWireParameters(card),
     ...(card.facts && { facts: toWireFacts(card) }),
   }
@@ -79,7 +89,7 @@ export function toWireList(data: unknown[]) {
   return { object: 'list', data }
 }
 
-export function toWirePage(data: WireVideo[], { hasMore }: { hasMore: boolean }) {
+export function toWirePage<Item extends { id: string }>(data: readonly Item[], { hasMore }: { hasMore: boolean }) {
   return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
 }
 
@@ -89,6 +99,12 @@ export function toWireDeleted(id: string) {
 
 export interface WireError {
   error: { message: string; type: string; param: string | null; code: string | null }
+}
+
+function addEstimate(video: WireVideo, nulls: boolean, estimate: WireOptions['estimate']): void {
+  const { eta = null, queuePosition = null } = estimate ?? {}
+  if (nulls || eta !== null) video.eta = eta
+  if (nulls || queuePosition !== null) video.queue_position = queuePosition
 }
 
 function unixSeconds(ms: number): number {

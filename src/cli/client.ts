@@ -1,8 +1,10 @@
 import { readText } from './body.ts'
 import type { Connection } from './connection.ts'
+import { encode } from './encode.ts'
 import { Failure, NetworkFailure, UnknownOutcome } from './failure.ts'
 import { networkFailure, readFailure, redirected } from './refusal.ts'
 import type { Terminal } from './terminal.ts'
+import type { Variant } from './variant.ts'
 import { type Model, readModels, readPage, readTask, type Task, type TaskPage } from './video.ts'
 
 /** What is asked of a server. */
@@ -14,7 +16,14 @@ export interface Film {
   seed?: number
   caption?: false
   image?: { url: string } | { name: string; type: string; bytes: Uint8Array<ArrayBuffer> }
+  /** Its size, length and model are those of this one, unless they are said: then an empty model is none. */
+  of?: Origin
 }
+
+/** A video that another is made of. */
+export type Origin =
+  | { kind: 'remix'; video: { id: string } }
+  | { kind: 'edit' | 'extension'; video: { id: string } | { name: string; bytes: Uint8Array<ArrayBuffer> } }
 
 /** What a server may know a submit by. */
 export interface Attempt {
@@ -28,6 +37,8 @@ export interface Polled {
   task: Task
   /** When the server wants to be asked again. */
   pollAfterMs: number | null
+  /** Whether it waits for a change before it answers, where it is asked to. */
+  waits: boolean
 }
 
 /** A Videos API in the shape of OpenAI's. Each call is one request; who wants it repeated, repeats it. */
@@ -36,10 +47,11 @@ export interface Client {
   models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
   /** Throws `UnknownOutcome` where a task may or may not exist now; any other failure means that there is none. */
   submit(film: Film, attempt: Attempt, signal?: AbortSignal): Promise<Task>
-  retrieve(id: string, signal?: AbortSignal): Promise<Polled>
+  /** `waitSeconds`: it may answer that much later, if it knows of a change only then. */
+  retrieve(id: string, signal?: AbortSignal, waitSeconds?: number): Promise<Polled>
   list(query: { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
   remove(id: string, signal?: AbortSignal): Promise<unknown>
-  content(id: string, signal?: AbortSignal): Promise<Response>
+  content(id: string, variant: Variant, signal?: AbortSignal): Promise<Response>
   /** The time on the server's own clock, as far as its answers have told it. */
   serverNow(): number
 }
@@ -90,26 +102,29 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       return { models, raw: body }
     },
     async submit(film, { key, again }, signal) {
-      const { body, headers } = encode(film)
+      const { path, body, headers } = encode(film)
       // Filmgate gives a repeat the task of the first try, by the header of OpenAI's SDKs; others may know the key.
       const known = { 'idempotency-key': key, ...(again ? { 'x-stainless-retry-count': '1' } : {}) }
       const init = { method: 'POST', body, headers: { ...headers, ...known } }
       try {
         // A redirected POST would arrive as a GET.
-        const answer = await json('/videos', { ...init, ...withSignal(signal), redirect: 'manual' }, submitMs)
+        const answer = await json(path, { ...init, ...withSignal(signal), redirect: 'manual' }, submitMs)
         const task = readTask(answer.body)
         if (task) return task
-        throw notTheApi(baseUrl, '/videos')
+        throw notTheApi(baseUrl, path)
       } catch (error) {
         throw certainty(error, signal)
       }
     },
-    async retrieve(id, signal) {
-      const { answer, body } = await json(pathOf(id), withSignal(signal))
+    async retrieve(id, signal, waitSeconds = 0) {
+      // A preference (RFC 7240): a server that does not know it leaves it alone.
+      const headers = { prefer: `wait=${waitSeconds}` }
+      const { answer, body } = await json(pathOf(id), { headers, ...withSignal(signal) })
       const task = readTask(body)
       if (!task) throw notTheApi(baseUrl, pathOf(id))
       const after = Number(answer.headers.get('openai-poll-after-ms') ?? Number.NaN)
-      return { task, pollAfterMs: Number.isFinite(after) && after > 0 ? after : null }
+      const waits = /\bwait=/.test(answer.headers.get('preference-applied') ?? '')
+      return { task, pollAfterMs: Number.isFinite(after) && after > 0 ? after : null, waits }
     },
     async list({ limit, after }, signal) {
       const query = new URLSearchParams({ limit: String(limit), order: 'desc', ...(after ? { after } : {}) })
@@ -121,10 +136,10 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
     async remove(id, signal) {
       return (await json(pathOf(id), { method: 'DELETE', ...withSignal(signal) })).body
     },
-    content: (id, signal) =>
+    content: (id, variant, signal) =>
       // Compressed on the way, its length could not be checked.
       request(
-        `${pathOf(id)}/content`,
+        `${pathOf(id)}/content${variant === 'video' ? '' : `?variant=${variant}`}`,
         { headers: { 'accept-encoding': 'identity' }, ...withSignal(signal) },
         86_400_000,
       ),
@@ -138,18 +153,6 @@ function pathOf(id: string): string {
 
 function withSignal(signal: AbortSignal | undefined): RequestInit {
   return signal ? { signal } : {}
-}
-
-/** JSON, unless there are bytes to send: then a form, as OpenAI's SDKs send it. */
-function encode({ image, ...film }: Film): { body: string | FormData; headers: Record<string, string> } {
-  if (image && 'bytes' in image) {
-    const form = new FormData()
-    for (const [name, value] of Object.entries(film)) form.set(name, String(value))
-    form.set('input_reference', new Blob([image.bytes], { type: image.type }), image.name)
-    return { body: form, headers: {} }
-  }
-  const fields = image ? { ...film, input_reference: { image_url: image.url } } : film
-  return { body: JSON.stringify(fields), headers: { 'content-type': 'application/json' } }
 }
 
 /** Tells a submit that certainly made nothing from one that may have. */

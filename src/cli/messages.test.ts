@@ -106,6 +106,24 @@ it('a film that is finished is downloaded, not drawn; a file of that name is rep
   assert.deepEqual(readFileSync(join(cwd, 'fox.mp4')), filmBytes)
 })
 
+it('a picture is saved as one, and a server that has none is not believed', async () => {
+  const cwd = newFolder()
+  await using api = await startFakeApi()
+  const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
+  const run = (variant: string) => runCli(['download', id, '--variant', variant], { env: envFor(api), cwd })
+  assert.match((await run('thumbnail')).stderr, /the server sent no picture; it may not know of a thumbnail\n/)
+  const slip = await run('thumbnial')
+  assert.deepEqual([slip.code, readdirSync(cwd)], [2, []])
+  assert.match(slip.stderr, /--variant thumbnial: there is video, thumbnail, spritesheet; did you mean thumbnail\?/)
+  api.handle = (request, response) => {
+    if (!request.url?.endsWith('/content?variant=thumbnail')) return false
+    response.writeHead(200, { 'content-type': 'image/webp' }).end('RIFF')
+    return true
+  }
+  const { code, stdout } = await run('thumbnail')
+  assert.deepEqual([code, stdout], [0, 'a-fox-000000.webp\n'])
+})
+
 it('an id may end in capitals, and an unknown one says where the others are', async () => {
   await using api = await startFakeApi()
   const task = addTask(api, '{"prompt": "a fox", "model": "fake"}')

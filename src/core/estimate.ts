@@ -20,3 +20,47 @@ export function estimateProgress(elapsedMs: number, durations: readonly number[]
   const share = Math.max(0, elapsedMs) / usual
   return share <= 1 ? share * 90 : 99 - 9 / share
 }
+
+/** What is known of how long a model takes. */
+export interface Pace {
+  /** How long its last tasks took from start to end, the shortest first. */
+  durations: readonly number[]
+  /** What its provider says, for as long as nothing else is known. */
+  usuallyMs: number | null
+}
+
+/**
+ * How long a task that has run for so long still takes: by the middle of those that took longer. One that outlasts them
+ * all is expected to take a tenth of its time more. Null where nothing is known.
+ */
+export function remainingMs(elapsedMs: number, { durations, usuallyMs }: Pace): number | null {
+  const elapsed = Math.max(0, elapsedMs)
+  const known = durations.length > 0 ? durations : usuallyMs === null ? [] : [usuallyMs]
+  if (known.length === 0) return null
+  const first = firstAbove(known, elapsed)
+  const longer = known[first + Math.floor((known.length - first) / 2)]
+  return longer === undefined ? Math.max(1_000, elapsed / 10) : longer - elapsed
+}
+
+/** The same of one that has not started: it waits until those before it are through, so many at once. */
+export function queuedMs(position: number | null, atOnce: number, pace: Pace): number | null {
+  const each = remainingMs(0, pace)
+  return each === null ? null : each * ((position ?? 0) / Math.max(1, atOnce) + 1)
+}
+
+/** When a client should ask again: after a tenth of the time that is left, so that it learns of the end soon after. */
+export function pollAfter(etaSeconds: number | null, usuallyAfterMs: number): number {
+  if (etaSeconds === null) return usuallyAfterMs
+  return Math.min(20_000, Math.max(etaSeconds * 100, Math.min(1_000, usuallyAfterMs)))
+}
+
+/** Where the first is that is greater; the length if none is. */
+function firstAbove(sorted: readonly number[], value: number): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] ?? 0) > value) high = middle
+    else low = middle + 1
+  }
+  return low
+}

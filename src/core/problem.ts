@@ -73,6 +73,10 @@ export type ProblemCode =
   | 'invalid_image'
   | 'invalid_image_url'
   | 'invalid_video'
+  | 'invalid_webhook_url'
+  | 'webhook_endpoint_not_found'
+  | 'webhook_delivery_not_found'
+  | 'webhook_unanswered'
   | 'unsupported_media_type'
   | 'body_too_large'
   | 'invalid_api_key'
@@ -81,6 +85,7 @@ export type ProblemCode =
   | 'unknown_url'
   | 'idempotency_key_taken'
   | 'idempotency_key_reused'
+  | 'rate_limit_exceeded'
   // the video
   | 'video_not_found'
   | 'video_not_ready'

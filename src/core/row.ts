@@ -1,7 +1,7 @@
 import type { AccountHealth } from './account.ts'
 import type { Attempt, AttemptState } from './attempt.ts'
 import type { Notice, NoticeKind } from './notice.ts'
-import type { State, Task, TaskEvent, TaskView } from './task.ts'
+import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
 import type { Token } from './token.ts'
 import type { Head } from './turns.ts'
 
@@ -56,6 +56,14 @@ export const viewColumns = [
   ...['id', 'model', 'prompt', 'seconds', 'width', 'height', 'created_at', 'state', 'progress'],
   ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from'],
 ]
+
+/** Where a client sees each status: `wireStatus` in the words of a database. */
+export const statusConditions: Readonly<Record<Status, string>> = {
+  queued: "state NOT IN ('completed', 'failed') AND started_at IS NULL",
+  in_progress: "state NOT IN ('completed', 'failed') AND started_at IS NOT NULL",
+  completed: "state = 'completed'",
+  failed: "state = 'failed'",
+}
 
 export function toView(row: readonly unknown[]): TaskView {
   return {

@@ -75,6 +75,25 @@ export function takeInTurn(
   return { taken, nextDue: Number.isFinite(nextDue) ? nextDue : null }
 }
 
+/**
+ * The ids that wait, in about the order in which they will be taken, at most so many: everybody's first, then everybody's
+ * second. `read` gives the lines of all, who is served next first, each up to a length. That begins with an even share,
+ * and grows only where some have too few for the others to make up.
+ */
+export async function lineUp(
+  owners: number,
+  limit: number,
+  read: (each: number) => Promise<readonly (readonly string[])[]>,
+): Promise<string[]> {
+  for (let each = Math.ceil(limit / Math.max(1, owners)); ; each *= 4) {
+    const lines = await read(each)
+    const found = lines.reduce((sum, line) => sum + line.length, 0)
+    if (found < limit && lines.some(({ length }) => length === each)) continue
+    const turns = Array.from({ length: Math.max(0, ...lines.map(({ length }) => length)) }, (_, turn) => turn)
+    return turns.flatMap((turn) => lines.flatMap((line) => line[turn] ?? [])).slice(0, limit)
+  }
+}
+
 /** Read when its first turn comes: most queues have none in most claims. */
 function openLine(queue: Queue, heads: (queue: Queue) => readonly Head[]) {
   let all: readonly Head[] | undefined

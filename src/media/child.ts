@@ -31,7 +31,7 @@ process.on('message', (request: Request) => {
 
 async function answer(request: Request): Promise<Answer> {
   await load('node-av')
-  if (request.kind === 'render') await load('@napi-rs/canvas')
+  if (request.kind !== 'verify') await load('@napi-rs/canvas')
   // Loaded when asked for: the parent of these modules may lack their packages, and that must be a clear answer.
   switch (request.kind) {
     case 'render': {
@@ -45,6 +45,14 @@ async function answer(request: Request): Promise<Answer> {
     case 'inspect': {
       const { inspect } = await import('./inspect.ts')
       return await inspect(request.image)
+    }
+    case 'thumbnail': {
+      const { thumbnail } = await import('./thumbnail.ts')
+      return await thumbnail(request.path)
+    }
+    case 'spritesheet': {
+      const { spritesheet } = await import('./spritesheet.ts')
+      return await spritesheet(request.path)
     }
     default:
       throw request satisfies never

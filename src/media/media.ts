@@ -22,7 +22,15 @@ export interface Media extends AsyncDisposable {
    * `overloaded` as above.
    */
   inspect(image: ImageBytes, signal: AbortSignal): Promise<void>
+  /**
+   * A picture of the video: the same video gives the same one, on the same sort of machine. Throws `unsupported_output`
+   * and `overloaded` as `verify` does.
+   */
+  still(path: string, kind: Still, signal: AbortSignal): Promise<Uint8Array>
 }
+
+/** One frame as WebP, or 25 frames from equal parts of the video as JPEG. */
+export type Still = 'thumbnail' | 'spritesheet'
 
 export interface Film {
   path: string
@@ -30,6 +38,13 @@ export interface Film {
   seconds: number
   size: Size
   image: { path: string } | null
+  /**
+   * A video to make it of. `beginning`: it comes first, whole and at its own pace, and the film goes on from its last
+   * picture for `seconds` more. `image`: its middle picture is the image.
+   */
+  source?: { path: string; as: 'beginning' | 'image' } | null
+  /** The prompt of the film that this one changes or continues: what `prompt` leaves open is as it says. */
+  earlier?: string | null
   /** Another number is another film of the same prompt; null, or none, derives everything from the prompt. */
   seed?: number | null
   /** Whether the prompt is written along the bottom; none is yes. */
@@ -40,6 +55,8 @@ export interface VideoFacts {
   seconds: number
   size: Size
   codec: string
+  /** A player turns or mirrors it before it shows it, as telephones have it done: its size is that before. */
+  turned?: boolean
 }
 
 export interface ImageBytes {

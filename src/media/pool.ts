@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Lane, openLane } from './lane.ts'
+import { type Job, type Lane, openLane } from './lane.ts'
 import type { Media } from './media.ts'
 import { partOf, type Request } from './protocol.ts'
 
@@ -28,7 +28,10 @@ const verifyBytesPerMs = 1000
  * Children start when they are needed and go when they were idle for 30 s.
  */
 export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): MediaPool {
-  const lanes = { render: openLane(clock, renderers), verify: openLane(clock, verifiers), inspect: openLane(clock, 2) }
+  const lanes = {
+    ...{ render: openLane(clock, renderers), verify: openLane(clock, verifiers) },
+    ...{ inspect: openLane(clock, 2), still: openLane(clock, 2) },
+  }
   const all: Lane[] = Object.values(lanes)
   return {
     async render(film, onProgress, signal) {
@@ -42,11 +45,9 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
       }
     },
     async verify(path, signal) {
-      const { size } = await stat(path)
-      const silenceMs = verifySilenceMs + size / verifyBytesPerMs
       const request = { kind: 'verify', path } as const
-      const facts = await lanes.verify.run({ request, silenceMs, onProgress: () => {}, lost: videoLost }, signal)
-      if (!facts) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'verify without facts' })
+      const facts = await lanes.verify.run(await jobOf(request), signal)
+      if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
       return facts
     },
     async inspect(image, signal) {
@@ -65,11 +66,30 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
         await lanes.inspect.run(job, signal)
       }
     },
+    async still(path, kind, signal) {
+      const request = { kind, path } as const
+      const picture = await lanes.still.run(await jobOf(request), signal)
+      if (!(picture instanceof Uint8Array)) throw wrongAnswer(request)
+      return picture
+    },
     children: () => all.flatMap((lane) => lane.children()),
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()))
     },
   }
+}
+
+/** A job that may have to decode the whole file. */
+async function jobOf(request: Request & { path: string }): Promise<Job> {
+  const { size } = await stat(request.path)
+  const silenceMs = verifySilenceMs + size / verifyBytesPerMs
+  return { request, silenceMs, onProgress: () => {}, lost: videoLost }
+}
+
+function wrongAnswer({ kind }: Request): Problem {
+  return new Problem('internal', 'Something went wrong on our side.', {
+    cause: `${kind} was answered with something else`,
+  })
 }
 
 function filmLost(cause: string): Problem {

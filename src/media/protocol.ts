@@ -1,11 +1,12 @@
 import type { ProblemCode } from '../core/problem.ts'
-import type { Film, ImageBytes, VideoFacts } from './media.ts'
+import type { Film, ImageBytes, Still, VideoFacts } from './media.ts'
 
 /** What the parent asks of a child, one at a time. */
 export type Request =
   | { kind: 'render'; film: Film }
   | { kind: 'verify'; path: string }
   | { kind: 'inspect'; image: ImageBytes }
+  | { kind: Still; path: string }
 
 /** What the child says while it works, and at the end. */
 export type Told =
@@ -13,8 +14,8 @@ export type Told =
   | { kind: 'done'; value: Answer }
   | { kind: 'failed'; problem: { code: ProblemCode; message: string; retryable: boolean; cause: string | null } }
 
-// biome-ignore lint/suspicious/noConfusingVoidType: two of the three jobs have nothing to say.
-export type Answer = VideoFacts | void
+// biome-ignore lint/suspicious/noConfusingVoidType: two of the jobs have nothing to say.
+export type Answer = VideoFacts | Uint8Array | void
 
 /** Where a film grows until it is complete. */
 export function partOf(film: Film): string {

@@ -3,10 +3,12 @@ import { testAttempts } from './contract/attempts.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
+import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
+import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
 
 export { newTask } from './contract/world.ts'
@@ -20,9 +22,11 @@ export function testStore(name: string, world: StoreWorld): void {
       testLanes,
       testSlots,
       testFairness,
+      testLines,
       testAttempts,
       testOrphans,
       testNotices,
+      testWebhooks,
     ])
       test(world)
   })

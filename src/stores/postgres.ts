@@ -11,6 +11,7 @@ import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
+import { openWebhooks, recoverDeliveries } from './postgres/webhooks.ts'
 import type { Entry, Store } from './store.ts'
 
 export interface PostgresOptions {
@@ -50,6 +51,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     clock,
     ...openReads(database),
     ...claims,
+    ...openWebhooks(database, wake),
     async insert(task) {
       await insertOne(task)
       wake()
@@ -75,6 +77,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     },
     async recover(now) {
       await claims.recover(now)
+      await recoverDeliveries(database, now)
       wake()
     },
     onDue: wakeups.onWake,

@@ -8,6 +8,7 @@ import { migrate } from './sqlite/migrate.ts'
 import { prepareReads } from './sqlite/reads.ts'
 import { refuseMoved } from './sqlite/transfer.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
+import { prepareWebhookReads } from './sqlite/webhooks.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
 
@@ -43,6 +44,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   return {
     ...reads,
+    ...prepareWebhookReads(reader),
     async insert(task) {
       await writer.write('insert', toRow(task))
       wake()
@@ -81,6 +83,24 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return () => hearers.delete(hearer)
     },
     trimNotices: (before, limit) => writer.write('trimNotices', before, limit),
+    insertEndpoint: (endpoint, most) => writer.write('insertEndpoint', endpoint, most),
+    updateEndpoint: async (owner, id, change) => (await writer.write('updateEndpoint', owner, id, change)) ?? undefined,
+    deleteEndpoint: (owner, id) => writer.write('deleteEndpoint', owner, id),
+    disableEndpoint: (id, at, why) => writer.write('disableEndpoint', id, at, why),
+    claimDeliveries: (wanted, now, leaseUntil) => writer.write('claimDeliveries', wanted, now, leaseUntil),
+    recordDelivery: (outcome) => writer.write('recordDelivery', outcome),
+    failDeliveries: (endpoint, now, error, limit) => writer.write('failDeliveries', endpoint, now, error, limit),
+    async replay(endpoint, id, now) {
+      const delivery = await writer.write('replay', endpoint, id, now)
+      tell()
+      return delivery ?? undefined
+    },
+    async replayFailed(endpoint, since, now, limit) {
+      const replayed = await writer.write('replayFailed', endpoint, since, now, limit)
+      tell()
+      return replayed
+    },
+    trimDeliveries: (before, limit) => writer.write('trimDeliveries', before, limit),
     async recover(now) {
       await writer.write('recover', now)
       wake()
@@ -120,6 +140,7 @@ function prepare(path: string, now: number): void {
     migrate(database)
     refuseMoved(database)
     database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
+    database.prepare("UPDATE deliveries SET leased = 0, due_at = ? WHERE state = 'pending' AND leased = 1").run(now)
     // Those of tasks that are gone were left by somebody who changed rows by hand.
     database.exec("DELETE FROM slots WHERE task NOT IN (SELECT id FROM tasks WHERE state IN ('held', 'running'))")
     prepareVerbs(database).recover(now)

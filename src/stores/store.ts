@@ -1,9 +1,10 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
 import type { Notice } from '../core/notice.ts'
-import type { State, Task, TaskEvent, TaskView } from '../core/task.ts'
+import type { State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 import type { Turns } from '../core/turns.ts'
+import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
  * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
@@ -41,7 +42,8 @@ export interface Store extends AsyncDisposable {
    * Writes a decision and gives the lease back. False if the lease was lost meanwhile, or if it opens an attempt and the
    * task was deleted: then only the fact was written.
    * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
-   * What its owner sees of it differs afterwards: then that is a notice, in the same transaction.
+   * What its owner sees of it differs afterwards: then that is a notice, in the same transaction. Where it has come to its
+   * end, so is a delivery to each endpoint of its owner that wants to be told and is not disabled.
    */
   record(entry: Entry): Promise<boolean>
   /**
@@ -57,6 +59,8 @@ export interface Store extends AsyncDisposable {
   recover(now: number): Promise<void>
   /** When the next task of each lane is due, if any is. Leased ones count when their lease ends. */
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
+  /** The ids that wait for an account of this card, in about the order in which they will be taken. */
+  queueOf(card: string, limit: number): Promise<string[]>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
 
@@ -71,6 +75,38 @@ export interface Store extends AsyncDisposable {
   trimNotices(before: number, limit: number): Promise<number>
   /** Calls back when there may be a new notice. Returns how to stop that. */
   onNotice(listener: () => void): () => void
+
+  /** This owner's, the newest first. `after` need not be one: it is only a place in that order. */
+  endpoints(owner: string, page: Omit<Page, 'order'>): Promise<Endpoint[]>
+  endpoint(owner: string, id: string): Promise<Endpoint | undefined>
+  /** False if its owner has so many already. */
+  insertEndpoint(endpoint: Endpoint, most: number): Promise<boolean>
+  /** Writes these fields and no others. The endpoint as it is then, if there is one. */
+  updateEndpoint(owner: string, id: string, change: EndpointChange): Promise<Endpoint | undefined>
+  /** With its deliveries. False if there is none. */
+  deleteEndpoint(owner: string, id: string): Promise<boolean>
+  disableEndpoint(id: string, at: number, why: string): Promise<void>
+
+  /**
+   * Endpoints that have something due, the longest due first; disabled ones, too. `next` is when the next of all others
+   * has something. However much waits for one of them, it is one step.
+   */
+  dueEndpoints(now: number): Promise<{ endpoints: Endpoint[]; next: number | null }>
+  /** Takes up to so many due deliveries of each under a lease: their `fence` grows, and nobody else gets them until it ends. */
+  claimDeliveries(wanted: readonly EndpointClaim[], now: number, leaseUntil: number): Promise<WebhookDelivery[]>
+  /** Writes what became of a try and gives the lease back. False if it was lost meanwhile: then nothing was written. */
+  recordDelivery(outcome: DeliveryOutcome): Promise<boolean>
+  /** Lets up to `limit` pending deliveries fail that nobody holds, for that reason. Returns how many. */
+  failDeliveries(endpoint: string, now: number, error: string, limit: number): Promise<number>
+  /** Those of an endpoint, the newest first; of one state, if one is given. */
+  deliveries(endpoint: string, page: Omit<Page, 'order'> & { state?: DeliveryState }): Promise<WebhookDelivery[]>
+  delivery(endpoint: string, id: string): Promise<WebhookDelivery | undefined>
+  /** Makes it due now, with all its tries before it. One that is being tried at this moment stays as it is. */
+  replay(endpoint: string, id: string, now: number): Promise<WebhookDelivery | undefined>
+  /** The same for up to `limit` failed ones of events since then. Returns how many. */
+  replayFailed(endpoint: string, since: number, now: number, limit: number): Promise<number>
+  /** Drops up to `limit` that ended before. Returns how many. */
+  trimDeliveries(before: number, limit: number): Promise<number>
 
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>
@@ -104,6 +140,14 @@ export interface Page {
   after?: string
   limit: number
   order: 'asc' | 'desc'
+  status?: Status
+  model?: string
+}
+
+/** So many of this endpoint at most. */
+export interface EndpointClaim {
+  endpoint: string
+  limit: number
 }
 
 /** A task under lease is known by its id and the fence of that lease. */

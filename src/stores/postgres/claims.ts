@@ -3,7 +3,9 @@ import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
 import type { Claim, Lease, QueueClaim, Store } from '../store.ts'
+import { due } from './clock.ts'
 import type { Database } from './database.ts'
+import { findQueues } from './lines.ts'
 import { queueLock } from './migrate.ts'
 import { lanes } from './reads.ts'
 import type { Query } from './session.ts'
@@ -12,12 +14,6 @@ type Claims = Pick<Store, 'claim' | 'claimQueued' | 'claimOne' | 'renew' | 'reco
 
 /** A claim over a long queue takes longer than a read, and others claim before it; but its leases must outlast it. */
 const withinMs = 3_000
-
-/**
- * Nobody's clock runs ahead of the database's here: a process whose own is wrong must not take what others hold. It is
- * stable within a statement, so that the index is used.
- */
-const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
 
 /** After a clock was set back, once: everything in flight is rewritten. */
 const recoverMs = 60_000
@@ -120,10 +116,11 @@ function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
 
 /** One process at a time: what is free is counted, then booked. What need not be waited for travels together. */
 async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
+  const asked = wanted.cards.map(({ card }) => card)
   const [, , queues, used] = await Promise.all([
     query('SELECT pg_advisory_xact_lock($1)', [queueLock]),
     release(query, wanted.now),
-    findQueues(query, wanted),
+    findQueues(query, asked),
     countSlots(query, wanted),
   ])
   const heads = await readHeads(query, queues, wanted)
@@ -158,27 +155,6 @@ const slotStatement = `INSERT INTO slots (scope, task) SELECT scope, task FROM j
 const turnStatement = `INSERT INTO turns (card, owner, served)
   SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
   ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`
-
-/** Who waits, by steps from one (card, owner) to the next in the index: however long the queues, only they are read. */
-async function findQueues(query: Query, { cards }: QueueClaim): Promise<Queue[]> {
-  const rows = await query(
-    `WITH RECURSIVE queues AS (
-       SELECT first.* FROM unnest($1::text[]) AS asked (card), LATERAL (
-         SELECT card, owner FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C"
-         ORDER BY card, owner LIMIT 1
-       ) AS first
-       UNION ALL
-       SELECT next.* FROM queues, LATERAL (
-         SELECT card, owner FROM tasks
-         WHERE state = 'queued' AND tasks.card = queues.card AND tasks.owner > queues.owner
-         ORDER BY card, owner LIMIT 1
-       ) AS next
-     )
-     SELECT card, owner, coalesce(served, 0) AS served FROM queues LEFT JOIN turns USING (card, owner)`,
-    [cards.map(({ card }) => card)],
-  )
-  return rows.map(({ card, owner, served }) => ({ card: String(card), owner: String(owner), served: Number(served) }))
-}
 
 /** More than one of each: an owner who is alone may get all. */
 async function readHeads(query: Query, queues: readonly Queue[], { limit }: QueueClaim): Promise<Map<string, Head[]>> {

@@ -5,6 +5,12 @@ const everyMs = 10_000
 const tries = 3
 
 /**
+ * Nobody's clock runs ahead of the database's here: a process whose own is wrong must not take what others hold. It is
+ * stable within a statement, so that the index is used.
+ */
+export const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
+
+/**
  * The database's time, which all its processes share: leases end for everybody at once, whatever the clocks of the
  * machines say. Between two looks it is counted by this machine's monotonic clock, which nobody sets.
  */

@@ -4,11 +4,13 @@ import { decidedAt, noticeOf } from '../../core/notice.ts'
 import { Problem } from '../../core/problem.ts'
 import { attemptColumns, json, mutableColumns, type Row, toMutable, toSeen } from '../../core/row.ts'
 import { occupiesSlots } from '../../core/turns.ts'
+import { deliveryColumns } from '../../core/webhook-row.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
+import { deliveriesOf } from './webhooks.ts'
 
 /**
  * Decisions and facts, many tasks in one transaction. Where one of them is refused, each is written by itself, so that
@@ -117,6 +119,7 @@ async function write(query: Query, entries: readonly Entry[]): Promise<Set<Entry
   await insertAll(query, 'events', ['task', 'at', 'name', 'detail'], events)
   const notices = held.flatMap((entry) => noticed(entry, before.get(entry.task.id)))
   await insertAll(query, 'notices', ['owner', 'task', 'at', 'kind'], notices)
+  await insertAll(query, 'deliveries', deliveryColumns, await deliveriesOf(query, notices))
   return new Set(held)
 }
 

@@ -40,3 +40,4 @@ const longMs = 3_600_000
 const migrationLock = 6_025_001
 export const queueLock = 6_025_002
 export const moveLock = 6_025_003
+export const endpointLock = 6_025_004

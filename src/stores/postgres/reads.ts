@@ -15,11 +15,14 @@ import {
 } from '../../core/row.ts'
 import type { TaskView } from '../../core/task.ts'
 import type { Lane, Store } from '../store.ts'
+import { lookThrough } from '../window/window.ts'
 import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { hashOf } from './entries.ts'
+import { openLines } from './lines.ts'
+import { openWindow } from './window.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
@@ -73,10 +76,12 @@ export function openReads(database: Database): Reads {
       const [row] = await query('SELECT min(number) AS first, max(number) AS last FROM notices')
       return { first: Number(row?.first ?? 0), last: Number(row?.last ?? 0) }
     },
-    async list(owner, { after, limit, order }) {
+    async list(owner, { after, limit, order, status, model }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
+      if (status !== undefined || model !== undefined)
+        return lookThrough(openWindow(query, { owner, order, status, model }), start, limit)
       const rows = await query(
         `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
          ORDER BY id ${direction} LIMIT $3`,
@@ -95,6 +100,7 @@ export function openReads(database: Database): Reads {
       return rows.map(({ id }) => String(id))
     },
     nextDue: (lanes) => nextDue(database, lanes),
+    queueOf: openLines(query),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)

@@ -1,16 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { columns, fromRow, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
-import { type Queue, takeInTurn } from '../../core/turns.ts'
+import { takeInTurn } from '../../core/turns.ts'
 import type { QueueClaim } from '../store.ts'
+import { prepareQueues } from './lines.ts'
 
 /** Queued tasks and the slots that they need; runs in the writer thread, inside its transaction. */
 export function prepareQueue(database: DatabaseSync) {
-  const nextOwner = database.prepare(
-    `SELECT owner FROM tasks INDEXED BY tasks_queue
-     WHERE state = 'queued' AND card = ? AND owner > ? ORDER BY owner LIMIT 1`,
-  )
-  const turns = database.prepare('SELECT owner, served FROM turns WHERE card = ?')
+  const queuesOf = prepareQueues(database)
   const lastTurn = database.prepare('SELECT coalesce(max(served), 0) AS served FROM turns')
   const serve = database.prepare(
     `INSERT INTO turns (card, owner, served) VALUES (?, ?, ?)
@@ -32,14 +29,6 @@ export function prepareQueue(database: DatabaseSync) {
     `DELETE FROM slots WHERE task IN (SELECT id FROM tasks INDEXED BY tasks_leased WHERE ${left})`,
   )
   const endLeft = database.prepare(`UPDATE tasks INDEXED BY tasks_leased SET leased = 0 WHERE ${left}`)
-
-  function queuesOf(card: string): Queue[] {
-    const served = new Map(turns.all(card).map((row) => [row.owner, Number(row.served)]))
-    const queues: Queue[] = []
-    for (let row = nextOwner.get(card, ''); row; row = nextOwner.get(card, String(row.owner)))
-      queues.push({ card, owner: String(row.owner), served: served.get(row.owner) ?? 0 })
-    return queues
-  }
 
   /** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
   function release(now: number): void {

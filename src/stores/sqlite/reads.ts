@@ -13,9 +13,12 @@ import {
   viewColumns,
 } from '../../core/row.ts'
 import type { Store } from '../store.ts'
+import { lookThrough } from '../window/window.ts'
+import { prepareLines } from './lines.ts'
 import { lanes } from './verbs.ts'
+import { prepareWindow } from './window.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
@@ -103,9 +106,11 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const { first, last } = noticeRange.get() ?? {}
       return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
-    async list(owner, { after, limit, order }) {
+    async list(owner, { after, limit, order, status, model }) {
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
+      if (status !== undefined || model !== undefined)
+        return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, limit)
       return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
     },
     async repeats(owner, digest, since) {
@@ -117,6 +122,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
         return (row?.due as number | undefined) ?? undefined
       })
     },
+    queueOf: prepareLines(reader),
     async attempt(id) {
       const row = attempt.get(id)
       return row && toAttempt(row)

@@ -10,6 +10,7 @@ import { occupiesSlots } from '../../core/turns.ts'
 import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
 import { prepareLedger } from './ledger.ts'
 import { prepareQueue } from './queue.ts'
+import { prepareWebhooks } from './webhooks.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
@@ -18,6 +19,7 @@ export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs
 export function prepareVerbs(database: DatabaseSync) {
   const queue = prepareQueue(database)
   const ledger = prepareLedger(database)
+  const webhooks = prepareWebhooks(database)
   const insert = database.prepare(
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
@@ -50,6 +52,7 @@ export function prepareVerbs(database: DatabaseSync) {
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
+    ...webhooks.verbs,
     insert(row: Value[]): void {
       insert.run(...row)
     },
@@ -80,7 +83,10 @@ export function prepareVerbs(database: DatabaseSync) {
       if (!occupiesSlots(state, keep) || releases) queue.free(id)
       ledger.note(id, events)
       const kind = was && noticeOf(toSeen(was), task)
-      if (kind) ledger.tell(task.owner, id, decidedAt(entry), kind)
+      if (kind) {
+        ledger.tell(task.owner, id, decidedAt(entry), kind)
+        webhooks.deliver(task.owner, id, decidedAt(entry), kind)
+      }
       return true
     },
     remove({ id, fence }: Lease, orphans: boolean): boolean {
@@ -99,6 +105,7 @@ export function prepareVerbs(database: DatabaseSync) {
     trimNotices: (before: number, limit: number) => ledger.trimNotices(before, limit),
     recover(now: number): void {
       recover.run({ now, late: now + longestDelayMs })
+      webhooks.recover(now)
     },
     saveHealth({ account, keyVersion, health, changedAt }: AccountHealth): void {
       saveHealth.run(account, keyVersion, JSON.stringify(health), changedAt)

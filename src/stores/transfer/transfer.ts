@@ -1,4 +1,5 @@
 import { columns, type Row } from '../../core/row.ts'
+import { deliveryColumns, endpointColumns } from '../../core/webhook-row.ts'
 
 /**
  * All rows of a store, for moving them to another one: nothing else may use either meanwhile. A target that is being
@@ -47,6 +48,8 @@ export const tables = {
   ),
   events: named('number', 'number task at name detail'),
   notices: named('number', 'number owner task at kind'),
+  endpoints: { key: ['id'], columns: endpointColumns },
+  deliveries: { key: ['id'], columns: deliveryColumns },
   tokens: named('name', 'name kind digest models created_at'),
   turns: named('card owner', 'card owner served'),
   slots: named('scope task', 'scope task'),
@@ -78,6 +81,8 @@ export interface Dialect {
   ordered(column: string): string
 }
 
+const leasedTables: readonly TableName[] = ['tasks', 'deliveries']
+
 /**
  * A dead process's leases end with the move: what it held is due at once, and what it had only taken off the queue
  * has no slots.
@@ -85,7 +90,7 @@ export interface Dialect {
 export function pageStatement(name: TableName, isFirst: boolean, { mark, ordered }: Dialect): string {
   const { key, columns }: Table = tables[name]
   const shown = columns.map((column) =>
-    name === 'tasks' && column === 'due_at' ? 'CASE WHEN leased THEN 0 ELSE due_at END AS due_at' : column,
+    leasedTables.includes(name) && column === 'due_at' ? 'CASE WHEN leased THEN 0 ELSE due_at END AS due_at' : column,
   )
   const order = key.map(ordered).join(', ')
   const conditions = [

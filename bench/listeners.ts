@@ -1,0 +1,105 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { cpuSeconds } from './cpu.ts'
+import type { ClientAnswer, ClientOrder, Way } from './listening-clients.ts'
+import type { ServerAnswer, ServerOrder } from './listening-server.ts'
+import { type Line, middle } from './measure.ts'
+import { residentMb } from './processes.ts'
+
+export interface ListenersBench {
+  /** How many listen at once. */
+  clients: number
+  rounds: number
+  /** How many tasks end in each round. */
+  changes: number
+  /** For how long they listen and nothing happens. */
+  idleSeconds: number
+}
+
+const clientProcesses = 2
+/** Between two changes. */
+const everyMs = 10
+
+/** What clients that listen cost the service, and how long they take to know of a change. */
+export async function benchListeners(folder: string, bench: ListenersBench): Promise<Line[]> {
+  const lines: Line[] = []
+  for (const way of ['stream', 'wait'] as const) lines.push(...(await benchWay(way, join(folder, way), bench)))
+  return lines
+}
+
+async function benchWay(way: Way, folder: string, bench: ListenersBench): Promise<Line[]> {
+  const { clients, rounds, changes, idleSeconds } = bench
+  await using server = startChild<ServerOrder, ServerAnswer>('./listening-server.ts')
+  server.send({ folder, tasks: clients })
+  const { port, ids } = (await server.next()) as Extract<ServerAnswer, { port: number }>
+  const alone = residentMb(server.pid)
+  const known = new Map<string, number>()
+  await using _crowd = await gather(port, ids, way, known)
+  // Whoever has just asked is waited for.
+  await pause(2_000)
+  const from = cpuSeconds(server.pid)
+  await pause(idleSeconds * 1_000)
+  const busy = ((cpuSeconds(server.pid) - from) / idleSeconds) * 100
+  const resident = residentMb(server.pid)
+
+  const latencies: number[][] = []
+  for (let round = 0; round < rounds; round += 1) {
+    server.send({ finish: changes, everyMs })
+    const { committed } = (await server.next()) as Extract<ServerAnswer, { committed: unknown }>
+    while (committed.some(([id]) => !known.has(id))) await pause(20)
+    latencies.push(committed.map(([id, at]) => (known.get(id) ?? Number.NaN) - at))
+  }
+  const name = way === 'stream' ? 'streams' : 'waiting'
+  const what = `${clients} ${way === 'stream' ? 'streams of one video each' : 'clients with ?wait=60'}`
+  const told = (share: number) => middle(latencies.map((all) => quantile(all, share)))
+  const how = `from the commit to the client, ${rounds} × ${changes} changes, one each ${everyMs} ms`
+  const each = `${Math.round(((resident - alone) * 1024) / clients)} KiB for each`
+  return [
+    { name: `${name}, memory`, unit: ' MB', ...middle([resident]), detail: `resident with ${what}; ${each}` },
+    { name: `${name}, CPU`, unit: ' %', ...middle([busy]), detail: `of a core, ${what}, while nothing happens` },
+    { name: `${name}, told p50`, unit: ' ms', ...told(0.5), detail: `${what}; ${how}` },
+    { name: `${name}, told p99`, unit: ' ms', ...told(0.99), detail: `${what}; ${how}` },
+  ]
+}
+
+/** Clients in processes of their own; resolves when all of them listen. `known` is when each knew. */
+async function gather(port: number, ids: readonly string[], way: Way, known: Map<string, number>) {
+  const share = Math.ceil(ids.length / clientProcesses)
+  const processes = Array.from({ length: clientProcesses }, (_, at) => {
+    const child = startChild<ClientOrder, ClientAnswer>('./listening-clients.ts')
+    child.send({ port, ids: ids.slice(at * share, (at + 1) * share), way })
+    return child
+  })
+  await Promise.all(processes.map((child) => child.next()))
+  for (const child of processes)
+    child.onMessage((answer) => {
+      if (answer !== 'listening') known.set(answer.id, answer.at)
+    })
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(processes.map((child) => child[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+function startChild<Order extends object, Answer>(file: string) {
+  const child: ChildProcess = fork(new URL(file, import.meta.url))
+  return {
+    pid: child.pid ?? 0,
+    send: (order: Order) => void child.send(order),
+    next: async () => (await once(child, 'message'))[0] as Answer,
+    onMessage: (listener: (answer: Answer) => void) => void child.on('message', listener),
+    async [Symbol.asyncDispose]() {
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { isFinished, isTaskId, wireStatus } from '../core/task.ts'
+import type { Store } from '../stores/store.ts'
+import type { Estimates } from './estimates.ts'
+import { openPulse, type Pulse } from './events/pulse.ts'
+import { readPlace, replay } from './events/replay.ts'
+import { openStream } from './events/stream.ts'
+import { interrupted, opening, openTexts, resetText, type Texts } from './events/texts.ts'
+import type { Told } from './feed.ts'
+import type { Listeners } from './listeners.ts'
+import { notFound } from './videos.ts'
+
+export interface EventDependencies {
+  store: Store
+  clock: Clock
+  estimates: Estimates
+  listeners: Listeners
+}
+
+interface Parts extends EventDependencies {
+  texts: Texts
+  pulse: Pulse
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/** Streams of what happens to one video, or to all of a token. */
+export function openEvents(dependencies: EventDependencies): { one: Handler; all: Handler } {
+  const texts = openTexts(dependencies.estimates)
+  const pulse = openPulse({ ...dependencies, texts })
+  const parts = { ...dependencies, texts, pulse }
+  return { one: streamOne(parts), all: streamAll(parts) }
+}
+
+/** Begins with the present state and ends with the last one. */
+function streamOne(parts: Parts): Handler {
+  const { store, estimates, listeners, texts } = parts
+  return async (request, reply) => {
+    const { id } = request.params as { id: string }
+    if (!isTaskId(id)) throw notFound(id)
+    const running = new Map<string, number>()
+    let status: string | undefined
+    const tell = ({ view, id: number }: Pick<Told, 'view' | 'id'>) => {
+      if (!view) return client.end(texts.deleted(id, number))
+      // A repeat: of two changes that came at once the first was told with the state after both.
+      if (wireStatus(view) === status) return
+      status = wireStatus(view)
+      if (status === 'in_progress') running.set(id, view.progress)
+      const text = texts.status(view, client.nulls, number)
+      if (isFinished(view)) client.end(text)
+      else client.send(text)
+    }
+    const { client, ...stream } = openStream(parts, request, reply, { task: id, running, tell })
+    try {
+      await stream.join()
+      const view = await store.read(client.owner, id)
+      if (!view) throw notFound(id)
+      await estimates.of(view)
+      stream.start(opening(null))
+      tell({ view, id: listeners.safe() })
+    } catch (error) {
+      stream.leave()
+      throw error
+    }
+    stream.live()
+    return reply
+  }
+}
+
+/** Tells of changes from now on, or since the one that the client names as its last. */
+function streamAll(parts: Parts): Handler {
+  const { store, listeners, texts } = parts
+  const shown = openShown(store)
+  return async (request, reply) => {
+    const { tasks: running, leave } = shown.join(request.token.name)
+    const tell = ({ notice, view, id }: Told) => {
+      if (notice.kind === 'deleted') return client.send(texts.deleted(notice.task, id))
+      // It is further by now, or gone: the notice of that is yet to come, and tells it.
+      if (!view || wireStatus(view) !== notice.kind) return
+      if (notice.kind === 'in_progress') running.set(view.id, view.progress)
+      client.send(texts.status(view, client.nulls, id))
+    }
+    const { client, ...stream } = openStream(parts, request, reply, { task: null, running, tell, onLeave: leave })
+    let told: ReadonlySet<number> | undefined
+    try {
+      await stream.join()
+      const place = await readPlace(request, store)
+      stream.start(opening(place === 'now' ? listeners.safe() : null))
+      if (place === 'lost') client.send(resetText(listeners.safe()))
+      if (typeof place === 'number') told = await replay({ store, client, after: place, safe: listeners.safe(), tell })
+    } catch (error) {
+      stream.leave()
+      if (!reply.sent) throw error
+      // What has begun can't be answered otherwise any more.
+      client.end(interrupted)
+    }
+    stream.live(told)
+    return reply
+  }
+}
+
+/** The tasks in progress of each owner who has a stream of all: one set for all streams of his. */
+function openShown(store: Store) {
+  const owners = new Map<string, { tasks: Map<string, number>; streams: number }>()
+  const find = async (owner: string, tasks: Map<string, number>) => {
+    const newest = await store.list(owner, { limit: 100, order: 'desc' })
+    for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)
+  }
+  return {
+    join(owner: string) {
+      const shown = owners.get(owner) ?? { tasks: new Map<string, number>(), streams: 0 }
+      owners.set(owner, shown)
+      shown.streams += 1
+      // Those that began before, as far as they are among the newest; without them there is just less progress to see.
+      if (shown.streams === 1) void find(owner, shown.tasks).catch(() => {})
+      let left = false
+      return {
+        tasks: shown.tasks,
+        leave() {
+          if (left) return
+          left = true
+          shown.streams -= 1
+          if (shown.streams === 0) owners.delete(owner)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { wantsNulls } from '../videos.ts'
+
+/** One connection that is sent events until either side ends it. */
+export interface StreamClient {
+  readonly owner: string
+  readonly nulls: boolean
+  isGone(): boolean
+  /** Begins the answer. Until then whatever goes wrong is answered as it is elsewhere. */
+  start(text: string): void
+  send(text: string): void
+  /** Resolves when there is room for more, or the client is gone. */
+  flushed(): Promise<void>
+  /** Says that, then closes. One that has not begun is left alone. */
+  end(text: string): void
+}
+
+/** One that takes nothing is let go when so much waits for it: it can come back and go on where it was. */
+const mostWaiting = 2 ** 20
+
+/** Proxies and browsers must neither keep events back nor change them. */
+const headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+export function openClient(request: FastifyRequest, reply: FastifyReply, onGone: () => void): StreamClient {
+  const { raw } = reply
+  let isStarted = false
+  let isFull = false
+  let wake: (() => void) | undefined
+  const isGone = () => raw.destroyed
+  raw.once('close', () => {
+    wake?.()
+    onGone()
+  })
+  const isOpen = () => isStarted && !raw.destroyed && !raw.writableEnded
+  return {
+    owner: request.token.name,
+    nulls: wantsNulls(request),
+    isGone,
+    start(text) {
+      reply.hijack()
+      // It left before there was anything to close.
+      if (isGone()) return onGone()
+      isStarted = true
+      for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers }))
+        if (value !== undefined) raw.setHeader(name, value)
+      raw.write(text)
+      raw.on('drain', () => {
+        isFull = false
+        wake?.()
+      })
+    },
+    send(text) {
+      if (!isOpen()) return
+      if (raw.writableLength > mostWaiting) raw.destroy()
+      else isFull = !raw.write(text)
+    },
+    async flushed() {
+      if (!isFull || isGone()) return
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    },
+    end(text) {
+      if (isOpen()) raw.end(text)
+    },
+  }
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { manualClock } from '../core/clock.fixture.ts'
+import type { Notice } from '../core/notice.ts'
+import type { TaskView } from '../core/task.ts'
+import type { Store } from '../stores/store.ts'
+import { openFeed, type Told } from './feed.ts'
+
+/* The feed, on a store whose notices become visible when the test wants, and by its clock. */
+
+function stage() {
+  const clock = manualClock(1_000_000)
+  const rows = new Map<number, Notice>()
+  const hearers = new Set<() => void>()
+  const log: string[] = []
+  let isAway = false
+  let reads = 0
+  const visible = () => [...rows.values()].sort((one, other) => one.number - other.number)
+  const guarded = <Result>(result: () => Result) => {
+    reads += 1
+    if (isAway) throw new Error('the store is away')
+    return result()
+  }
+  const store = {
+    notices: async (after: number, missing: readonly number[], limit: number) =>
+      guarded(() =>
+        visible()
+          .filter(({ number }) => number > after || missing.includes(number))
+          .slice(0, limit),
+      ),
+    noticeRange: async () => guarded(() => ({ first: visible()[0]?.number ?? 0, last: visible().at(-1)?.number ?? 0 })),
+    read: async (_owner: string, id: string) => guarded(() => ({ id, state: 'completed' }) as TaskView),
+    onNotice(hearer: () => void) {
+      hearers.add(hearer)
+      return () => hearers.delete(hearer)
+    },
+  } as unknown as Store
+  const write = (event: string) => void log.push(event)
+  const heard: Told[] = []
+  const wanted = (notice: Notice) => notice.owner !== 'nobody'
+  const feed = openFeed(
+    { store, clock, log: { info: write, warn: write, error: write } },
+    { wants: wanted, hear: (told) => void heard.push(told) },
+  )
+  return {
+    ...{ feed, clock, hearers, log, heard },
+    reads: () => reads,
+    /** Visible from now on; nobody is told unless `ring` is called. */
+    commit(...numbers: number[]) {
+      for (const number of numbers)
+        rows.set(number, { number, owner: 'alice', task: `task ${number}`, at: 1, kind: 'completed' })
+    },
+    ring() {
+      for (const hearer of hearers) hearer()
+    },
+    leaveAlone(number: number) {
+      rows.set(number, { number, owner: 'nobody', task: 'other', at: 1, kind: 'completed' })
+    },
+    away(now: boolean) {
+      isAway = now
+    },
+    numbers: () => heard.map(({ notice }) => notice.number),
+    ids: () => heard.map(({ id }) => id),
+  }
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+it('tells what comes after the first one joined, in order, and nothing from before', async () => {
+  const { feed, commit, ring, numbers, ids } = stage()
+  commit(1, 2, 3)
+  await feed.join()
+  assert.equal(feed.safe(), 3)
+  commit(4, 5)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [4, 5])
+  assert.deepEqual(ids(), [4, 5])
+  assert.equal(feed.safe(), 5)
+})
+
+it('tells what becomes visible after a greater number, and promises no number beyond what is missing', async () => {
+  const { feed, commit, ring, numbers, ids } = stage()
+  commit(1)
+  await feed.join()
+  commit(3, 5)
+  ring()
+  await settle()
+  assert.deepEqual(ids(), [1, 1])
+  commit(2)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [3, 5, 2])
+  assert.equal(feed.safe(), 3)
+  commit(4, 6)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [3, 5, 2, 4, 6])
+  assert.equal(feed.safe(), 6)
+})
+
+it('gives up on a number that was rolled back, but not before its time', async () => {
+  const { feed, clock, commit, ring } = stage()
+  await feed.join()
+  commit(2)
+  ring()
+  await settle()
+  for (let second = 0; second < 9; second += 1) {
+    clock.advance(1_000)
+    await settle()
+    assert.equal(feed.safe(), 0)
+  }
+  clock.advance(1_000)
+  await settle()
+  assert.equal(feed.safe(), 2)
+})
+
+it('waits for what was under way, with a smaller number than the newest, when the first one joined', async () => {
+  const { feed, commit, ring, numbers, ids } = stage()
+  commit(7, 9)
+  await feed.join()
+  assert.equal(feed.safe(), 7)
+  commit(8)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [8])
+  assert.deepEqual(ids(), [8])
+})
+
+it('looks by itself each second where nobody rings', async () => {
+  const { feed, clock, commit, numbers } = stage()
+  await feed.join()
+  await settle()
+  commit(1)
+  await settle()
+  assert.deepEqual(numbers(), [])
+  clock.advance(1_000)
+  await settle()
+  assert.deepEqual(numbers(), [1])
+})
+
+it('reads once for many rings, and once more for those that came meanwhile', async () => {
+  const { feed, ring, reads } = stage()
+  await feed.join()
+  await settle()
+  const before = reads()
+  for (let times = 0; times < 100; times += 1) ring()
+  await settle()
+  assert.ok(reads() - before <= 2, `${reads() - before} reads`)
+})
+
+it('reads no task that nobody listens for, and goes on beyond a page', async () => {
+  const { feed, commit, leaveAlone, ring, numbers, reads } = stage()
+  await feed.join()
+  await settle()
+  const before = reads()
+  for (let number = 1; number <= 1_500; number += 1) leaveAlone(number)
+  commit(1_501)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [1_501])
+  assert.ok(reads() - before <= 5, `${reads() - before} reads`)
+})
+
+it('keeps its place while the store is away, and catches up when it is back', async () => {
+  const { feed, clock, commit, ring, away, numbers, log } = stage()
+  await feed.join()
+  commit(2)
+  ring()
+  await settle()
+  away(true)
+  commit(1, 3, 4)
+  ring()
+  for (let second = 0; second < 30; second += 1) {
+    clock.advance(1_000)
+    await settle()
+  }
+  assert.deepEqual(numbers(), [2])
+  assert.equal(log.length, 1)
+  away(false)
+  clock.advance(1_000)
+  await settle()
+  assert.deepEqual(numbers(), [2, 1, 3, 4])
+  assert.equal(feed.safe(), 4)
+  assert.equal(log.length, 2)
+})
+
+it('costs nothing while nobody listens, and starts anew for the next one', async () => {
+  const { feed, clock, commit, ring, hearers, numbers, reads } = stage()
+  await feed.join()
+  await feed.join()
+  feed.leave()
+  assert.equal(hearers.size, 1)
+  feed.leave()
+  assert.equal(hearers.size, 0)
+  await settle()
+  const before = reads()
+  commit(1)
+  ring()
+  clock.advance(10_000)
+  await settle()
+  assert.equal(reads(), before)
+  await feed.join()
+  commit(2)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [2])
+})
+
+it('refuses who comes while the store is away, and serves the one who comes when it is back', async () => {
+  const { feed, commit, ring, away, hearers, numbers } = stage()
+  away(true)
+  await assert.rejects(feed.join(), /away/)
+  feed.leave()
+  assert.equal(hearers.size, 0)
+  away(false)
+  await feed.join()
+  commit(1)
+  ring()
+  await settle()
+  assert.deepEqual(numbers(), [1])
+})

@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
+import type { Store } from '../stores/store.ts'
+import type { Told } from './feed.ts'
+import type { Listener, Listeners } from './listeners.ts'
+
+export interface WaitDependencies {
+  store: Store
+  listeners: Listeners
+  clock: Clock
+}
+
+/** Shorter than what proxies and clients allow a silent connection. */
+const longestSeconds = 60
+
+/**
+ * How long the answer may take: `?wait=30`, or a header `Prefer: wait=30` (RFC 7240), which is but a preference: of one
+ * that can't be read nothing is said, and of a longer one as much is done as we can.
+ */
+export function readWait(request: FastifyRequest, reply: FastifyReply): number {
+  const { wait } = request.query as { wait?: unknown }
+  if (wait !== undefined) {
+    if (typeof wait !== 'string' || !/^\d{1,2}$/.test(wait) || Number(wait) > longestSeconds) {
+      const message = `Invalid 'wait': use whole seconds from 0 to ${longestSeconds}.`
+      throw new Problem('invalid_value', message, { param: 'wait' })
+    }
+    return Number(wait) * 1_000
+  }
+  const { prefer } = request.headers
+  if (prefer === undefined) return 0
+  const preferred = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(String(prefer))?.[1]
+  if (preferred === undefined) return 0
+  const seconds = Math.min(longestSeconds, Number(preferred))
+  reply.header('preference-applied', `wait=${seconds}`)
+  return seconds * 1_000
+}
+
+interface Wait {
+  owner: string
+  id: string
+  waitMs: number
+  /** Says when the client is gone. */
+  closed: { once(event: 'close', listener: () => void): unknown; off(event: 'close', listener: () => void): unknown }
+}
+
+/**
+ * The task at its next status, or when the time is up, the client is gone or the service stops; undefined of one that is
+ * gone. It listens before it reads: a change in between is heard.
+ */
+export async function waitForChange(
+  { store, listeners, clock }: WaitDependencies,
+  { owner, id, waitMs, closed }: Wait,
+): Promise<TaskView | undefined> {
+  const over = new AbortController()
+  const end = () => over.abort()
+  let seen: TaskView | undefined
+  let last: Told | undefined
+  const listener: Listener = {
+    owner,
+    task: id,
+    hear(told) {
+      last = told
+      if (seen && isChanged(seen, told)) end()
+    },
+    dismiss: end,
+  }
+  closed.once('close', end)
+  try {
+    await listeners.join(listener)
+    seen = await store.read(owner, id)
+    if (!seen || isFinished(seen)) return seen
+    // Heard while it was being read.
+    const isOver = over.signal.aborted || listeners.isDraining() || (last && isChanged(seen, last))
+    if (!isOver) await clock.sleep(waitMs, over.signal)
+    return last && isChanged(seen, last) ? last.view : await store.read(owner, id)
+  } finally {
+    closed.off('close', end)
+    listeners.leave(listener)
+  }
+}
+
+function isChanged(before: TaskView, { view }: Told): boolean {
+  return view === undefined || wireStatus(view) !== wireStatus(before)
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { pollAfter, queuedMs, remainingMs } from './estimate.ts'
+
+const pace = { durations: [10_000, 20_000, 30_000, 40_000, 300_000], usuallyMs: 5_000 }
+const unknown = { durations: [], usuallyMs: null }
+
+it('what is left is the middle of those that took longer than the task has by now, less that', () => {
+  for (const [elapsed, left] of [
+    [0, 30_000],
+    [-5_000, 30_000],
+    [10_000, 30_000],
+    [15_000, 25_000],
+    [39_000, 261_000],
+    [40_000, 260_000],
+  ] as const)
+    assert.equal(remainingMs(elapsed, pace), left, `after ${elapsed}`)
+})
+
+it('one that outlasts all before it takes a tenth of its time more', () => {
+  assert.equal(remainingMs(300_000, pace), 30_000)
+  assert.equal(remainingMs(400_000, pace), 40_000)
+  assert.equal(remainingMs(2_000, { durations: [500], usuallyMs: null }), 1_000)
+})
+
+it('without a past it goes by what the provider says, and without that it says nothing', () => {
+  assert.equal(remainingMs(20_000, { durations: [], usuallyMs: 60_000 }), 40_000)
+  assert.equal(remainingMs(80_000, { durations: [], usuallyMs: 60_000 }), 8_000)
+  assert.equal(remainingMs(80_000, unknown), null)
+  assert.equal(queuedMs(3, 2, unknown), null)
+})
+
+it('one that waits is through after those before it, so many at once, and then its own time', () => {
+  assert.equal(queuedMs(1, 1, pace), 60_000)
+  assert.equal(queuedMs(8, 4, pace), 90_000)
+  assert.equal(queuedMs(8, 0, pace), 270_000)
+  assert.equal(queuedMs(null, 4, pace), 30_000)
+})
+
+it('a client asks again after a tenth of the time that is left, neither hastily nor late', () => {
+  assert.equal(pollAfter(null, 5_000), 5_000)
+  assert.equal(pollAfter(3, 1_000), 1_000)
+  assert.equal(pollAfter(3, 5_000), 1_000)
+  assert.equal(pollAfter(60, 5_000), 6_000)
+  assert.equal(pollAfter(3_600, 5_000), 20_000)
+  assert.equal(pollAfter(1, 300), 300)
+})

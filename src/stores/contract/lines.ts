@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Store } from '../store.ts'
+import { cardOf, fresh, ids, newTask, type StoreWorld, take } from './world.ts'
+
+async function enqueue(store: Store, owner: string, numbers: readonly number[], card = 'm'): Promise<void> {
+  for (const number of numbers) await store.insert(newTask(String(number), { owner, card, dueAt: number }))
+}
+
+const idOf = (number: number) => newTask(String(number)).id
+
+/** The order in which queued tasks wait is the order in which they are then taken. */
+export function testLines(world: StoreWorld): void {
+  it('lines up those that wait for a card as it would take them: in turn over owners, each the oldest first', async () => {
+    await using store = await fresh(world)
+    assert.deepEqual(await store.queueOf('m', 10), [])
+    await enqueue(store, 'alice', [1, 2, 3, 4, 5, 6])
+    await enqueue(store, 'bob', [7, 8])
+    await enqueue(store, 'carol', [9], 'other')
+    const line = await store.queueOf('m', 1000)
+    assert.deepEqual(line.slice(4), [3, 4, 5, 6].map(idOf))
+    assert.deepEqual([...line.slice(0, 2)].sort(), [1, 7].map(idOf))
+    const taken: string[] = []
+    for (let left = line.length; left > 0; left -= 1)
+      taken.push(...ids(await take(store, { cards: [cardOf('m', { p: 100 })], limit: 1, now: 50 })))
+    assert.deepEqual(taken, line)
+    assert.deepEqual(await store.queueOf('m', 1000), [])
+  })
+
+  it('goes on from whose turn it is', async () => {
+    await using store = await fresh(world)
+    await enqueue(store, 'alice', [1, 2])
+    const [first] = await take(store, { limit: 1, now: 50 })
+    assert.equal(first?.id, idOf(1))
+    await enqueue(store, 'bob', [3, 4])
+    assert.deepEqual(await store.queueOf('m', 1000), [3, 2, 4].map(idOf))
+  })
+
+  it('lines up no more than it is asked for, however uneven the owners are', async () => {
+    await using store = await fresh(world)
+    await enqueue(
+      store,
+      'alice',
+      Array.from({ length: 40 }, (_, at) => at + 1),
+    )
+    for (const owner of ['bob', 'carol', 'dave', 'eve']) await enqueue(store, owner, [100 + owner.charCodeAt(0)])
+    const line = await store.queueOf('m', 20)
+    assert.equal(line.length, 20)
+    assert.deepEqual(
+      line.slice(5),
+      Array.from({ length: 15 }, (_, at) => idOf(at + 2)),
+    )
+    assert.equal((await store.queueOf('m', 1000)).length, 44)
+  })
+
+  it('leaves out what is deleted and what somebody has taken', async () => {
+    await using store = await fresh(world)
+    await enqueue(store, 'alice', [1, 2, 3])
+    await store.delete('alice', idOf(2), 20)
+    await take(store, { limit: 1, now: 50 })
+    assert.deepEqual(await store.queueOf('m', 10), [idOf(3)])
+  })
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { openStage, readEvents, type Stage } from './listening.ts'
+
+/* `eta` and `queue_position` of videos that are not finished, and when a client is told to ask again. */
+
+interface Video {
+  id: string
+  status: string
+  eta?: number | null
+  queue_position?: number | null
+}
+
+const sdk = { 'x-stainless-lang': 'js' }
+
+async function poll(stage: Stage, id: string, headers: Record<string, string> = {}, token = 'alice') {
+  const answer = await stage.fetch(`/v1/videos/${id}`, { headers, token })
+  const video = (await answer.json()) as Video
+  return { video, told: [video.eta, video.queue_position], after: answer.headers.get('openai-poll-after-ms') }
+}
+
+/** Films that took so many seconds, and are known to have. */
+async function past(stage: Stage, ...seconds: number[]): Promise<void> {
+  for (const [at, took] of seconds.entries()) {
+    const running = await stage.begin(await stage.queued(`a${at}`))
+    stage.clock.advance(took * 1_000)
+    await stage.complete(running)
+  }
+  const asking = await stage.begin(await stage.queued('aa'))
+  await poll(stage, asking.id)
+  await stage.fail(asking)
+}
+
+it('what has run for a while is expected to end as those did that took longer', async () => {
+  await using stage = await openStage()
+  await past(stage, 20, 40, 60)
+  const task = await stage.begin(await stage.queued('1'))
+  assert.deepEqual((await poll(stage, task.id)).told, [40, undefined])
+  stage.clock.advance(25_000)
+  assert.deepEqual((await poll(stage, task.id)).told, [35, undefined])
+  stage.clock.advance(75_000)
+  const late = await poll(stage, task.id)
+  assert.deepEqual(late.told, [10, undefined])
+  assert.deepEqual((await poll(stage, task.id, sdk)).told, [10, null])
+  assert.equal(late.after, '1000')
+})
+
+it('what waits is told its place in the line, over all owners in turn, and how long that should take', async () => {
+  await using stage = await openStage()
+  await past(stage, 100)
+  const own = [await stage.queued('1'), await stage.queued('2'), await stage.queued('3')]
+  const other = await stage.queued('4', { owner: 'bob' })
+  const places = []
+  for (const { id } of own) places.push((await poll(stage, id)).told)
+  // Bob never had a turn: he is next.
+  assert.deepEqual(places, [
+    [300, 2],
+    [400, 3],
+    [500, 4],
+  ])
+  assert.deepEqual((await poll(stage, other.id, {}, 'bob')).told, [200, 1])
+  assert.equal((await poll(stage, own[2]?.id ?? '')).after, '20000')
+  const list = (await (await stage.fetch('/v1/videos?limit=3&order=desc')).json()) as { data: Video[] }
+  const listed = new Map(list.data.map((video) => [video.id, video.queue_position]))
+  assert.equal(listed.get(own[2]?.id ?? ''), 4)
+  const stream = readEvents(await stage.fetch(`/v1/videos/${own[1]?.id}/events`))
+  const first = await stream.next()
+  assert.deepEqual([first?.data.queue_position, first?.data.eta], [3, 400])
+  await stream.cancel()
+  await stage.begin(other)
+  stage.clock.advance(1_000)
+  assert.deepEqual((await poll(stage, own[1]?.id ?? '')).told, [300, 2])
+})
+
+it('where nothing is known nothing is said, but to SDKs, which are promised every field', async () => {
+  await using stage = await openStage()
+  const running = await stage.begin(await stage.queued('1', { model: 'gone', card: 'gone' }))
+  const { video, after } = await poll(stage, running.id)
+  assert.ok(!('eta' in video) && !('queue_position' in video))
+  assert.equal(after, '5000')
+  assert.deepEqual((await poll(stage, running.id, sdk)).told, [null, null])
+})
+
+it('a finished video has neither field, whoever asks', async () => {
+  await using stage = await openStage()
+  await past(stage, 10)
+  const task = await stage.complete(await stage.begin(await stage.queued('1')))
+  for (const headers of [{}, sdk]) {
+    const { video, after } = await poll(stage, task.id, headers as Record<string, string>)
+    assert.ok(!('eta' in video) && !('queue_position' in video))
+    assert.equal(after, null)
+  }
+})
+
+it('what is being sent, or waits for its image, has no place in the line', async () => {
+  await using stage = await openStage()
+  const fetching = await stage.queued('1', { state: 'fetching', image: { url: 'http://127.0.0.1/x.png' } })
+  assert.equal((await poll(stage, fetching.id, sdk)).video.queue_position, null)
+})
+
+it('a poll is answered although the line or the past can not be read', async () => {
+  await using stage = await openStage(() => ({
+    queueOf: () => Promise.reject(new Error('away')),
+    durations: () => Promise.reject(new Error('away')),
+  }))
+  const queued = await stage.queued('1')
+  assert.equal((await poll(stage, queued.id)).video.status, 'queued')
+})

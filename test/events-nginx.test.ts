@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { freePort } from './free-port.ts'
+import { openStage, readEvents } from './listening.ts'
+import { until } from './service.ts'
+
+/* An nginx with what deploy/nginx/filmgate.conf says of passing requests on, buffers and all, between us and a client. */
+
+const program = '/usr/sbin/nginx'
+const missing = !existsSync(program) && `there is no ${program}: apt-get install nginx-light`
+const deployed = readFileSync(new URL('../deploy/nginx/filmgate.conf', import.meta.url), 'utf8')
+
+async function startNginx(target: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-nginx-'))
+  const address = `127.0.0.1:${await freePort()}`
+  const passing = deployed.match(/^ {2}proxy_[^;]*;/gm)?.join('\n') ?? assert.fail('it passes nothing on')
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const configuration = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log;
+    events {}
+    http { access_log off; gzip on; gzip_types text/event-stream; ${temporary.join(' ')}
+      server { listen ${address}; ${passing}
+        location / { proxy_pass ${target}; } } }`
+  const file = join(folder, 'nginx.conf')
+  writeFileSync(file, configuration)
+  const nginx = spawn(program, ['-c', file, '-e', join(folder, 'error.log')], { stdio: 'ignore' })
+  const url = `http://${address}`
+  await until('nginx answers', () => fetch(url).catch(() => undefined))
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      if (nginx.kill('SIGTERM')) await once(nginx, 'exit')
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+it('through nginx each event arrives when it happens, and a client that leaves is forgotten', {
+  skip: missing,
+}, async () => {
+  await using stage = await openStage()
+  await using front = await startNginx(stage.url)
+  const task = await stage.queued('1')
+  const leaving = new AbortController()
+  const ask = (path: string) =>
+    fetch(`${front.url}${path}`, { signal: leaving.signal, headers: { authorization: 'Bearer alice' } })
+  const one = readEvents(await ask(`/v1/videos/${task.id}/events`))
+  const all = readEvents(await ask('/v1/videos/events'))
+  assert.equal((await one.next())?.event, 'video.queued')
+  await stage.begin(task)
+  assert.equal((await one.next())?.event, 'video.in_progress')
+  assert.equal((await all.next())?.event, 'video.in_progress')
+  leaving.abort()
+  await Promise.allSettled([one.cancel(), all.cancel()])
+  await until('nobody listens any more', () => stage.hearers() === 0)
+})

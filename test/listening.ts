@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../src/api/app.ts'
+import { openDisk } from '../src/buckets/index.ts'
+import { loadConfig } from '../src/config.ts'
+import { type ManualClock, manualClock } from '../src/core/clock.fixture.ts'
+import type { Task } from '../src/core/task.ts'
+import { digestSecret } from '../src/core/token.ts'
+import type { Media } from '../src/media/media.ts'
+import { openOutbound } from '../src/outbound.ts'
+import { openRandom } from '../src/random.ts'
+import { newAttempt, newTask, take } from '../src/stores/contract/world.ts'
+import { openSqlite } from '../src/stores/index.ts'
+import type { Store } from '../src/stores/store.ts'
+
+/*
+ * The whole HTTP side on a real store and by a clock that stands still: no engine runs, so the test decides when a task
+ * begins, gets on and ends, and when time passes.
+ */
+export interface Stage extends AsyncDisposable {
+  readonly url: string
+  readonly store: Store
+  readonly clock: ManualClock
+  readonly draining: AbortController
+  /** How many listen for notices of the store: 0 while no client waits or streams. */
+  hearers(): number
+  fetch(path: string, init?: RequestInit & { token?: string }): Promise<Response>
+  queued(number: string, fields?: Partial<Task>): Promise<Task>
+  /** The next queued one of its card. */
+  begin(task: Task): Promise<Task>
+  progress(task: Task, progress: number): Promise<Task>
+  complete(task: Task): Promise<Task>
+  fail(task: Task): Promise<Task>
+  /** Breaks every connection. */
+  cut(): void
+  /** As after a restart of the service, on the same data. */
+  restart(): Promise<void>
+}
+
+export const startedAt = 1_700_000_000_000
+
+export async function openStage(changes: (store: Store) => Partial<Store> = () => ({})): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
+  mkdirSync(join(folder, 'scratch'))
+  const clock = manualClock(startedAt)
+  let running = await openApp(folder, clock, changes)
+
+  const record = async (task: Task, change: Partial<Task>, keep = true): Promise<Task> => {
+    const changed = { ...task, ...change }
+    assert.ok(await running.store.record({ task: changed, keep }))
+    return changed
+  }
+  return {
+    get url() {
+      return running.url
+    },
+    get store() {
+      return running.store
+    },
+    clock,
+    get draining() {
+      return running.draining
+    },
+    hearers: () => running.hearers(),
+    fetch: (path, { token = 'alice', headers, ...init } = {}) =>
+      fetch(`${running.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...headers } }),
+    async queued(number, fields = {}) {
+      const task = newTask(number, { model: 'studio', card: 'studio', createdAt: clock.now(), ...fields })
+      await running.store.insert(task)
+      return task
+    },
+    async begin({ id, card }) {
+      const cards = [{ card, cap: null, accounts: [{ name: 'p', cap: 999, room: null }] }]
+      const [task] = await take(running.store, { cards, limit: 1, now: clock.now(), leaseUntil: clock.now() + 1e9 })
+      assert.equal(task?.id, id)
+      const held: Task = { ...task, state: 'held', attempt: `attempt ${id}`, attempts: 1 }
+      assert.ok(await running.store.record({ task: held, opened: newAttempt(`attempt ${id}`, task), keep: true }))
+      return record(held, { state: 'running', startedAt: clock.now(), progress: 1 })
+    },
+    progress: (task, progress) => record(task, { progress }),
+    complete: (task) =>
+      record(task, { state: 'completed', progress: 100, completedAt: clock.now(), expiresAt: clock.now() + 1e9 }),
+    fail: (task) => record(task, { state: 'failed', error: { code: 'generation_failed', message: 'It failed.' } }),
+    cut: () => running.cut(),
+    async restart() {
+      await running.close()
+      running = await openApp(folder, clock, changes)
+    },
+    async [Symbol.asyncDispose]() {
+      await running.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+async function openApp(folder: string, clock: ManualClock, changes: (store: Store) => Partial<Store>) {
+  const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
+  const sqlite = await openSqlite({ folder, now: clock.now(), onFatal: () => {} })
+  const hearers = new Set<() => void>()
+  const onNotice = (hearer: () => void) => {
+    const stop = sqlite.onNotice(hearer)
+    hearers.add(hearer)
+    return () => {
+      stop()
+      hearers.delete(hearer)
+    }
+  }
+  const store = { ...sqlite, onNotice, ...changes(sqlite) }
+  const draining = new AbortController()
+  const secrets = ['alice', 'bob']
+  const outbound = openOutbound({ allow: [] })
+  const app = buildApp({
+    ...{ catalog, store, clock, outbound, draining: draining.signal, random: openRandom() },
+    tokens: new Map(
+      secrets.map((name) => [digestSecret(name), { kind: 'client', name, digest: digestSecret(name), models: ['*'] }]),
+    ),
+    bucket: await openDisk({ folder: join(folder, 'bucket') }),
+    scratch: join(folder, 'scratch'),
+    media: {} as Media,
+    accounts: new Map(),
+    healths: { tell: async () => {}, learn: async () => {} },
+    log: { info() {}, warn() {}, error() {} },
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    ...{ store, draining },
+    hearers: () => hearers.size,
+    cut: () => app.server.closeAllConnections(),
+    url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
+    async close() {
+      draining.abort()
+      const closed = app.close()
+      app.server.closeAllConnections()
+      await closed
+      await outbound[Symbol.asyncDispose]()
+      await sqlite[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export interface ServerEvent {
+  event: string
+  id: string | null
+  data: Record<string, unknown> & { id?: string; status?: string; progress?: number }
+}
+
+/** Reads a stream block by block; `comments` are those that carry no event. */
+export function readEvents(response: Response) {
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/event-stream')
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  assert.ok(reader)
+  const blocks: string[] = []
+  let rest = ''
+  const nextBlock = async (): Promise<string | undefined> => {
+    while (blocks.length === 0) {
+      const { done, value } = await reader.read()
+      if (done) return undefined
+      const parts = (rest + value).split('\n\n')
+      rest = parts.pop() ?? ''
+      blocks.push(...parts)
+    }
+    return blocks.shift()
+  }
+  return {
+    nextBlock,
+    /** The next event, or undefined where the server ended the stream. */
+    async next(): Promise<ServerEvent | undefined> {
+      for (;;) {
+        const block = await nextBlock()
+        if (block === undefined) return undefined
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? null
+        const data = field('data')
+        if (data !== null) return { event: field('event') ?? '', id: field('id'), data: JSON.parse(data) }
+      }
+    },
+    cancel: () => reader.cancel(),
+  }
+}
