@@ -229,6 +229,25 @@ it('submits that break off give back what they had of the memory', async () => {
   await refuses(whole, [400, 'invalid_image', 'image'])
 })
 
+it('clients that go while they wait for room leave none taken', async () => {
+  const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${token}` }
+  const open = () => {
+    const sent = httpRequest(`${service.url}/v1/videos`, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': String(25 * 2 ** 20) },
+    })
+    sent.on('error', () => {})
+    sent.flushHeaders()
+    return sent
+  }
+  const all = Array.from({ length: 24 }, open)
+  // They have all been seen once one that came after them, and needs no room, is answered.
+  await service.fetch('/v1/models')
+  for (const sent of all.toReversed()) sent.destroy()
+  const image = new File([new Uint8Array(2 ** 20)], 'a.png')
+  await refuses(post('/v1/videos', formOf({ ...film, image })), [400, 'invalid_image', 'image'])
+})
+
 it('characters are not made here, and what is made by POST is not read there', async () => {
   const form = formOf({ name: 'Fox', video: mp4(bytes) })
   const what = /^No model here makes characters\. Describe the character in the prompt/

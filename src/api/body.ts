@@ -77,7 +77,8 @@ export async function readFields(request: FastifyRequest, rules?: FormRules): Pr
 async function readMultipart(request: FastifyRequest, rules?: FormRules): Promise<Fields> {
   const fields: Fields = Object.create(null)
   try {
-    await Promise.race([readParts(request, fields, rules), unfinished(request)])
+    using ended = endOf(request)
+    await Promise.race([readParts(request, fields, rules), ended.promise])
   } catch (error) {
     // Nobody reads the rest any more, and its sender would wait for that for ever.
     request.raw.unpipe()
@@ -103,13 +104,28 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
   }
 }
 
-/** The parser waits for ever for the rest of a part that ends without its boundary: the end of the body ends that. */
-function unfinished(request: FastifyRequest): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    request.raw.once('end', () => {
-      AbortSignal.timeout(2_000).addEventListener('abort', () => reject(new Error('the body ended inside a part')))
-    })
-  })
+/** What is left to do after the end of a body is done by then, also on a disk that is slow. */
+const looksAfterEnd = 5
+
+/**
+ * The parser waits for ever for the rest of a part that ends without its boundary: the end of the body ends that. One
+ * second after another, because a process that was paused finds a time over in which it could do nothing.
+ */
+function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> } {
+  const { promise, reject } = Promise.withResolvers<never>()
+  let isOver = false
+  const look = (left: number) => {
+    if (isOver) return
+    if (left === 0) return reject(new Error('the body ended inside a part'))
+    AbortSignal.timeout(1_000).addEventListener('abort', () => look(left - 1))
+  }
+  raw.once('end', () => look(looksAfterEnd))
+  return {
+    promise,
+    [Symbol.dispose]() {
+      isOver = true
+    },
+  }
 }
 
 function readText(part: MultipartValue): string {

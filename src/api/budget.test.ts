@@ -33,3 +33,30 @@ it('gives up on one that waited too long, and goes on with the next', async () =
   using next = await budget.take(10)
   assert.ok(next)
 })
+
+it('drops one whose client is gone from the line, and gives its place to the next', async () => {
+  const budget = openBudget(10)
+  const first = await budget.take(10)
+  const gone = new AbortController()
+  const left = budget.take(10, { owner: 'a', gone: gone.signal })
+  const next = budget.take(10, { owner: 'b', gone: new AbortController().signal })
+  gone.abort()
+  await assert.rejects(left, { code: 'overloaded' })
+  await assert.rejects(budget.take(1, { owner: 'a', gone: gone.signal }), { code: 'overloaded' })
+  first[Symbol.dispose]()
+  using share = await next
+  assert.ok(share)
+})
+
+it('leaves room for others, however much one owner asks for', async () => {
+  const budget = openBudget(100)
+  const signal = new AbortController().signal
+  const take = (owner: string, bytes: number) => budget.take(bytes, { owner, gone: signal })
+  const own = [await take('a', 40), await take('a', 30)]
+  const more = take('a', 20)
+  using other = await take('b', 30)
+  assert.ok(other)
+  own[0]?.[Symbol.dispose]()
+  using mine = await more
+  assert.ok(mine)
+})

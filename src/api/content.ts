@@ -1,19 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Delivery } from '../core/delivery.ts'
+import type { Handover } from '../core/handover.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
 import { isTaskId, type Task } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Media } from '../media/media.ts'
 import type { Store } from '../stores/store.ts'
-import { chooseDelivery } from './content/delivery.ts'
 import { finished } from './content/finished.ts'
+import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
 import { openSoundness } from './content/soundness.ts'
 import { type Variant, variants } from './content/variants.ts'
-import { notFound } from './videos.ts'
+import { notFound } from './errors.ts'
 
 export interface ContentDependencies {
   store: Store
@@ -21,7 +21,7 @@ export interface ContentDependencies {
   media: Media
   clock: Clock
   log: Log
-  delivery?: Delivery
+  handover?: Handover
   /** Where videos lie while pictures are made of them. */
   scratch: string
 }
@@ -32,10 +32,10 @@ export const contentQuery = {
 } as const
 
 /** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as RFC 9110 has them. */
-export function openContent({ delivery = 'proxy', ...tools }: ContentDependencies) {
+export function openContent({ handover = 'proxy', ...tools }: ContentDependencies) {
   const { store, bucket, clock, log } = tools
   const soundness = openSoundness()
-  const deliver = chooseDelivery(delivery, { bucket, clock, log, soundness })
+  const deliver = chooseHandover(handover, { bucket, clock, log, soundness })
   const pictures = openPictures({ ...tools, soundness })
 
   async function find(request: FastifyRequest, variant: Variant) {

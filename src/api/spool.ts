@@ -29,7 +29,7 @@ export function spoolVideos({ scratch, random }: { scratch: string; random: Rand
   const limits = { budget: openBudget(totalBytes), bytes: maxVideoBytes + maxFieldBytes, tooLarge }
   const bounds = boundBodies(limits)
   return {
-    onRequest: (request: FastifyRequest) => heard(request, bounds.onRequest(request)),
+    onRequest: (request: FastifyRequest, reply: FastifyReply) => heard(request, bounds.onRequest(request, reply)),
     bodyLimit: maxFieldBytes,
     async preValidation(request: FastifyRequest): Promise<void> {
       const kept: string[] = []
@@ -45,9 +45,8 @@ export function spoolVideos({ scratch, random }: { scratch: string; random: Rand
       const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
       request.body = await heard(request, readFields(request, rules))
     },
-    async onSend(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    async onSend(request: FastifyRequest): Promise<void> {
       for (const path of files.get(request) ?? []) await rm(path, { force: true })
-      await bounds.onSend(request, reply)
     },
   }
 }

@@ -55,6 +55,25 @@ test('pictures that were damaged on the way are refused', async () => {
   }
 })
 
+/** The film with a number changed that stands so many bytes after the name of a box. */
+function claiming(box: string, after: number, value: number): Buffer {
+  const changed = Buffer.from(good)
+  changed.writeUInt32BE(value, good.indexOf(box) + 4 + after)
+  return changed
+}
+
+test('a film that claims to have more pictures than it has bytes for is refused before anything is made of it', async () => {
+  const constant = claiming('stsz', 4, 1)
+  constant.writeUInt32BE(60_000_000, good.indexOf('stsz') + 4 + 8)
+  for (const claim of [constant, claiming('stsz', 8, 60_000_000), claiming('stsz', 12, 0x7fffffff)])
+    await assert.rejects(verify(claim), { code: 'unsupported_output', message: /It claims to have/ })
+})
+
+test('a film whose pictures lie hours apart is refused: nobody could fill the time between', async () => {
+  // The first entry of the table of times: how long each picture is shown.
+  await assert.rejects(verify(claiming('stts', 12, 0x7fffffff)), { code: 'unsupported_output' })
+})
+
 test('what is no video is refused', async () => {
   const page = '<!doctype html><html><body>502 Bad Gateway</body></html>'
   const playlist = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n${folder.file('good.mp4')}\n#EXT-X-ENDLIST\n`

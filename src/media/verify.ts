@@ -1,7 +1,7 @@
-import { open } from 'node:fs/promises'
 import type { Decoder, Demuxer } from 'node-av/api'
 import { AVMEDIA_TYPE_AUDIO } from 'node-av/constants'
-import type { Stream } from 'node-av/lib'
+import type { Packet, Stream } from 'node-av/lib'
+import { checkBoxes } from './boxes.ts'
 import type { VideoFacts } from './media.ts'
 import { isVideo, openDecoder, openVideo, pictureTrack, reading, refusal } from './video.ts'
 
@@ -14,25 +14,9 @@ export async function verify(path: string): Promise<VideoFacts> {
   return reading(async () => {
     await using input = await openVideo(path)
     const { facts } = pictureTrack(input)
-    await decodeAll(input)
+    await decodeAll(input, facts.seconds)
     return facts
   })
-}
-
-/** The outermost boxes must end within the file: the decoder does not miss the last bytes of a header at the end. */
-async function checkBoxes(path: string): Promise<void> {
-  await using file = await open(path)
-  const { size } = await file.stat()
-  const header = Buffer.alloc(16)
-  let at = 0
-  while (at + 8 <= size) {
-    await file.read(header, 0, 16, at)
-    const short = header.readUInt32BE(0)
-    // 0: to the end of the file. 1: the size is too large for four bytes, and follows in eight.
-    const length = short === 0 ? size - at : short === 1 ? Number(header.readBigUInt64BE(8)) : short
-    if (length < 8 || at + length > size) throw refusal('It is cut off.')
-    at += length
-  }
 }
 
 interface Track {
@@ -42,7 +26,10 @@ interface Track {
   frames: number
 }
 
-async function decodeAll(input: Demuxer): Promise<void> {
+/** Timestamps may lie a little beyond the length that the header gives; a hole of hours would be filled with pictures. */
+const slackSeconds = 5
+
+async function decodeAll(input: Demuxer, seconds: number): Promise<void> {
   using stack = new DisposableStack()
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
@@ -56,11 +43,17 @@ async function decodeAll(input: Demuxer): Promise<void> {
     const track = tracks.get(stored.streamIndex)
     if (!track) continue
     track.packets += 1
+    if (isVideo(track.stream) && startOf(stored, track.stream) > seconds + slackSeconds)
+      throw refusal('Its pictures lie beyond its length.')
     for (using _frame of track.decoder.decodeAllSync(stored)) track.frames += 1
     // The loss of the parent is noticed only when the event loop turns.
     await new Promise((resolve) => setImmediate(resolve))
   }
   for (const track of tracks.values()) finish(track)
+}
+
+function startOf({ pts }: Packet, { timeBase, startTime }: Stream): number {
+  return (Number(pts - startTime) * timeBase.num) / timeBase.den
 }
 
 function finish(track: Track): void {

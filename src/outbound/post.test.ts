@@ -52,6 +52,12 @@ test('an answer without an end, or one that drips, is an answer all the same', a
     assert.deepEqual(await outbound.post(origin, request, never), { status: 200, retryAfter: null })
 })
 
+test('a word that comes before the answer is none', async () => {
+  await using server = await listen(() => `HTTP/1.1 100 Continue\r\n\r\n${reply(204)}`)
+  await using outbound = open()
+  assert.deepEqual(await outbound.post(server.origin, request, never), { status: 204, retryAfter: null })
+})
+
 test('what is no answer is told in a word', async () => {
   await using garbage = await listen(() => 'I am no HTTP\r\n\r\n')
   await using huge = await listen(() => reply(200, { 'x-large': 'x'.repeat(40_000) }))

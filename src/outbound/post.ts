@@ -1,6 +1,6 @@
-import { Client, type Dispatcher } from 'undici'
 import { collect } from './answer.ts'
-import { connect, type Network, onlyOnce } from './connect.ts'
+import { connect, type Network } from './connect.ts'
+import { Exchange } from './exchange.ts'
 import { Refusal, type Rules, readTarget } from './target.ts'
 import { after, isTimeout } from './watch.ts'
 
@@ -28,7 +28,6 @@ export interface PostWay {
   closing: AbortSignal
 }
 
-const MAX_HEADER_BYTES = 16_384
 /** An answer is known by its status. So much of its body is taken, for so long, that its sender can finish in peace. */
 const BODY_BYTES = 4_096
 const BODY_MS = 1_000
@@ -49,32 +48,19 @@ async function send(url: string, request: PostRequest, way: PostWay, signal: Abo
   const target = readTarget(url, way.rules)
   const opening = AbortSignal.any([signal, AbortSignal.timeout(way.connectMs)])
   const socket = await connect(target, way.rules, way.network, opening)
-  const client = new Client(target.url.origin, {
-    connect: onlyOnce(socket),
-    headersTimeout: way.totalMs,
-    bodyTimeout: BODY_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    useMilo: false, // else the environment would choose the parser
-  })
+  const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
+  const question = { method: 'POST', url: target.url, headers: { ...headers, ...request.headers }, body: request.body }
+  const exchange = new Exchange(socket, question, { headersMs: way.totalMs, idleMs: BODY_MS }, signal)
   try {
-    const { statusCode, headers, body } = await client.request({
-      method: 'POST',
-      path: target.url.pathname + target.url.search,
-      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', ...request.headers },
-      body: request.body,
-      reset: true,
-      signal,
-    })
-    await drain(body)
-    const [retryAfter = null] = [headers['retry-after'] ?? null].flat()
-    return { status: statusCode, retryAfter }
+    const head = await exchange.head()
+    await drain(exchange.body())
+    return { status: head.status, retryAfter: head.headers.get('retry-after') }
   } finally {
-    await client.destroy()
-    socket.destroy()
+    exchange.end(new Error('the exchange is over'))
   }
 }
 
-async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
+async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   const late = Promise.withResolvers<void>()
   const undo = after(BODY_MS, late.resolve)
   const read = collect(body, BODY_BYTES).then(
@@ -88,8 +74,8 @@ async function drain(body: Dispatcher.ResponseData['body']): Promise<void> {
 function wordFor(thrown: unknown): PostError {
   if (thrown instanceof Refusal) return 'url_refused'
   if (isTimeout(thrown)) return 'timed_out'
-  const { code = '', name = '' } = thrown as { code?: string; name?: string }
+  const { code = '' } = thrown as { code?: string }
   if (/^(ENOTFOUND|EAI_)/.test(code)) return 'name_not_found'
   if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
-  return /HTTPParser|HeadersOverflow|LengthMismatch/.test(name) ? 'answer_unreadable' : 'connection_failed'
+  return code.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
 }

@@ -122,12 +122,19 @@ it('nothing stays of a video that went while its picture was made; of one whose 
 
 it('a video that the child can not read is named as such, and each who asks is told', async () => {
   const { pictures, film, leftovers } = await world(async () => {
-    throw new Problem('unsupported_output', 'It could not be decoded.', { cause: 'SIGSEGV', retryable: true })
+    throw new Problem('unsupported_output', 'It could not be decoded.')
   })
   const picture = await film()
   for (const asking of [pictures.find(picture), pictures.find(picture)])
     await assert.rejects(asking, { code: 'internal', message: /^The thumbnail could not be made of this video\./ })
   assert.deepEqual(leftovers(), [])
+})
+
+it('a child that died over a video is no word about it: who asks again may get his picture', async () => {
+  const { pictures, film } = await world(async () => {
+    throw new Problem('unsupported_output', 'It could not be decoded.', { cause: 'SIGSEGV', retryable: true })
+  })
+  await assert.rejects(pictures.find(await film()), { code: 'overloaded', retryable: true })
 })
 
 it('closing ends what is being made, and waits for it', async () => {

@@ -9,7 +9,7 @@ import { Problem } from '../../core/problem.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Media, Still } from '../../media/media.ts'
 import { openBudget } from '../budget.ts'
-import { openAsset } from './delivery.ts'
+import { openAsset } from './handover.ts'
 import type { Soundness } from './soundness.ts'
 import { variants } from './variants.ts'
 
@@ -119,6 +119,12 @@ async function make({ task, video, kind }: Picture, tools: PictureDependencies, 
     return await media.still(file, kind, signal)
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'unsupported_output') throw error
+    // The child died or hung over it: that may be the machine's fault, and is no word about the video.
+    if (error.retryable)
+      throw new Problem('overloaded', `The ${kind} could not be made now. Try again.`, {
+        retryable: true,
+        cause: error,
+      })
     const message = `The ${kind} could not be made of this video. The video itself can be fetched.`
     throw new Problem('internal', message, { cause: error })
   } finally {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Delivery } from '../../core/delivery.ts'
+import type { Handover } from '../../core/handover.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Log } from '../../log.ts'
@@ -30,17 +30,17 @@ export interface Means {
   soundness: Soundness
 }
 
-export function chooseDelivery(delivery: Delivery, means: Means): (wanted: Wanted) => Promise<FastifyReply> {
+export function chooseHandover(handover: Handover, means: Means): (wanted: Wanted) => Promise<FastifyReply> {
   const { bucket, clock } = means
-  if (delivery === 'proxy') return (wanted) => sendOurselves(wanted, means)
-  if (delivery === 'redirect') {
+  if (handover === 'proxy') return (wanted) => sendOurselves(wanted, means)
+  if (handover === 'redirect') {
     const link = bucket.link?.bind(bucket)
     if (!link) throw new Error('this bucket has no links to redirect to')
     return (wanted) => redirect(wanted, link, clock)
   }
   const path = bucket.path?.bind(bucket)
   if (!path) throw new Error('this bucket has no folder that a front server could send from')
-  const root = delivery.accel.replace(/\/*$/, '/')
+  const root = handover.accel.replace(/\/*$/, '/')
   // Conditions were ours to check; ranges are for the front server, which also says that it has them.
   return async ({ asset, kind, describe }) =>
     describe()
