@@ -7,7 +7,13 @@ import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 
-/** A store of that many tasks, one in ten unfinished, none of the others due before the next century. Returns their ids. */
+/** Whose tasks are polled, and others who wait in the same line. */
+const owners = ['bench', 'second', 'third', 'fourth']
+
+/**
+ * A store of that many tasks, one in ten unfinished, half of these in line. None is due before the next century. Returns
+ * the ids of those that the token of the bench may poll.
+ */
 export function fillStore(folder: string, count: number): string[] {
   mkdirSync(folder, { recursive: true })
   using database = new DatabaseSync(join(folder, 'filmgate.db'))
@@ -18,15 +24,18 @@ export function fillStore(folder: string, count: number): string[] {
   const start = 1_790_000_000_000
   for (let at = 0; at < count; at += 1) {
     if (at % 10_000 === 0) database.exec(at === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
-    const task = exampleTask(newTaskId(start + at, randomBytes), start + at, at % 10 === 0)
+    const state = at % 10 > 0 ? 'completed' : at % 20 === 0 ? 'queued' : 'running'
+    // The line is of all owners, in equal parts.
+    const owner = (state === 'queued' && owners[(at / 20) % owners.length]) || 'bench'
+    const task = { ...exampleTask(newTaskId(start + at, randomBytes), start + at, state), owner }
     verbs.insert(toRow(task))
-    ids.push(task.id)
+    if (owner === 'bench') ids.push(task.id)
   }
   database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
   return ids
 }
 
-export function exampleTask(id: string, createdAt: number, unfinished: boolean): Task {
+export function exampleTask(id: string, createdAt: number, state: 'queued' | 'running' | 'completed'): Task {
   const task = queueTask(
     {
       ...{
@@ -45,8 +54,9 @@ export function exampleTask(id: string, createdAt: number, unfinished: boolean):
   )
   const dueAt = 4_000_000_000_000
   const operation = { film: id, prompt: task.prompt, seconds: 4, width: 1280, height: 720, image: false }
-  if (unfinished) return { ...task, state: 'running', startedAt: createdAt, progress: 40, operation }
+  if (state === 'queued') return { ...task, dueAt: dueAt + (createdAt % 1_000_000_000) }
+  if (state === 'running') return { ...task, state, startedAt: createdAt, progress: 40, operation }
   const video = { key: `${id}/video.3.mp4`, bytes: 1_450_027, sha256: '0'.repeat(64) }
   const times = { startedAt: createdAt, completedAt: createdAt + 9_000, expiresAt: dueAt }
-  return { ...task, state: 'completed', progress: 100, operation, video, ...times, dueAt }
+  return { ...task, state, progress: 100, operation, video, ...times, dueAt }
 }

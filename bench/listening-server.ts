@@ -37,7 +37,7 @@ function fill(folder: string, count: number): void {
   for (let at = 0; at < count; at += 1) {
     const createdAt = Date.now() - 60_000 + at
     const begun = { state: 'running', startedAt: createdAt, progress: 1, account: 'p', dueAt: 0 } as const
-    verbs.insert(toRow({ ...exampleTask(newTaskId(createdAt, randomBytes), createdAt, true), ...begun }))
+    verbs.insert(toRow({ ...exampleTask(newTaskId(createdAt, randomBytes), createdAt, 'running'), ...begun }))
   }
   database.exec('COMMIT')
 }
@@ -76,7 +76,8 @@ async function finish(store: Store, tasks: readonly Task[], everyMs: number): Pr
   for (const task of tasks) {
     const at = Date.now()
     const done: Task = { ...task, state: 'completed', progress: 100, completedAt: at, expiresAt: at + 1e9 }
-    committed.push(store.record({ task: done, keep: true }).then(() => [task.id, now()]))
+    const events = [{ at, name: 'completed', detail: null }]
+    committed.push(store.record({ task: done, keep: true, events }).then(() => [task.id, now()]))
     await pause(everyMs)
   }
   return Promise.all(committed)

@@ -1,5 +1,5 @@
+import { type Bell, openBell } from './core/bell.ts'
 import { renewMs } from './core/timing.ts'
-import { type Bell, openBell } from './engine/bell.ts'
 import { openClaims } from './engine/claims.ts'
 import { openLanes } from './engine/lanes.ts'
 import { type EngineOptions, idleMs } from './engine/options.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import type { AccountView } from '../src/core/account.ts'
 import { openStage, readEvents, type Stage } from './listening.ts'
 
 /* `eta` and `queue_position` of videos that are not finished, and when a client is told to ask again. */
@@ -72,6 +73,59 @@ it('what waits is told its place in the line, over all owners in turn, and how l
   assert.deepEqual((await poll(stage, own[1]?.id ?? '')).told, [300, 2])
 })
 
+it('a list says the same as polls do, although nobody polled', async () => {
+  await using stage = await openStage()
+  await past(stage, 100)
+  const waiting = []
+  for (let at = 1; at <= 9; at += 1) waiting.push(await stage.queued(String(at), { dueAt: at }))
+  // Longer ago than what was read of the line is good for.
+  stage.clock.advance(60_000)
+  const list = (await (await stage.fetch('/v1/videos?limit=9&order=asc')).json()) as { data: Video[] }
+  const listed = list.data.map((video) => [video.eta, video.queue_position])
+  assert.deepEqual(
+    listed,
+    waiting.map((_, at) => [(at + 2) * 100, at + 1]),
+  )
+  const polled = []
+  for (const { id } of waiting) polled.push((await poll(stage, id)).told)
+  assert.deepEqual(polled, listed)
+})
+
+it('who finds a free slot is told only the time that the film takes', async () => {
+  await using stage = await openStage()
+  stage.accounts.set('studio', { name: 'studio', concurrency: 2 } as AccountView)
+  await past(stage, 100)
+  const tasks = [await stage.queued('1'), await stage.queued('2'), await stage.queued('3')]
+  const tell = async () => {
+    stage.clock.advance(1_000)
+    const told = []
+    for (const { id } of tasks) told.push((await poll(stage, id)).told)
+    return told
+  }
+  assert.deepEqual(await tell(), [
+    [100, 1],
+    [100, 2],
+    [150, 3],
+  ])
+  for (const task of tasks.splice(0, 1)) await stage.begin(task)
+  assert.deepEqual(await tell(), [
+    [100, 1],
+    [150, 2],
+  ])
+  for (const task of tasks.splice(0, 1)) await stage.begin(task)
+  assert.deepEqual(await tell(), [[150, 1]])
+})
+
+it('one that came after the line was read is told nothing until it is read again', async () => {
+  await using stage = await openStage()
+  await past(stage, 100)
+  await poll(stage, (await stage.queued('1')).id)
+  const late = await stage.queued('2')
+  assert.deepEqual((await poll(stage, late.id)).told, [undefined, undefined])
+  stage.clock.advance(1_000)
+  assert.deepEqual((await poll(stage, late.id)).told, [300, 2])
+})
+
 it('where nothing is known nothing is said, but to SDKs, which are promised every field', async () => {
   await using stage = await openStage()
   const running = await stage.begin(await stage.queued('1', { model: 'gone', card: 'gone' }))
@@ -96,13 +150,26 @@ it('what is being sent, or waits for its image, has no place in the line', async
   await using stage = await openStage()
   const fetching = await stage.queued('1', { state: 'fetching', image: { url: 'http://127.0.0.1/x.png' } })
   assert.equal((await poll(stage, fetching.id, sdk)).video.queue_position, null)
+  await past(stage, 100)
+  // How many wait before it nobody knows before it waits itself.
+  assert.deepEqual((await poll(stage, fetching.id, sdk)).told, [null, null])
 })
 
-it('a poll is answered although the line or the past can not be read', async () => {
-  await using stage = await openStage(() => ({
-    queueOf: () => Promise.reject(new Error('away')),
-    durations: () => Promise.reject(new Error('away')),
+it('a client is answered although the line or the past can not be read, and is told no time then', async () => {
+  let isAway = false
+  const away = () => Promise.reject(new Error('away'))
+  await using stage = await openStage((store) => ({
+    queueOf: (...asked) => (isAway ? away() : store.queueOf(...asked)),
+    durations: () => (isAway ? away() : store.durations()),
   }))
+  await past(stage, 100)
+  isAway = true
   const queued = await stage.queued('1')
-  assert.equal((await poll(stage, queued.id)).video.status, 'queued')
+  stage.clock.advance(60_000)
+  const { video, told } = await poll(stage, queued.id)
+  assert.deepEqual([video.status, ...told], ['queued', undefined, undefined])
+  const stream = readEvents(await stage.fetch(`/v1/videos/${queued.id}/events`))
+  const first = await stream.next()
+  assert.deepEqual([first?.event, first?.data.eta], ['video.queued', undefined])
+  await stream.cancel()
 })

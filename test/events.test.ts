@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { it } from 'node:test'
-import { Agent, EventSource } from 'undici'
 import { Problem } from '../src/core/problem.ts'
 import { newTask } from '../src/stores/contract/world.ts'
-import { openStage, readEvents, type ServerEvent, type Stage } from './listening.ts'
+import { isLeft, open, openSlowStage, openStage, readEvents, shown } from './listening.ts'
 import { until } from './service.ts'
 
 /* GET /v1/videos/{id}/events and GET /v1/videos/events: what happens to videos, as it happens. */
-
-const isLeft = (stage: Stage) => until('nobody listens any more', () => stage.hearers() === 0, 5)
-const open = async (stage: Stage, path: string, headers: Record<string, string> = {}, token = 'alice') =>
-  readEvents(await stage.fetch(path, { headers, token }))
-const shown = (event: ServerEvent | undefined) => event && [event.event, event.data.id, event.data.status]
 
 it('a stream of one video begins with its state, follows it, and ends with it', async () => {
   await using stage = await openStage()
@@ -74,22 +68,12 @@ it('a stream of a video that is deleted says so and ends', async () => {
 })
 
 it('hears a change that falls between its listening and its reading', async () => {
-  const gate = Promise.withResolvers<void>()
-  let isHeld = false
-  await using stage = await openStage((store) => ({
-    async read(owner, id) {
-      const view = await store.read(owner, id)
-      if (isHeld || view?.state !== 'queued') return view
-      isHeld = true
-      await gate.promise
-      return view
-    },
-  }))
+  await using stage = await openSlowStage()
   const task = await stage.queued('1')
   const opening = open(stage, `/v1/videos/${task.id}/events`)
-  await until('it reads', () => isHeld, 5)
+  await until('it reads', stage.isReading, 5)
   await stage.complete(await stage.begin(task))
-  gate.resolve()
+  stage.release()
   const stream = await opening
   assert.deepEqual(shown(await stream.next()), ['video.queued', task.id, 'queued'])
   const rest: (string | undefined)[] = []
@@ -134,70 +118,6 @@ it('progress is told where it grew, to streams of one and of all', async () => {
   await isLeft(stage)
 })
 
-it('a client that comes back is told what happened since, each video as it is now', async () => {
-  await using stage = await openStage()
-  const stream = await open(stage, '/v1/videos/events')
-  const place = /^id: (\d+)$/m.exec((await stream.nextBlock()) ?? '')?.[1]
-  assert.ok(place)
-  await stream.cancel()
-  await isLeft(stage)
-  const first = await stage.complete(await stage.begin(await stage.queued('1')))
-  const second = await stage.begin(await stage.queued('2'))
-  const third = await stage.queued('3')
-  await stage.fetch(`/v1/videos/${third.id}`, { method: 'DELETE' })
-  await stage.restart()
-  for (const again of [
-    await open(stage, '/v1/videos/events', { 'last-event-id': place }),
-    await open(stage, `/v1/videos/events?last_event_id=${place}`),
-  ]) {
-    const events = [await again.next(), await again.next(), await again.next()]
-    assert.deepEqual(events.map(shown), [
-      ['video.completed', first.id, 'completed'],
-      ['video.in_progress', second.id, 'in_progress'],
-      ['video.deleted', third.id, undefined],
-    ])
-    const later = await open(stage, '/v1/videos/events', { 'last-event-id': String(events[1]?.id) })
-    assert.deepEqual(shown(await later.next()), ['video.deleted', third.id, undefined])
-    await Promise.all([again.cancel(), later.cancel()])
-  }
-  await isLeft(stage)
-})
-
-it('a replay of many videos reaches a client that takes its time, whole and in order', async () => {
-  await using stage = await openStage()
-  const count = 210
-  const numbers = Array.from({ length: count }, (_, at) => String(at + 1))
-  const prompt = 'a very long prompt '.repeat(1_600)
-  await stage.store.insert(newTask('9999', { card: 'other' }))
-  await stage.store.delete('alice', newTask('9999').id, 1)
-  const { last } = await stage.store.noticeRange()
-  for (const number of numbers) await stage.begin(await stage.queued(number, { prompt, dueAt: Number(number) }))
-  const stream = await open(stage, '/v1/videos/events', { 'last-event-id': String(last) })
-  const seen: (string | undefined)[] = []
-  while (seen.length < count) seen.push((await stream.next())?.data.id)
-  assert.deepEqual(
-    seen,
-    numbers.map((number) => newTask(number).id),
-  )
-  await stream.cancel()
-})
-
-it('a replay that the store breaks off ends the stream, so that the client comes back and goes on', async () => {
-  let isAway = true
-  await using stage = await openStage((store) => ({
-    noticesOf: (...asked) => (isAway ? Promise.reject(new Error('away')) : store.noticesOf(...asked)),
-  }))
-  await stage.queued('1')
-  await stage.store.delete('alice', newTask('1').id, 10)
-  const broken = await open(stage, '/v1/videos/events', { 'last-event-id': '0' })
-  assert.equal(await broken.next(), undefined)
-  await isLeft(stage)
-  isAway = false
-  const again = await open(stage, '/v1/videos/events', { 'last-event-id': '0' })
-  assert.equal((await again.next())?.event, 'video.deleted')
-  await again.cancel()
-})
-
 it('whoever comes while the store is away is told to come back', async () => {
   await using stage = await openStage(() => ({
     noticeRange: () => Promise.reject(Problem.ofStorage(new Error('away'))),
@@ -209,28 +129,6 @@ it('whoever comes while the store is away is told to come back', async () => {
     assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'storage_unavailable')
   }
   assert.equal(stage.hearers(), 0)
-})
-
-it('a place that is not known any more, or is no place, is answered with a reset', async () => {
-  await using stage = await openStage()
-  for (const number of ['1', '2', '3']) {
-    await stage.queued(number)
-    await stage.store.delete('alice', newTask(number).id, 10)
-  }
-  const { first, last } = await stage.store.noticeRange()
-  assert.equal(await stage.store.trimNotices(1_000, 1), 1)
-  for (const place of [String(first - 1), String(last + 1), 'x', '-1', '1.5', '9'.repeat(30)]) {
-    const stream = await open(stage, '/v1/videos/events', { 'last-event-id': place })
-    const event = await stream.next()
-    assert.equal(event?.event, 'reset', place)
-    assert.match(String(event?.data.message), /GET \/v1\/videos/)
-    assert.equal(event?.id, String(last))
-    await stream.cancel()
-  }
-  const stream = await open(stage, '/v1/videos/events', { 'last-event-id': String(first) })
-  assert.equal((await stream.next())?.event, 'video.deleted')
-  await stream.cancel()
-  await isLeft(stage)
 })
 
 it('each stream has a heartbeat every 15 seconds, which moves its place on', async () => {
@@ -287,33 +185,4 @@ it('a client that takes nothing is let go before it fills our memory', async () 
     assert.ok(count < 1_000, 'it is never let go')
   }
   socket.destroy()
-})
-
-it("is understood by another's EventSource, which comes back by itself and goes on where it was", async () => {
-  await using stage = await openStage()
-  const dispatcher = new Agent().compose((dispatch) => (options, handler) => {
-    const headers = { ...(options.headers as Record<string, string>), authorization: 'Bearer alice' }
-    return dispatch({ ...options, headers }, handler)
-  })
-  const source = new EventSource(`${stage.url}/v1/videos/events`, { node: { dispatcher, reconnectionTime: 50 } })
-  const heard: string[] = []
-  for (const name of ['video.in_progress', 'video.completed', 'video.deleted', 'reset'])
-    source.addEventListener(name, (event) => {
-      const { id } = JSON.parse((event as MessageEvent).data) as { id: string }
-      heard.push(`${name} ${id.slice(-1)}`)
-    })
-  await until('it is open', () => source.readyState === EventSource.OPEN, 5)
-  const first = await stage.begin(await stage.queued('1'))
-  await until('it hears', () => heard.length === 1, 5)
-  // Its connection breaks, and something happens before it is back, which is after the 3 s that it was told.
-  stage.cut()
-  await until('it is cut off', () => stage.hearers() === 0, 5)
-  await stage.complete(first)
-  await until('it is back and hears', () => heard.length === 2, 5)
-  const second = await stage.queued('2')
-  await stage.fetch(`/v1/videos/${second.id}`, { method: 'DELETE' })
-  await until('it goes on', () => heard.length === 3, 5)
-  source.close()
-  assert.deepEqual(heard, ['video.in_progress 1', 'video.completed 1', 'video.deleted 2'])
-  await isLeft(stage)
 })

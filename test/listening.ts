@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/index.ts'
 import { loadConfig } from '../src/config.ts'
+import type { AccountView } from '../src/core/account.ts'
 import { type ManualClock, manualClock } from '../src/core/clock.fixture.ts'
 import type { Task } from '../src/core/task.ts'
+import { eventsOf } from '../src/core/timeline.ts'
 import { digestSecret } from '../src/core/token.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
@@ -15,6 +17,7 @@ import { openRandom } from '../src/random.ts'
 import { newAttempt, newTask, take } from '../src/stores/contract/world.ts'
 import { openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
+import { until } from './service.ts'
 
 /*
  * The whole HTTP side on a real store and by a clock that stands still: no engine runs, so the test decides when a task
@@ -25,6 +28,8 @@ export interface Stage extends AsyncDisposable {
   readonly store: Store
   readonly clock: ManualClock
   readonly draining: AbortController
+  /** What the service knows of those that make films: at first nothing, as where others work for it. */
+  readonly accounts: Map<string, AccountView>
   /** How many listen for notices of the store: 0 while no client waits or streams. */
   hearers(): number
   fetch(path: string, init?: RequestInit & { token?: string }): Promise<Response>
@@ -46,11 +51,14 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
   mkdirSync(join(folder, 'scratch'))
   const clock = manualClock(startedAt)
-  let running = await openApp(folder, clock, changes)
+  const accounts = new Map<string, AccountView>()
+  const openAgain = () => openApp(folder, { clock, accounts }, changes)
+  let running = await openAgain()
 
   const record = async (task: Task, change: Partial<Task>, keep = true): Promise<Task> => {
     const changed = { ...task, ...change }
-    assert.ok(await running.store.record({ task: changed, keep }))
+    const events = eventsOf(task, changed, clock.now())
+    assert.ok(await running.store.record({ task: changed, keep, events }))
     return changed
   }
   return {
@@ -61,6 +69,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
       return running.store
     },
     clock,
+    accounts,
     get draining() {
       return running.draining
     },
@@ -73,7 +82,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
       return task
     },
     async begin({ id, card }) {
-      const cards = [{ card, cap: null, accounts: [{ name: 'p', cap: 999, room: null }] }]
+      const cards = [{ card, cap: null, accounts: [{ name: 'studio', cap: 999, room: null }] }]
       const [task] = await take(running.store, { cards, limit: 1, now: clock.now(), leaseUntil: clock.now() + 1e9 })
       assert.equal(task?.id, id)
       const held: Task = { ...task, state: 'held', attempt: `attempt ${id}`, attempts: 1 }
@@ -87,7 +96,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
     cut: () => running.cut(),
     async restart() {
       await running.close()
-      running = await openApp(folder, clock, changes)
+      running = await openAgain()
     },
     async [Symbol.asyncDispose]() {
       await running.close()
@@ -96,7 +105,30 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
   }
 }
 
-async function openApp(folder: string, clock: ManualClock, changes: (store: Store) => Partial<Store>) {
+/** On which the first reading of a queued task is from before what the test does then, and arrives when it says so. */
+export async function openSlowStage(): Promise<Stage & { isReading(): boolean; release(): void }> {
+  const gate = Promise.withResolvers<void>()
+  let isHeld = false
+  const stage = await openStage((store) => ({
+    async read(owner, id) {
+      const view = await store.read(owner, id)
+      if (isHeld || view?.state !== 'queued') return view
+      isHeld = true
+      await gate.promise
+      return view
+    },
+  }))
+  return Object.assign(stage, { isReading: () => isHeld, release: gate.resolve })
+}
+
+export const isLeft = (stage: Stage) => until('nobody listens any more', () => stage.hearers() === 0, 5)
+
+interface World {
+  clock: ManualClock
+  accounts: ReadonlyMap<string, AccountView>
+}
+
+async function openApp(folder: string, { clock, accounts }: World, changes: (store: Store) => Partial<Store>) {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const sqlite = await openSqlite({ folder, now: clock.now(), onFatal: () => {} })
   const hearers = new Set<() => void>()
@@ -120,7 +152,7 @@ async function openApp(folder: string, clock: ManualClock, changes: (store: Stor
     bucket: await openDisk({ folder: join(folder, 'bucket') }),
     scratch: join(folder, 'scratch'),
     media: {} as Media,
-    accounts: new Map(),
+    accounts,
     healths: { tell: async () => {}, learn: async () => {} },
     log: { info() {}, warn() {}, error() {} },
   })
@@ -180,3 +212,9 @@ export function readEvents(response: Response) {
     cancel: () => reader.cancel(),
   }
 }
+
+/** A stream of that path, opened. */
+export const open = async (stage: Stage, path: string, headers: Record<string, string> = {}, token = 'alice') =>
+  readEvents(await stage.fetch(path, { headers, token }))
+
+export const shown = (event: ServerEvent | undefined) => event && [event.event, event.data.id, event.data.status]

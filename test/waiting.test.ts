@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { openStage, type Stage, startedAt } from './listening.ts'
+import { isLeft, openSlowStage, openStage, type Stage, startedAt } from './listening.ts'
 import { until } from './service.ts'
 
 /* `?wait=` and `Prefer: wait=`: the answer comes with the next status, not with the next question. */
@@ -10,7 +10,6 @@ const statusOf = async (answer: Promise<Response>) => {
   return response.status === 200 ? ((await response.json()) as { status: string }).status : response.status
 }
 const isListening = (stage: Stage) => until('somebody listens', () => stage.hearers() > 0, 5)
-const isLeft = (stage: Stage) => until('nobody listens any more', () => stage.hearers() === 0, 5)
 
 it('is answered with each next status, and at once when the video is finished', async () => {
   await using stage = await openStage()
@@ -59,24 +58,12 @@ it('is answered with what is so when the time is up', async () => {
 })
 
 it('hears a change that falls between its listening and its reading', async () => {
-  const gate = Promise.withResolvers<void>()
-  let isHeld = false
-  await using stage = await openStage((store) => ({
-    // What it reads is from before the change, and arrives after the change was told.
-    async read(owner, id) {
-      const view = await store.read(owner, id)
-      if (!isHeld && view?.state === 'queued') {
-        isHeld = true
-        await gate.promise
-      }
-      return view
-    },
-  }))
+  await using stage = await openSlowStage()
   const task = await stage.queued('1')
-  const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=30`))
-  await until('it reads', () => isHeld, 5)
+  const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`))
+  await until('it reads', stage.isReading, 5)
   await stage.begin(task)
-  gate.resolve()
+  stage.release()
   assert.equal(await answer, 'in_progress')
 })
 

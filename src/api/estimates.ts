@@ -1,8 +1,8 @@
 import type { AccountView } from '../core/account.ts'
 import type { Catalog, ModelCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Pace, pollAfter, queuedMs, remainingMs } from '../core/estimate.ts'
-import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
+import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core/estimate.ts'
+import { type TaskView, wireStatus } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 
 /** What a client is told of a task that is not finished; null is not known. */
@@ -18,7 +18,7 @@ export interface Estimate {
 export interface Estimates {
   /** Where the line of a queued task has to be read first, a promise, which never rejects. */
   of(task: TaskView): Estimate | Promise<Estimate>
-  /** As far as it is known already. */
+  /** As far as it is known already: of a task in a line that nobody read lately that is nothing. */
   known(task: TaskView): Estimate
 }
 
@@ -38,42 +38,42 @@ const staleLineMs = 5_000
 const freshPaceMs = 30_000
 
 export function openEstimates(dependencies: EstimateDependencies): Estimates {
-  const { catalog } = dependencies
+  const { catalog, clock } = dependencies
   const paces = openPaces(dependencies)
   const lines = openLines(dependencies)
+  const cardOf = (task: TaskView) => catalog.entries.get(task.model)?.card
 
-  const estimate = (task: TaskView, card: ModelCard | undefined, position: number | null): Estimate => {
+  /** Null where it waits, and nobody knows for how many. */
+  const timeLeft = (task: TaskView, card: ModelCard | undefined, place: Place | undefined): number | null => {
     const pace = paces.of(card)
-    const isQueued = wireStatus(task) === 'queued'
-    const elapsed = task.startedAt === null ? 0 : dependencies.clock.now() - task.startedAt
-    const left = isQueued ? queuedMs(position, atOnce(card, dependencies), pace) : remainingMs(elapsed, pace)
-    // Whoever is too far back for a place is too far back for a guess.
-    const eta =
-      left === null || (card && isQueued && position === null && lines.isFull(card.id)) ? null : inSeconds(left)
-    return { eta, queuePosition: position, pollAfterMs: Math.round(pollAfter(eta, card?.pollAfterMs ?? 5_000)) }
+    if (wireStatus(task) !== 'queued') return remainingMs(clock.now() - (task.startedAt ?? clock.now()), pace)
+    // It is being sent.
+    if (task.state === 'held') return remainingMs(0, pace)
+    return place ? queuedMs(place.position, place.slots, pace) : null
   }
   const known = (task: TaskView): Estimate => {
-    const card = catalog.entries.get(task.model)?.card
-    return estimate(task, card, card && task.state === 'queued' ? lines.place(card.id, task.id) : null)
+    const card = cardOf(task)
+    const place = card && task.state === 'queued' ? lines.place(card.id, task.id) : undefined
+    const left = timeLeft(task, card, place)
+    const eta = left === null ? null : Math.max(1, Math.ceil(left / 1_000))
+    const pollAfterMs = Math.round(pollAfter(eta, card?.pollAfterMs ?? 5_000))
+    return { eta, queuePosition: place?.position ?? null, pollAfterMs }
   }
   return {
     known,
     of(task) {
-      const card = task.state === 'queued' && catalog.entries.get(task.model)?.card
-      const read = card && !isFinished(task) ? lines.refresh(card.id) : undefined
+      const card = task.state === 'queued' ? cardOf(task) : undefined
+      const read = card && lines.refresh(card)
       return read ? read.then(() => known(task)) : known(task)
     },
   }
 }
 
-function inSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1_000))
-}
-
-/** How many of a card's tasks run at once, as far as this process knows the accounts. */
-function atOnce(card: ModelCard | undefined, { accounts }: EstimateDependencies): number {
-  const slots = card?.routes.reduce((sum, { account }) => sum + (accounts.get(account)?.concurrency ?? 0), 0) ?? 0
-  return Math.max(1, Math.min(slots, card?.concurrency ?? slots))
+/** Where in a line a task was when that was read, and what served it. */
+interface Place {
+  /** 1 is next. */
+  position: number
+  slots: Slots
 }
 
 /** How long each card's tasks take. Nobody waits for it: who asks first gets what is known by then. */
@@ -96,34 +96,52 @@ function openPaces({ store, clock }: EstimateDependencies) {
 }
 
 /** Who waits for each card, read when somebody asks. */
-function openLines({ store, clock }: EstimateDependencies) {
+function openLines(dependencies: EstimateDependencies) {
+  const { store, clock } = dependencies
   interface Line {
     readAt: number
-    places: ReadonlyMap<string, number>
+    /** Null where it could not be read. */
+    found: { places: ReadonlyMap<string, number>; slots: Slots } | null
     reading: Promise<void> | undefined
   }
   const lines = new Map<string, Line>()
 
-  const read = async (card: string, line: Line) => {
-    const ids = await store.queueOf(card, longestLine).catch(() => [])
-    line.places = new Map(ids.map((id, at) => [id, at + 1]))
+  const read = async (card: ModelCard, line: Line) => {
+    // A store that is away is asked again when it is time.
+    const reads = [store.queueOf(card.id, longestLine), slotsOf(card, dependencies)] as const
+    const [ids, slots] = await Promise.all(reads).catch(() => [])
+    line.found = ids && slots ? { places: new Map(ids.map((id, at) => [id, at + 1])), slots } : null
     line.readAt = clock.now()
     line.reading = undefined
   }
-  const recent = (card: string): Line | undefined => {
-    const line = lines.get(card)
-    return line && Math.abs(clock.now() - line.readAt) < staleLineMs ? line : undefined
-  }
+  const isYounger = (line: Line, ms: number) => Math.abs(clock.now() - line.readAt) < ms
   return {
-    place: (card: string, id: string) => recent(card)?.places.get(id) ?? null,
-    isFull: (card: string) => recent(card)?.places.size === longestLine,
+    /** Undefined of one that came after the line was read, is too far back, or is just being taken. */
+    place(card: string, id: string): Place | undefined {
+      const line = lines.get(card)
+      const found = line && isYounger(line, staleLineMs) ? line.found : null
+      const position = found?.places.get(id)
+      return found && position !== undefined ? { position, slots: found.slots } : undefined
+    },
     /** Undefined where what is known is fresh. */
-    refresh(card: string): Promise<void> | undefined {
-      const line = lines.get(card) ?? { readAt: Number.NEGATIVE_INFINITY, places: new Map(), reading: undefined }
-      lines.set(card, line)
-      if (Math.abs(clock.now() - line.readAt) < freshLineMs) return undefined
+    refresh(card: ModelCard): Promise<void> | undefined {
+      const line = lines.get(card.id) ?? { readAt: Number.NEGATIVE_INFINITY, found: null, reading: undefined }
+      lines.set(card.id, line)
+      if (isYounger(line, freshLineMs)) return undefined
       line.reading ??= read(card, line)
       return line.reading
     },
   }
+}
+
+/**
+ * How many of a card's tasks run at once. A process that only answers does not know how many its workers draw at once: it
+ * reckons with one, which is busy, so that the wait is rather told too long.
+ */
+async function slotsOf(card: ModelCard, { store, accounts }: EstimateDependencies): Promise<Slots> {
+  const known = card.routes.flatMap(({ account }) => accounts.get(account) ?? [])
+  const slots = known.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  if (slots === 0) return { atOnce: 1, free: 0 }
+  const atOnce = Math.max(1, Math.min(slots, card.concurrency ?? slots))
+  return { atOnce, free: Math.max(0, atOnce - (await store.inWork(known.map(({ name }) => name)))) }
 }

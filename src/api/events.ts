@@ -2,14 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { isFinished, isTaskId, wireStatus } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
+import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { openPulse, type Pulse } from './events/pulse.ts'
 import { readPlace, replay } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
-import { interrupted, opening, openTexts, resetText, type Texts } from './events/texts.ts'
+import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
 import type { Told } from './feed.ts'
 import type { Listeners } from './listeners.ts'
-import { notFound } from './videos.ts'
 
 export interface EventDependencies {
   store: Store
@@ -51,19 +51,15 @@ function streamOne(parts: Parts): Handler {
       if (isFinished(view)) client.end(text)
       else client.send(text)
     }
-    const { client, ...stream } = openStream(parts, request, reply, { task: id, running, tell })
-    try {
-      await stream.join()
+    const { client, ...stream } = openStream(parts, { request, reply, task: id, running, tell })
+    await stream.run(async () => {
       const view = await store.read(client.owner, id)
       if (!view) throw notFound(id)
       await estimates.of(view)
       stream.start(opening(null))
       tell({ view, id: listeners.safe() })
-    } catch (error) {
-      stream.leave()
-      throw error
-    }
-    stream.live()
+      return new Set()
+    })
     return reply
   }
 }
@@ -81,21 +77,15 @@ function streamAll(parts: Parts): Handler {
       if (notice.kind === 'in_progress') running.set(view.id, view.progress)
       client.send(texts.status(view, client.nulls, id))
     }
-    const { client, ...stream } = openStream(parts, request, reply, { task: null, running, tell, onLeave: leave })
-    let told: ReadonlySet<number> | undefined
-    try {
-      await stream.join()
+    const { client, ...stream } = openStream(parts, { request, reply, task: null, running, tell, onLeave: leave })
+    await stream.run(async () => {
+      // Of what is heard from here on nothing is below this.
+      const safe = listeners.safe()
       const place = await readPlace(request, store)
-      stream.start(opening(place === 'now' ? listeners.safe() : null))
-      if (place === 'lost') client.send(resetText(listeners.safe()))
-      if (typeof place === 'number') told = await replay({ store, client, after: place, safe: listeners.safe(), tell })
-    } catch (error) {
-      stream.leave()
-      if (!reply.sent) throw error
-      // What has begun can't be answered otherwise any more.
-      client.end(interrupted)
-    }
-    stream.live(told)
+      stream.start(opening(place === 'now' ? safe : null))
+      if (place === 'lost') client.send(resetText(safe))
+      return typeof place === 'number' ? replay({ store, client, tell }, place, safe) : new Set()
+    })
     return reply
   }
 }

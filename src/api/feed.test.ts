@@ -53,6 +53,10 @@ function stage() {
     ring() {
       for (const hearer of hearers) hearer()
     },
+    /** One that was written just now. */
+    commitNow(number: number) {
+      rows.set(number, { number, owner: 'alice', task: `task ${number}`, at: clock.now(), kind: 'completed' })
+    },
     leaveAlone(number: number) {
       rows.set(number, { number, owner: 'nobody', task: 'other', at: 1, kind: 'completed' })
     },
@@ -128,6 +132,22 @@ it('waits for what was under way, with a smaller number than the newest, when th
   await settle()
   assert.deepEqual(numbers(), [8])
   assert.deepEqual(ids(), [8])
+})
+
+it('waits for one that is under way although nothing below it is kept, for as long as that can be', async () => {
+  const { feed, clock, commit, commitNow, ring, numbers, ids } = stage()
+  commitNow(2)
+  await feed.join()
+  assert.equal(feed.safe(), 0)
+  commit(1)
+  ring()
+  await settle()
+  assert.deepEqual([numbers(), ids(), feed.safe()], [[1], [1], 2])
+  feed.leave()
+  clock.advance(3_600_000)
+  commit(7)
+  await feed.join()
+  assert.equal(feed.safe(), 2)
 })
 
 it('looks by itself each second where nobody rings', async () => {

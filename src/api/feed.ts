@@ -1,6 +1,7 @@
+import { type Bell, openBell } from '../core/bell.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Notice } from '../core/notice.ts'
-import { openSequence, type Sequence } from '../core/sequence.ts'
+import { openSequence, patienceMs, type Sequence } from '../core/sequence.ts'
 import type { TaskView } from '../core/task.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
@@ -16,7 +17,7 @@ export interface Told {
 export interface Audience {
   /** Whether anybody would hear it: of the others no task is read. */
   wants(notice: Notice): boolean
-  /** In the order of the numbers, but for one that became visible late. */
+  /** In the order of the numbers, but for one that became visible late. Never throws: the rest would not be told. */
   hear(told: Told): void
 }
 
@@ -41,60 +42,13 @@ const pageSize = 1_000
 /** So many numbers below the newest may belong to transactions that are still under way when the first one joins. */
 const lookBack = 1_000
 
-export function openFeed({ store, clock, log }: FeedDependencies, audience: Audience): Feed {
+export function openFeed(dependencies: FeedDependencies, audience: Audience): Feed {
   let members = 0
   let session: Session | undefined
-
-  function open(): Session {
-    const stop = new AbortController()
-    const bell = openBell(clock)
-    // Listened for from the start, so that what comes while it is being opened is read right after.
-    const unhear = store.onNotice(bell.ring)
-    stop.signal.addEventListener('abort', () => {
-      unhear()
-      bell.ring()
-    })
-    const sequence = begin(store, clock)
-    void sequence.then((begun) => run(begun, bell, stop.signal)).catch(() => {})
-    return { stop, sequence }
-  }
-
-  /** One page of what is new. What could not be told, because the store went away in between, is read again. */
-  async function look(sequence: Sequence): Promise<{ more: boolean }> {
-    const notices = await store.notices(sequence.newest(), sequence.missing(), pageSize)
-    const wanted = notices.filter((notice) => audience.wants(notice))
-    const views = await Promise.all(wanted.map(({ owner, task }) => store.read(owner, task)))
-    sequence.take(
-      notices.map(({ number }) => number),
-      clock.now(),
-    )
-    const safe = sequence.safe()
-    for (const [at, notice] of wanted.entries())
-      audience.hear({ notice, view: views[at], id: Math.min(notice.number, safe) })
-    return { more: notices.length === pageSize }
-  }
-
-  async function run(sequence: Sequence, bell: Bell, stop: AbortSignal): Promise<void> {
-    let isAway = false
-    while (!stop.aborted) {
-      bell.mute()
-      try {
-        const { more } = await look(sequence)
-        if (isAway) log.info('what clients are told of is read again')
-        isAway = false
-        if (!more && !stop.aborted) await bell.wait(lookMs)
-      } catch (error) {
-        if (!isAway) log.warn('what clients are told of can not be read now', { cause: error })
-        isAway = true
-        await clock.sleep(lookMs, stop)
-      }
-    }
-  }
-
   return {
     async join() {
       members += 1
-      session ??= open()
+      session ??= openSession(dependencies, audience)
       const joined = session
       try {
         joined.begun = await joined.sequence
@@ -115,17 +69,35 @@ export function openFeed({ store, clock, log }: FeedDependencies, audience: Audi
   }
 }
 
+/** From the first one who joins to the last one who leaves. */
 interface Session {
   stop: AbortController
   sequence: Promise<Sequence>
   begun?: Sequence
 }
 
+function openSession(dependencies: FeedDependencies, audience: Audience): Session {
+  const { store, clock } = dependencies
+  const stop = new AbortController()
+  const bell = openBell(clock)
+  // Listened for from the start, so that what comes while it is being opened is read right after.
+  const unhear = store.onNotice(bell.ring)
+  stop.signal.addEventListener('abort', unhear)
+  const sequence = begin(store, clock)
+  const listening = { ...dependencies, bell, stop: stop.signal }
+  void sequence.then((begun) => run(() => tellNew(begun, dependencies, audience), listening)).catch(() => {})
+  return { stop, sequence }
+}
+
 /** From the newest on. What is missing shortly below it may be about to come. */
 async function begin(store: Store, clock: Clock): Promise<Sequence> {
   const { first, last } = await store.noticeRange()
-  const sequence = openSequence(Math.max(0, first - 1, last - lookBack))
-  const notices = await store.notices(sequence.newest(), [], lookBack)
+  const start = Math.max(0, last - lookBack)
+  const notices = await store.notices(start, [], lookBack)
+  const [oldest] = notices
+  // The oldest that is kept: those below it were dropped, or it is the first ever, and one below it may be under way.
+  const isSettled = oldest?.number === first && clock.now() - oldest.at >= patienceMs
+  const sequence = openSequence(isSettled ? first - 1 : start)
   sequence.take(
     notices.map(({ number }) => number),
     clock.now(),
@@ -133,20 +105,41 @@ async function begin(store: Store, clock: Clock): Promise<Sequence> {
   return sequence
 }
 
-/** Wakes the one who waits. A ring since `mute` counts. */
-interface Bell {
-  ring(): void
-  mute(): void
-  wait(ms: number): Promise<void>
+async function run(
+  look: () => Promise<{ more: boolean }>,
+  { clock, log, bell, stop }: FeedDependencies & { bell: Bell; stop: AbortSignal },
+): Promise<void> {
+  let isAway = false
+  while (!stop.aborted) {
+    bell.mute()
+    try {
+      const { more } = await look()
+      if (isAway) log.info('what clients are told of is read again')
+      isAway = false
+      if (!more && !stop.aborted) await bell.wait(lookMs, stop)
+    } catch (error) {
+      if (!isAway) log.warn('what clients are told of can not be read now', { cause: error })
+      isAway = true
+      await clock.sleep(lookMs, stop)
+    }
+  }
 }
 
-function openBell(clock: Clock): Bell {
-  let nap = new AbortController()
-  return {
-    ring: () => nap.abort(),
-    mute() {
-      if (nap.signal.aborted) nap = new AbortController()
-    },
-    wait: (ms) => clock.sleep(ms, nap.signal),
-  }
+/** One page of what is new. What could not be told, because the store went away in between, is read again. */
+async function tellNew(
+  sequence: Sequence,
+  { store, clock }: FeedDependencies,
+  audience: Audience,
+): Promise<{ more: boolean }> {
+  const notices = await store.notices(sequence.newest(), sequence.missing(), pageSize)
+  const wanted = notices.filter((notice) => audience.wants(notice))
+  const views = await Promise.all(wanted.map(({ owner, task }) => store.read(owner, task)))
+  sequence.take(
+    notices.map(({ number }) => number),
+    clock.now(),
+  )
+  const safe = sequence.safe()
+  for (const [at, notice] of wanted.entries())
+    audience.hear({ notice, view: views[at], id: Math.min(notice.number, safe) })
+  return { more: notices.length === pageSize }
 }

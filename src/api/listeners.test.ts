@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
+import type { Notice } from '../core/notice.ts'
 import type { Store } from '../stores/store.ts'
-import { type Listener, openListeners } from './listeners.ts'
+import type { Told } from './feed.ts'
+import { openListeners } from './listeners.ts'
 
 function stage(most: number) {
   const hearers = new Set<() => void>()
+  const notices: Notice[] = []
   let isAway = false
   const store = {
-    notices: async () => [],
+    notices: async (after: number) => notices.filter(({ number }) => number > after),
+    read: async (_owner: string, id: string) => ({ id }),
     async noticeRange() {
       if (isAway) throw new Error('the store is away')
       return { first: 0, last: 0 }
@@ -19,18 +23,27 @@ function stage(most: number) {
     },
   } as unknown as Store
   const draining = new AbortController()
-  const log = { info() {}, warn() {}, error() {} }
+  const errors: string[] = []
+  const log = { info() {}, warn() {}, error: (event: string) => void errors.push(event) }
   const listeners = openListeners({ store, clock: manualClock(), log, draining: draining.signal }, most)
   const away = (now: boolean) => {
     isAway = now
   }
-  return { listeners, hearers, draining, away }
+  const happen = (...tasks: string[]) => {
+    for (const task of tasks)
+      notices.push({ number: notices.length + 1, owner: 'alice', task, at: 0, kind: 'completed' })
+    for (const hearer of hearers) hearer()
+  }
+  return { listeners, hearers, draining, away, happen, errors }
 }
 
-function listener(task: string | null = 'task'): Listener & { dismissed: boolean } {
+function listener(task: string | null = 'task', owner = 'alice') {
+  const heard: string[] = []
   return {
-    ...{ owner: 'alice', task, dismissed: false },
-    hear() {},
+    ...{ owner, task, dismissed: false, heard },
+    hear({ notice }: Told) {
+      heard.push(notice.task)
+    },
     dismiss() {
       this.dismissed = true
     },
@@ -39,7 +52,7 @@ function listener(task: string | null = 'task'): Listener & { dismissed: boolean
 
 it('takes no more than it can serve, and another when one has left', async () => {
   const { listeners, hearers } = stage(2)
-  const [one, two, three] = [listener(), listener(null), listener()]
+  const [one, two, three] = [listener(), listener(null, 'bob'), listener()]
   await listeners.join(one)
   await listeners.join(two)
   await assert.rejects(listeners.join(three), { code: 'overloaded', message: /2 clients/ })
@@ -52,8 +65,41 @@ it('takes no more than it can serve, and another when one has left', async () =>
   assert.equal(hearers.size, 0)
 })
 
+it('keeps half of all places from any one token', async () => {
+  const { listeners, hearers } = stage(4)
+  const own = [listener(), listener(null)]
+  for (const one of own) await listeners.join(one)
+  await assert.rejects(listeners.join(listener()), { code: 'overloaded', message: /This token has 2 clients/ })
+  const others = [listener('task', 'bob'), listener('task', 'carol')]
+  for (const other of others) await listeners.join(other)
+  await assert.rejects(listeners.join(listener('task', 'dave')), { code: 'overloaded', message: /4 clients/ })
+  for (const one of own) listeners.leave(one)
+  const again = [listener(), listener()]
+  for (const one of again) await listeners.join(one)
+  for (const one of [...again, ...others]) listeners.leave(one)
+  assert.equal(hearers.size, 0)
+})
+
+it('lets go of one that can not be told, and tells the others all', async () => {
+  const { listeners, happen, errors } = stage(9)
+  const broken = listener('one')
+  broken.hear = () => {
+    throw new Error('broken')
+  }
+  const [same, all, next] = [listener('one'), listener(null), listener('two')]
+  for (const one of [broken, same, all, next]) await listeners.join(one)
+  happen('one', 'two')
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([same.heard, all.heard, next.heard], [['one'], ['one', 'two'], ['two']])
+  assert.equal(broken.dismissed, true)
+  happen('one')
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([same.heard, errors.length], [['one', 'one'], 1])
+  for (const one of [same, all, next]) listeners.leave(one)
+})
+
 it('forgets one that leaves while the feed is being opened, and one that it could not be opened for', async () => {
-  const { listeners, hearers, away } = stage(1)
+  const { listeners, hearers, away } = stage(2)
   const hasty = listener()
   const joining = listeners.join(hasty)
   listeners.leave(hasty)

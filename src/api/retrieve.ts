@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
+import { notFound } from './errors.ts'
 import type { Estimate, Estimates } from './estimates.ts'
 import type { Listeners } from './listeners.ts'
-import { notFound, wantsNulls } from './videos.ts'
 import { readWait, type WaitDependencies, waitForChange } from './wait.ts'
-import { toWireVideo } from './wire.ts'
+import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface RetrieveDependencies extends WaitDependencies {
   store: Store

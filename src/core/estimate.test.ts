@@ -27,14 +27,19 @@ it('without a past it goes by what the provider says, and without that it says n
   assert.equal(remainingMs(20_000, { durations: [], usuallyMs: 60_000 }), 40_000)
   assert.equal(remainingMs(80_000, { durations: [], usuallyMs: 60_000 }), 8_000)
   assert.equal(remainingMs(80_000, unknown), null)
-  assert.equal(queuedMs(3, 2, unknown), null)
+  assert.equal(queuedMs(3, { atOnce: 2, free: 0 }, unknown), null)
 })
 
 it('one that waits is through after those before it, so many at once, and then its own time', () => {
-  assert.equal(queuedMs(1, 1, pace), 60_000)
-  assert.equal(queuedMs(8, 4, pace), 90_000)
-  assert.equal(queuedMs(8, 0, pace), 270_000)
-  assert.equal(queuedMs(null, 4, pace), 30_000)
+  assert.equal(queuedMs(1, { atOnce: 1, free: 0 }, pace), 60_000)
+  assert.equal(queuedMs(8, { atOnce: 4, free: 0 }, pace), 90_000)
+  assert.equal(queuedMs(0, { atOnce: 4, free: 0 }, pace), 30_000)
+})
+
+it('one that finds a free place takes only its own time, and those behind it wait for less', () => {
+  assert.equal(queuedMs(1, { atOnce: 1, free: 1 }, pace), 30_000)
+  assert.equal(queuedMs(3, { atOnce: 4, free: 3 }, pace), 30_000)
+  assert.equal(queuedMs(9, { atOnce: 1, free: 1 }, pace), 270_000)
 })
 
 it('a client asks again after a tenth of the time that is left, neither hastily nor late', () => {

@@ -42,10 +42,19 @@ export function remainingMs(elapsedMs: number, { durations, usuallyMs }: Pace): 
   return longer === undefined ? Math.max(1_000, elapsed / 10) : longer - elapsed
 }
 
-/** The same of one that has not started: it waits until those before it are through, so many at once. */
-export function queuedMs(position: number | null, atOnce: number, pace: Pace): number | null {
+/** What serves a line: so many tasks at once, and so many of these places are free. */
+export interface Slots {
+  atOnce: number
+  free: number
+}
+
+/**
+ * The same of one that has not started: 1 is next in line, 0 is about to start. Who finds a free place starts at once;
+ * the others wait until those before them are through, so many at once.
+ */
+export function queuedMs(position: number, { atOnce, free }: Slots, pace: Pace): number | null {
   const each = remainingMs(0, pace)
-  return each === null ? null : each * ((position ?? 0) / Math.max(1, atOnce) + 1)
+  return each === null ? null : each * (Math.max(0, position - free) / atOnce + 1)
 }
 
 /** When a client should ask again: after a tenth of the time that is left, so that it learns of the end soon after. */

@@ -148,6 +148,6 @@ export function cappedScopes({ cards, ownerCaps }: Turns): Map<string, number> {
   ])
 }
 
-const accountScope = (name: string) => `account:${name}`
+export const accountScope = (name: string) => `account:${name}`
 const cardScope = (card: string) => `card:${card}`
 const ownerScope = (owner: string) => `owner:${owner}`

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { wantsNulls } from '../videos.ts'
+import type { Clock } from '../../core/clock.ts'
+import { wantsNulls } from '../wire.ts'
 
 /** One connection that is sent events until either side ends it. */
 export interface StreamClient {
@@ -9,14 +10,18 @@ export interface StreamClient {
   /** Begins the answer. Until then whatever goes wrong is answered as it is elsewhere. */
   start(text: string): void
   send(text: string): void
-  /** Resolves when there is room for more, or the client is gone. */
+  /** Resolves when there is room for more, or the client is gone: one that takes too long is let go. */
   flushed(): Promise<void>
   /** Says that, then closes. One that has not begun is left alone. */
   end(text: string): void
+  /** Without a word: it can come back and go on where it was. */
+  drop(): void
 }
 
 /** One that takes nothing is let go when so much waits for it: it can come back and go on where it was. */
 const mostWaiting = 2 ** 20
+/** While somebody waits until it has taken what there is, for no longer than other answers are waited for. */
+const longestStallMs = 120_000
 
 /** Proxies and browsers must neither keep events back nor change them. */
 const headers = {
@@ -25,7 +30,14 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
-export function openClient(request: FastifyRequest, reply: FastifyReply, onGone: () => void): StreamClient {
+export interface ClientOptions {
+  request: FastifyRequest
+  reply: FastifyReply
+  clock: Clock
+  onGone(): void
+}
+
+export function openClient({ request, reply, clock, onGone }: ClientOptions): StreamClient {
   const { raw } = reply
   let isStarted = false
   let isFull = false
@@ -60,12 +72,14 @@ export function openClient(request: FastifyRequest, reply: FastifyReply, onGone:
     },
     async flushed() {
       if (!isFull || isGone()) return
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
+      const drained = new AbortController()
+      wake = () => drained.abort()
+      await clock.sleep(longestStallMs, drained.signal)
+      if (!drained.signal.aborted) raw.destroy()
     },
     end(text) {
       if (isOpen()) raw.end(text)
     },
+    drop: () => void raw.destroy(),
   }
 }

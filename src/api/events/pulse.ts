@@ -31,7 +31,8 @@ const progressBeats = 2
 /** So many tasks are read before others get their turn: a store may read on this thread. */
 const batchSize = 200
 
-export function openPulse({ store, clock, texts }: PulseDependencies): Pulse {
+export function openPulse(dependencies: PulseDependencies): Pulse {
+  const { clock } = dependencies
   const members = new Map<Member, { phase: number }>()
   let stop: AbortController | undefined
   let beats = 0
@@ -44,36 +45,8 @@ export function openPulse({ store, clock, texts }: PulseDependencies): Pulse {
       for (const [{ client, place }, { phase }] of members)
         if ((beats - phase) % heartbeatBeats === 0) client.send(heartbeat(place()))
       // A store that is away is asked again with the next beat.
-      if (beats % progressBeats === 0) await tellProgress().catch(() => {})
+      if (beats % progressBeats === 0) await tellProgress([...members.keys()], dependencies).catch(() => {})
     }
-  }
-
-  async function tellProgress(): Promise<void> {
-    const groups = Map.groupBy(members.keys(), ({ running }) => running)
-    const wanted = [...groups].flatMap(([running, group]) =>
-      [...running.keys()].map((id) => ({ id, owner: group[0]?.client.owner ?? '', running, group })),
-    )
-    const views = await readAll(wanted)
-    for (const { id, running, group } of wanted) {
-      const view = views.get(id)
-      // What it became a notice tells.
-      if (!view || wireStatus(view) !== 'in_progress') running.delete(id)
-      else if (view.progress > (running.get(id) ?? view.progress)) {
-        running.set(id, view.progress)
-        for (const { client } of group) client.send(texts.progress(view, client.nulls))
-      }
-    }
-  }
-
-  async function readAll(wanted: readonly { id: string; owner: string }[]): Promise<Map<string, TaskView>> {
-    const views = new Map<string, TaskView>()
-    for (let at = 0; at < wanted.length; at += batchSize) {
-      const batch = wanted.slice(at, at + batchSize)
-      for (const view of await Promise.all(batch.map(({ owner, id }) => store.read(owner, id))))
-        if (view) views.set(view.id, view)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    return views
   }
 
   return {
@@ -90,4 +63,33 @@ export function openPulse({ store, clock, texts }: PulseDependencies): Pulse {
       stop = undefined
     },
   }
+}
+
+/** To all members that show a task, where it got on since they were told last. */
+async function tellProgress(members: readonly Member[], { store, texts }: PulseDependencies): Promise<void> {
+  const groups = Map.groupBy(members, ({ running }) => running)
+  const wanted = [...groups].flatMap(([running, group]) =>
+    [...running.keys()].map((id) => ({ id, owner: group[0]?.client.owner ?? '', running, group })),
+  )
+  const views = await readAll(store, wanted)
+  for (const { id, running, group } of wanted) {
+    const view = views.get(id)
+    // What it became a notice tells.
+    if (!view || wireStatus(view) !== 'in_progress') running.delete(id)
+    else if (view.progress > (running.get(id) ?? view.progress)) {
+      running.set(id, view.progress)
+      for (const { client } of group) client.send(texts.progress(view, client.nulls))
+    }
+  }
+}
+
+async function readAll(store: Store, wanted: readonly { id: string; owner: string }[]): Promise<Map<string, TaskView>> {
+  const views = new Map<string, TaskView>()
+  for (let at = 0; at < wanted.length; at += batchSize) {
+    const batch = wanted.slice(at, at + batchSize)
+    for (const view of await Promise.all(batch.map(({ owner, id }) => store.read(owner, id))))
+      if (view) views.set(view.id, view)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return views
 }

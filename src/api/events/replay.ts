@@ -19,25 +19,39 @@ export async function readPlace(request: FastifyRequest, store: Store): Promise<
   return after < first - 1 || after > last ? 'lost' : after
 }
 
-interface Replay {
+/** What was heard of: the task itself is read when it is told. */
+export type Heard = Omit<Told, 'view'>
+
+export interface Telling {
   store: Store
   client: StreamClient
-  after: number
-  safe: number
   tell(told: Told): void
 }
 
-/** As fast as the client takes it: what happened in a day may be much. Returns what was told. */
-export async function replay({ store, client, after, safe, tell }: Replay): Promise<Set<number>> {
+/** As fast as the client takes it. */
+export async function tellInTurn(heard: readonly Heard[], { store, client, tell }: Telling): Promise<void> {
+  for (let at = 0; at < heard.length && !client.isGone(); at += pageSize) {
+    const page = heard.slice(at, at + pageSize)
+    const views = await Promise.all(page.map(({ notice }) => store.read(client.owner, notice.task)))
+    for (const [place, { notice, id }] of page.entries()) {
+      tell({ notice, view: views[place], id })
+      await client.flushed()
+    }
+  }
+}
+
+/**
+ * Everything of the client's since then: what happened in a day may be much. Returns the numbers that it was told and may
+ * hear again, which are those beyond `safe`.
+ */
+export async function replay(telling: Telling, after: number, safe: number): Promise<Set<number>> {
+  const { store, client } = telling
   const numbers = new Set<number>()
   for (let place = after; !client.isGone(); ) {
     const notices = await store.noticesOf(client.owner, place, pageSize)
-    const views = await Promise.all(notices.map(({ task }) => store.read(client.owner, task)))
-    for (const [at, notice] of notices.entries()) {
-      tell({ notice, view: views[at], id: Math.min(notice.number, safe) })
-      numbers.add(notice.number)
-      await client.flushed()
-    }
+    const heard = notices.map((notice) => ({ notice, id: Math.min(notice.number, safe) }))
+    await tellInTurn(heard, telling)
+    for (const { number } of notices) if (number > safe) numbers.add(number)
     place = notices.at(-1)?.number ?? place
     if (notices.length < pageSize) break
   }

@@ -1,12 +1,24 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../core/clock.ts'
+import type { Store } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
 import type { Listener, Listeners } from '../listeners.ts'
+import { openBacklog } from './backlog.ts'
 import { openClient, type StreamClient } from './client.ts'
 import type { Member, Pulse } from './pulse.ts'
-import { goodbye } from './texts.ts'
+import { goodbye, interrupted } from './texts.ts'
 
-/** What it is about. */
+export interface StreamDependencies {
+  store: Store
+  clock: Clock
+  listeners: Listeners
+  pulse: Pulse
+}
+
+/** Who asks, and what it is about. */
 export interface Subject {
+  request: FastifyRequest
+  reply: FastifyReply
   /** Null is every task of the owner. */
   task: string | null
   running: Map<string, number>
@@ -17,47 +29,45 @@ export interface Subject {
 /** A client, and how it is told: it listens before anything is read, and what it hears meanwhile is told after that. */
 export interface Stream {
   readonly client: StreamClient
-  join(): Promise<void>
   start(text: string): void
-  /** All that it heard so far, but for these numbers, and from now on each thing when it is heard. */
-  live(but?: ReadonlySet<number>): void
-  leave(): void
+  /**
+   * Listens, does that, tells all that was heard meanwhile but for the numbers that it returns, and from then on each
+   * thing when it is heard. Throws only where nothing was answered yet.
+   */
+  run(begin: () => Promise<ReadonlySet<number>>): Promise<void>
 }
 
-export function openStream(
-  { listeners, pulse }: { listeners: Listeners; pulse: Pulse },
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { task, running, tell, onLeave }: Subject,
-): Stream {
-  let early: Told[] | undefined = []
-  const listener: Listener = {
-    owner: request.token.name,
-    task,
-    hear: (told) => void (early ? early.push(told) : tell(told)),
-    dismiss: () => client.end(goodbye),
-  }
+export function openStream({ store, clock, listeners, pulse }: StreamDependencies, subject: Subject): Stream {
+  const { request, reply, task, running, tell, onLeave } = subject
   const leave = () => {
     listeners.leave(listener)
     pulse.remove(member)
     onLeave?.()
   }
-  const client = openClient(request, reply, leave)
+  const client = openClient({ request, reply, clock, onGone: leave })
+  const backlog = openBacklog({ store, client, tell })
+  const dismiss = () => client.end(goodbye)
+  const listener: Listener = { owner: client.owner, task, hear: backlog.hear, dismiss }
   // While something is still to be told there is no place to go on from, and of one task never.
-  const place = () => (task === null && !early ? listeners.safe() : null)
+  const place = () => (task === null && backlog.isLive() ? listeners.safe() : null)
   const member: Member = { client, running, place }
   return {
     client,
-    join: () => listeners.join(listener),
     start(text) {
       pulse.add(member)
       client.start(text)
     },
-    live(but) {
-      for (const told of early ?? []) if (!but?.has(told.notice.number)) tell(told)
-      early = undefined
-      if (listeners.isDraining()) client.end(goodbye)
+    async run(begin) {
+      try {
+        await listeners.join(listener)
+        await backlog.goLive(await begin())
+        if (listeners.isDraining()) dismiss()
+      } catch (error) {
+        leave()
+        if (!reply.sent) throw error
+        // What has begun can't be answered otherwise any more.
+        client.end(interrupted)
+      }
     },
-    leave,
   }
 }

@@ -53,6 +53,18 @@ export function testLines(world: StoreWorld): void {
     assert.equal((await store.queueOf('m', 1000)).length, 44)
   })
 
+  it('counts what accounts have in work, until it is out of their hands', async () => {
+    await using store = await fresh(world)
+    await enqueue(store, 'alice', [1, 2, 3])
+    assert.equal(await store.inWork(['p', 'q']), 0)
+    const cards = [cardOf('m', { p: 2, q: 5 })]
+    const [first] = await take(store, { cards, limit: 3, now: 50 })
+    assert.deepEqual([await store.inWork(['p']), await store.inWork(['p', 'q']), await store.inWork([])], [2, 3, 0])
+    assert.ok(first)
+    await store.record({ task: { ...first, state: 'failed' }, keep: false })
+    assert.equal(await store.inWork(['p', 'q']), 2)
+  })
+
   it('leaves out what is deleted and what somebody has taken', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'alice', [1, 2, 3])

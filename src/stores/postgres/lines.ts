@@ -1,4 +1,4 @@
-import { lineUp, type Queue } from '../../core/turns.ts'
+import { accountScope, lineUp, type Queue } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 import type { Query } from './session.ts'
 
@@ -6,12 +6,21 @@ import type { Query } from './session.ts'
 export function openLines(query: Query): Store['queueOf'] {
   return async (card, limit) => {
     const queues = (await findQueues(query, [card])).sort((one, other) => one.served - other.served)
-    const owners = queues.map(({ owner }) => owner)
+    // Of those behind these nobody has a place.
+    const owners = queues.slice(0, limit).map(({ owner }) => owner)
     return lineUp(owners.length, limit, async (each) => {
       const rows = await query(lineStatement, [card, owners, each])
       const lines = Map.groupBy(rows, ({ owner }) => String(owner))
       return owners.map((owner) => (lines.get(owner) ?? []).map(({ id }) => String(id)))
     })
+  }
+}
+
+/** Counted in an index. */
+export function openInWork(query: Query): Store['inWork'] {
+  return async (accounts) => {
+    const [row] = await query('SELECT count(*) AS used FROM slots WHERE scope = ANY($1)', [accounts.map(accountScope)])
+    return Number(row?.used)
   }
 }
 

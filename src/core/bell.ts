@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from './clock.ts'
 
 /** Wakes the one who waits. A ring since `mute` counts: nothing is missed that happened while he looked around. */
 export interface Bell {
