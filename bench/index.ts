@@ -12,6 +12,7 @@ import { benchPolls } from './polls.ts'
 import { benchPostgres } from './postgres.ts'
 import { benchStart } from './starts.ts'
 import { benchSubmits } from './submits.ts'
+import { benchWebhooks } from './webhooks.ts'
 
 /*
  * `npm run bench [-- --quick] [--store postgres] [--only polls]`: each figure beside its limit, both measured in turn in
@@ -32,6 +33,9 @@ const listening = values.quick
   : { clients: 10_000, rounds: 5, changes: 500, idleSeconds: 20 }
 const news = values.quick ? { films: 10, seconds: 5 } : { films: 100, seconds: 20 }
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
+
+/** Those that take minutes and do not change with most commits: they are measured when they are asked for. */
+const alone: ReadonlySet<string> = new Set(['webhooks'])
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))
 const lines: Line[] = []
@@ -59,10 +63,11 @@ async function benchEmbedded(): Promise<void> {
       ...(await benchListeners(join(folder, 'listeners'), listening)),
       ...(await benchNews(join(folder, 'news'), news)),
     ],
+    webhooks: () => benchWebhooks(join(folder, 'webhooks'), { rounds, live: 400 }),
   }
   if (values.only && !parts[values.only]) throw new Error(`--only knows ${Object.keys(parts).join(', ')}`)
   for (const [name, measure] of Object.entries(parts)) {
-    if (values.only && values.only !== name) continue
+    if (values.only ? values.only !== name : alone.has(name)) continue
     say(name)
     lines.push(...(await measure()))
   }
@@ -77,9 +82,11 @@ const given = [
   values.only ? `--only ${values.only}` : '',
 ].filter(Boolean)
 const asked = given.length > 0 ? ` -- ${given.join(' ')}` : ''
+const compared = `Ratios are medians of ${rounds} repetitions, ours and the limit in turn`
+const watched = 'Nothing is compared here: each figure is what one run found'
 const report = `# Bench
 
-Made by \`npm run bench${asked}\`. Ratios are medians of ${rounds} repetitions, ours and the limit in turn; all processes
+Made by \`npm run bench${asked}\`. ${values.only === 'listeners' ? watched : compared}; all processes
 share the machine: ${machineOf()}.
 
 ${toTable(lines)}

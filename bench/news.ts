@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { simulated } from '../simulators/provider.ts'
 import { startUpstream, type Upstream } from '../simulators/upstream.ts'
@@ -16,15 +19,17 @@ export interface NewsBench {
 
 /**
  * From the moment in which a provider is done to the moment in which a client knows: the whole way, with our own polls of
- * the provider, the download and the decoding of the film. Three clients follow each film, each in its own way.
+ * the provider, the download and the decoding of the film. Each film is followed in every way at once.
  */
 export async function benchNews(folder: string, { films, seconds }: NewsBench): Promise<Line[]> {
   await using upstream = await startUpstream({ speed: seconds * 1_000 })
-  await using service = await startService(folder, upstream)
+  await using receiver = await startReceiver()
+  await using service = await startService(folder, upstream, receiver)
   const url = `${service.url}/v1/videos`
+  await receiver.subscribe(`${service.url}/v1/webhook_endpoints`)
   // What is known of the past decides when a client is told to ask again.
   await Promise.all(Array.from({ length: 3 }, async () => polling(url, await submit(url, 'the past'))))
-  const known = Object.entries(ways).map(([name, follow]) => ({ name, follow, delays: [] as number[] }))
+  const known = Object.entries(waysOf(receiver)).map(([name, follow]) => ({ name, follow, delays: [] as number[] }))
   const followed = Array.from({ length: films }, async (_, at) => {
     // Not in step: neither with each other nor with anybody's timer.
     await pause(at * 137)
@@ -54,7 +59,7 @@ const spreadOf = (delays: readonly number[]): [number, number] => [
 const headers = { authorization: 'Bearer bench', 'content-type': 'application/json' }
 
 /** How a client can learn of the end of its video. Whoever adds one gets its lines. */
-const ways = {
+const waysOf = (receiver: Receiver) => ({
   polling,
   waiting: async (url: string, id: string) => {
     while (!isDone(await (await fetch(`${url}/${id}?wait=60`, { headers })).json())) {}
@@ -64,6 +69,45 @@ const ways = {
     for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? [])
       if (text.includes('event: video.completed')) return
   },
+  webhooks: (_: string, id: string) => receiver.told(id),
+})
+
+/** Where the service sends webhooks. */
+interface Receiver extends AsyncDisposable {
+  readonly host: string
+  /** Asks the service to. */
+  subscribe(endpoints: string): Promise<void>
+  /** Resolves when it knows of the end of that video. */
+  told(id: string): Promise<void>
+}
+
+async function startReceiver(): Promise<Receiver> {
+  const known = new Map<string, PromiseWithResolvers<void>>()
+  const of = (id: string) => {
+    const one = known.get(id) ?? Promise.withResolvers<void>()
+    known.set(id, one)
+    return one
+  }
+  const server = createServer(async (request, response) => {
+    const { data } = (await json(request)) as { data: { id: string } }
+    of(data.id).resolve()
+    response.end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const host = `127.0.0.1:${(server.address() as { port: number }).port}`
+  return {
+    host,
+    async subscribe(endpoints) {
+      const body = JSON.stringify({ name: 'bench', url: `http://${host}/`, event_types: ['video.completed'] })
+      const answer = await fetch(endpoints, { method: 'POST', headers, body })
+      if (!answer.ok) throw new Error(`no webhooks: ${await answer.text()}`)
+    },
+    told: (id) => of(id).promise,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
 }
 
 /** As OpenAI's SDKs do: when the server says, or each second. It begins at any time, so that it ends at any time. */
@@ -92,11 +136,12 @@ function doneAt(upstream: Upstream, prompt: string, seconds: number): number {
   return (accept?.at ?? Number.NaN) + seconds * 1_000
 }
 
-function startService(folder: string, upstream: Upstream) {
+function startService(folder: string, upstream: Upstream, receiver: Receiver) {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, 'filmgate.yaml')
   const account = { provider: 'sim-none', base_url: upstream.url, key: 'bench', concurrency: 200 }
-  writeFileSync(file, JSON.stringify({ accounts: { sim: account } }))
+  const outbound = { allow: [receiver.host] }
+  writeFileSync(file, JSON.stringify({ accounts: { sim: account }, outbound }))
   const env = {
     FILMGATE_DATA: join(folder, 'data'),
     FILMGATE_CONFIG: file,

@@ -35,7 +35,7 @@ const random = openRandom()
 const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}`
 
 function actOf(store: Store, { kind, tasks, limit = 64, cards = [] }: StoreLoad): () => Promise<unknown> {
-  if (kind === 'insert') return () => store.insert(exampleTask(newTaskId(Date.now(), random), Date.now(), true))
+  if (kind === 'insert') return () => store.insert(exampleTask(newTaskId(Date.now(), random), Date.now(), 'running'))
   if (kind === 'read') return async () => store.read('bench', idOf(1 + Math.floor(Math.random() * tasks)))
   const open = cards.map(({ card, account }) => ({
     ...{ card, cap: null, accounts: [{ name: account, cap: mostAtOnce, room: limit }] },

@@ -1,68 +1,56 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Endpoint } from '../src/core/webhook.ts'
 import { newDelivery } from '../src/core/webhook.ts'
 import { deliveryColumns, fromDelivery } from '../src/core/webhook-row.ts'
 import { startDeliveries } from '../src/deliveries.ts'
 import { openOutbound } from '../src/outbound.ts'
 import { openSqlite } from '../src/stores/sqlite.ts'
-import { compare } from './measure.ts'
+import { compare, type Line } from './measure.ts'
+import type { ReceiverPorts } from './webhook-receivers.ts'
 
-/*
- * `node bench/webhooks.ts`: deliveries a second to a receiver that lives, alone and beside one that takes connections and
- * never answers, for which a thousand wait. The receivers are processes of their own.
- */
-
-const [rounds, live, dead] = [9, 400, 1_000]
-/** As long as one across the internet takes: what is measured are places, not this machine's processors. */
-const latencyMs = 50
-
-if (process.argv[2] === 'receiver') await receive()
-else await measure()
-
-async function receive(): Promise<void> {
-  const answering = createServer(async (request, response) => {
-    request.resume()
-    await setTimeout(latencyMs)
-    response.end()
-  })
-  const silent = createTcpServer((socket) => void socket.on('error', () => {}).resume())
-  const ports = [answering, silent].map(async (server) => {
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    return (server.address() as { port: number }).port
-  })
-  process.send?.(await Promise.all(ports))
-  process.on('disconnect', () => process.exit())
+export interface WebhooksBench {
+  rounds: number
+  /** So many are delivered in each. */
+  live: number
 }
 
-async function measure(): Promise<void> {
-  const child = fork(fileURLToPath(import.meta.url), ['receiver'])
-  const [[answering, silent]] = (await once(child, 'message')) as [[number, number]]
-  const beside = () => perSecond({ answering, silent, waiting: dead })
-  const alone = () => perSecond({ answering, silent, waiting: 0 })
-  const { ratio, spread, ours, limit } = await compare(rounds, beside, alone)
-  child.disconnect()
-  process.stdout.write(`alone ${limit.toFixed(0)}/s, beside a dead host with ${dead} waiting ${ours.toFixed(0)}/s
-ratio ${ratio.toFixed(3)} (${spread.map((end) => end.toFixed(3)).join(' to ')})\n`)
+/** So many wait for the host that never answers. */
+const dead = 1_000
+
+/**
+ * Deliveries a second to a receiver that lives: beside one that takes connections and never answers, for which a thousand
+ * wait, against the same alone.
+ */
+export async function benchWebhooks(folder: string, { rounds, live }: WebhooksBench): Promise<Line[]> {
+  mkdirSync(folder, { recursive: true })
+  const child = fork(new URL('./webhook-receivers.ts', import.meta.url))
+  try {
+    const [ports] = (await once(child, 'message')) as [ReceiverPorts]
+    const beside = () => perSecond({ folder, ports, live, waiting: dead })
+    const alone = () => perSecond({ folder, ports, live, waiting: 0 })
+    const { ratio, spread, ours, limit } = await compare(rounds, beside, alone)
+    const detail = `${Math.round(ours)} deliveries/s beside a host that never answers, ${Math.round(limit)}/s alone`
+    return [{ name: 'webhooks beside a dead host', value: ratio, unit: '', must: { atLeast: 0.95 }, spread, detail }]
+  } finally {
+    child.disconnect()
+  }
 }
 
 interface Round {
-  answering: number
-  silent: number
+  folder: string
+  ports: ReceiverPorts
+  live: number
   /** So many wait for the one that never answers. */
   waiting: number
 }
 
-async function perSecond({ answering, silent, waiting }: Round): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-webhooks-'))
+async function perSecond({ folder: parent, ports, live, waiting }: Round): Promise<number> {
+  const folder = mkdtempSync(join(parent, 'round-'))
   let isOver = false
   const clock = {
     now: () => Date.now(),
@@ -71,7 +59,7 @@ async function perSecond({ answering, silent, waiting }: Round): Promise<number>
       if (!isOver) await setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
     },
   }
-  const endpoints = [endpointAt('live', answering), endpointAt('dead', silent)] as const
+  const endpoints = [endpointAt('live', ports.answering), endpointAt('dead', ports.silent)] as const
   await using stack = new AsyncDisposableStack()
   stack.defer(() => rmSync(folder, { recursive: true }))
   const onFatal = (error: Error) => {
@@ -80,8 +68,8 @@ async function perSecond({ answering, silent, waiting }: Round): Promise<number>
   const store = stack.use(await openSqlite({ folder, now: clock.now(), onFatal }))
   for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
   // The oldest first: those of the dead one.
-  fill(folder, endpoints[1].id, waiting, 1)
-  fill(folder, endpoints[0].id, live, 2)
+  fill(folder, endpoints[1].id, { count: waiting, at: 1 })
+  fill(folder, endpoints[0].id, { count: live, at: 2 })
   const outbound = stack.use(openOutbound({ allow: ['127.0.0.1'] }))
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const random = (count: number) => new Uint8Array(count)
@@ -102,7 +90,7 @@ function endpointAt(owner: string, port: number): Endpoint {
   }
 }
 
-function fill(folder: string, endpoint: string, count: number, at: number): void {
+function fill(folder: string, endpoint: string, { count, at }: { count: number; at: number }): void {
   using database = new DatabaseSync(join(folder, 'filmgate.db'))
   const marks = deliveryColumns.map((name) => `:${name}`).join(', ')
   const insert = database.prepare(`INSERT INTO deliveries (${deliveryColumns.join(', ')}) VALUES (${marks})`)

@@ -9,7 +9,7 @@ import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, w
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, unfitting } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
-import type { Delivery } from './core/delivery.ts'
+import type { Handover } from './core/handover.ts'
 import type { Token } from './core/token.ts'
 import { type Member, providers } from './providers/index.ts'
 
@@ -20,7 +20,7 @@ export interface Config {
   data: string
   store: StorePlace
   bucket: BucketPlace
-  delivery: Delivery
+  handover: Handover
   role: Role
   retentionMs: number
   /** Whether `/docs` and `/openapi.json` are there. */
@@ -70,7 +70,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
-  const places = { store: read('store'), bucket: read('bucket'), delivery: read('content'), role: read('role') }
+  const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
   const { path, yaml } = readYaml(raw('config'), env, mistakes)

@@ -194,15 +194,3 @@ it('an end waits for what is under way, and breaks off what takes too long', asy
   assert.equal(loop.posts.length, 2)
   await loop[Symbol.asyncDispose]()
 })
-
-it('forgets what ended 30 days ago', async () => {
-  await using loop = await world(() => answered(200))
-  await loop.store.insertEndpoint(newEndpoint('1'), 9)
-  await loop.end('1')
-  await loop.until(async () => isDelivered(await loop.states()))
-  loop.clock.advance(29 * 86_400_000)
-  await loop.end('2')
-  await loop.until(async () => isDelivered(await loop.states()))
-  loop.clock.advance(86_400_000 + 1)
-  await loop.until(async () => (await loop.states()).length === 1, 1_000)
-})

@@ -1,8 +1,8 @@
-import { keptMs } from './core/webhook.ts'
-import { type DeliveryOptions, idleMs, leaseMs, stepRows } from './deliveries/options.ts'
+import { type Bell, openBell } from './core/bell.ts'
+import { stepRows } from './core/row.ts'
+import { type DeliveryOptions, idleMs, leaseMs } from './deliveries/options.ts'
 import { shareOut } from './deliveries/share.ts'
 import { hostOf, openTries, type Tries } from './deliveries/tries.ts'
-import { type Bell, openBell } from './engine/bell.ts'
 
 export type { DeliveryOptions } from './deliveries/options.ts'
 
@@ -10,7 +10,6 @@ export type { DeliveryOptions } from './deliveries/options.ts'
 export type Deliveries = AsyncDisposable
 
 const graceMs = 10_000
-const tidyMs = 10 * 60_000
 
 /**
  * claim → POST → record, for what clients want to be told. At least once: a try of which nobody knows whether it arrived
@@ -42,17 +41,13 @@ async function keepLooking(
   options: DeliveryOptions,
   { tries, bell, signal }: { tries: Tries; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
-  const { clock, log } = options
-  let tidiedAt = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
     try {
       delay = await look(options, tries)
-      // The clock may have been set back.
-      if (Math.abs(clock.now() - tidiedAt) > tidyMs && (await tidy(options))) tidiedAt = clock.now()
     } catch (error) {
-      log.error('deliveries could not be claimed', { error })
+      options.log.error('deliveries could not be claimed', { error })
     }
     await bell.wait(delay, signal)
   }
@@ -65,7 +60,7 @@ async function look({ store, clock, knows }: DeliveryOptions, tries: Tries): Pro
   const known = endpoints.filter(({ owner }) => knows(owner))
   // What a process left that found out that they are gone, and died.
   for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
-    await store.failDeliveries(id, now, 'endpoint_disabled', stepRows)
+    await store.failDeliveries(id, { now, error: 'endpoint_disabled', limit: stepRows })
   const open = new Map(known.filter(({ disabledAt }) => disabledAt === null).map((endpoint) => [endpoint.id, endpoint]))
   const claims = shareOut(
     [...open.values()].map((endpoint) => ({ id: endpoint.id, host: hostOf(endpoint) })),
@@ -78,9 +73,4 @@ async function look({ store, clock, knows }: DeliveryOptions, tries: Tries): Pro
     if (endpoint) tries.begin(delivery, endpoint, leaseUntil)
   }
   return Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now))
-}
-
-/** True when nothing is left that is too old. */
-async function tidy({ store, clock }: DeliveryOptions): Promise<boolean> {
-  return (await store.trimDeliveries(clock.now() - keptMs, stepRows)) < stepRows
 }

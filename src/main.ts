@@ -108,35 +108,32 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const app = buildApp({
     ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, healths, clock, random, log },
     accounts: shownAccounts(config, accounts),
-    scratch: folder.scratch,
-    ...{
-      delivery: config.delivery,
-      draining: draining.signal,
-      healthOnly: config.role === 'worker',
-      docs: config.docs,
-      ratePerMinute: config.ratePerMinute,
-      azure: config.azure,
-    },
+    ...{ scratch: folder.scratch, draining: draining.signal, healthOnly: config.role === 'worker' },
+    ...{ handover: config.handover, docs: config.docs, ratePerMinute: config.ratePerMinute, azure: config.azure },
   })
   const silent = silentConnections(app)
   const spill = openSpill(folder.spill, (file) =>
     log.error('an answer that was kept can not be read any more', { file }),
   )
-  const works = { store, workers, discard, rehome, tools, ownerCaps, healths, clock, random, log, spill, redact }
-  const engine = config.role === 'api' ? undefined : await startEngine(works)
-  const knows = (owner: string) => isClient(owner, tokens)
-  const deliveries = config.role === 'api' ? undefined : startDeliveries({ store, outbound, clock, random, log, knows })
-  const upkeep = config.role === 'api' ? undefined : startUpkeep({ store, clock, log })
+  let clients = clientsOf(tokens)
+  // A process that was given no tokens, as one that only works may be, takes everybody's word.
+  const knows = (owner: string) => clients.size === 0 || clients.has(owner)
+  const common = { store, clock, random, log }
+  const engine = { ...common, workers, discard, rehome, tools, ownerCaps, healths, spill, redact }
+  const works: AsyncDisposable[] =
+    config.role === 'api'
+      ? []
+      : [await startEngine(engine), startDeliveries({ ...common, outbound, knows }), startUpkeep(common)]
   stack.defer(async () => {
     draining.abort()
     // All at once: what is being served, made and told gets the same time to end.
-    const parts = [engine, deliveries, upkeep].map((part) => part?.[Symbol.asyncDispose]())
-    await Promise.all([...parts, closeServer(app, silent, clock)])
+    await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer(app, silent, clock)])
   })
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
   const mayMake = config.role !== 'worker'
   const [firstSecret, operatorSecret] = mayMake ? [await make('client'), await make('operator')] : [null, null]
+  clients = clientsOf(tokens)
 
   const resources = stack.move()
   return {
@@ -203,10 +200,8 @@ async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<strin
   return new Map(all.map((token) => [token.digest, token]))
 }
 
-/** A process that was given no tokens, as one that only works may be, takes everybody's word. */
-function isClient(owner: string, tokens: ReadonlyMap<string, Token>): boolean {
-  const clients = [...tokens.values()].filter(({ kind }) => kind === 'client')
-  return clients.length === 0 || clients.some(({ name }) => name === owner)
+function clientsOf(tokens: ReadonlyMap<string, Token>): ReadonlySet<string> {
+  return new Set([...tokens.values()].flatMap(({ kind, name }) => (kind === 'client' ? [name] : [])))
 }
 
 const madeNames = { client: defaultTokenName, operator: operatorTokenName }

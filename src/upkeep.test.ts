@@ -2,46 +2,80 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { after, it } from 'node:test'
 import { until } from '../test/service.ts'
 import { manualClock } from './core/clock.fixture.ts'
-import { newTask } from './stores/contract/world.ts'
+import { afterTry, deliveriesKeptMs } from './core/webhook.ts'
+import { newEndpoint } from './stores/contract/webhooks.ts'
+import { decide, newTask, sent } from './stores/contract/world.ts'
 import { openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { noticesKeptMs, startUpkeep } from './upkeep.ts'
 
 const now = 1_700_000_000_000
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
+after(() => rmSync(folder, { recursive: true }))
 
-/** A store with a notice of each of these times. */
-async function openStore(folder: string, times: readonly number[]): Promise<Store> {
-  const store = await openSqlite({ folder, now, onFatal: () => {} })
-  await Promise.all(times.map((_, at) => store.insert(newTask(String(at)))))
-  for (const [at, time] of times.entries()) await store.delete('alice', newTask(String(at)).id, time)
-  return store
+const openStore = () => openSqlite({ folder: mkdtempSync(join(folder, 'data-')), now, onFatal: assert.ifError })
+
+function openLog() {
+  const events: string[] = []
+  const write = (event: string) => void events.push(event)
+  return { events, log: { info: write, warn: write, error: write } }
 }
 
 it('drops notices that are older than a day, page by page, and goes on while the service runs', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
   const clock = manualClock(now)
-  const log: string[] = []
-  const write = (event: string) => void log.push(event)
-  await using store = await openStore(folder, [now - noticesKeptMs - 2, now - noticesKeptMs - 1, now - 90_000, now])
+  const { events, log } = openLog()
+  await using store = await openStore()
+  const times = [now - noticesKeptMs - 2, now - noticesKeptMs - 1, now - 90_000, now]
+  for (const [at, time] of times.entries()) {
+    await store.insert(newTask(String(at)))
+    await store.delete('alice', newTask(String(at)).id, time)
+  }
   const left = async () => (await store.notices(0, [], 100)).length
   let isAway = true
   const trimNotices: Store['trimNotices'] = async (before) => {
     if (isAway) throw new Error('away')
     return store.trimNotices(before, 1_000)
   }
-  {
-    const logged = { info: write, warn: write, error: write }
-    await using _upkeep = startUpkeep({ store: { ...store, trimNotices }, clock, log: logged })
-    await until('it meets a store that is away', () => log.length === 1, 5)
-    assert.equal(await left(), 4)
-    isAway = false
+  await using _upkeep = startUpkeep({ store: { ...store, trimNotices }, clock, log })
+  await until('it meets a store that is away', () => events.length === 1, 5)
+  assert.equal(await left(), 4)
+  isAway = false
+  const leaves = async (count: number) => {
     clock.advance(60_000)
-    await until('it dropped what was too old', async () => (await left()) === 2, 5)
-    clock.advance(noticesKeptMs)
-    await until('it dropped what became too old, but the newest', async () => (await left()) === 1, 5)
+    return (await left()) === count
   }
-  rmSync(folder, { recursive: true })
+  await until('it dropped what was too old', () => leaves(2), 5)
+  clock.advance(noticesKeptMs)
+  await until('it dropped what became too old, but the newest', () => leaves(1), 5)
+})
+
+it('drops deliveries 30 days after they ended, and those of endpoints that are gone', async () => {
+  const clock = manualClock(now)
+  const { events, log } = openLog()
+  await using store = await openStore()
+  const [kept, gone] = [newEndpoint('1'), newEndpoint('2')]
+  for (const endpoint of [kept, gone]) await store.insertEndpoint(endpoint, 9)
+  for (const number of ['1', '2']) {
+    const held = await sent(store, number, `attempt_${number}`)
+    const timeline = [{ at: 20, name: 'completed', detail: null }]
+    assert.ok(await store.record(decide(held, { state: 'completed', startedAt: 15 }, { events: timeline })))
+  }
+  // One of the two has come to its end, and the other still waits.
+  for (const delivery of await store.claimDeliveries([{ endpoint: kept.id, limit: 1 }], now, now + 1_000))
+    await store.recordDelivery(afterTry(delivery, { at: now, status: 200, error: null, tookMs: 0 }, { chance: 0 }))
+  const left = async ({ id }: { id: string }) => (await store.deliveries(id, { limit: 9 })).map(({ state }) => state)
+  await store.deleteEndpoint('alice', gone.id)
+  await using _upkeep = startUpkeep({ store, clock, log })
+  await until('the strays are gone', async () => (await left(gone)).length === 0, 5)
+  clock.advance(deliveriesKeptMs)
+  assert.deepEqual((await left(kept)).sort(), ['delivered', 'pending'])
+  const isGone = async () => {
+    clock.advance(60_000)
+    return (await left(kept)).length === 1
+  }
+  await until('the old one is gone', isGone, 5)
+  assert.deepEqual([await left(kept), events], [['pending'], []])
 })

@@ -1,4 +1,6 @@
 import type { Clock } from './core/clock.ts'
+import { stepRows } from './core/row.ts'
+import { deliveriesKeptMs } from './core/webhook.ts'
 import type { Log } from './log.ts'
 import type { Store } from './stores/store.ts'
 
@@ -12,21 +14,28 @@ export interface UpkeepOptions {
 export const noticesKeptMs = 24 * 3_600_000
 
 const everyMs = 60_000
-/** So many at once, so that whoever writes meanwhile need not wait for long. */
-const pageSize = 1_000
 
 /** Drops what nobody will ask for any more, now and then every minute. */
 export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
+  /** Each drops so many at most, and says how many it did. */
+  const trims = {
+    'old notices': () => store.trimNotices(clock.now() - noticesKeptMs, stepRows),
+    'old deliveries': () => store.trimDeliveries(clock.now() - deliveriesKeptMs, stepRows),
+    'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
+  }
 
-  async function trim(): Promise<void> {
-    const before = clock.now() - noticesKeptMs
-    while (!stop.signal.aborted) if ((await store.trimNotices(before, pageSize)) < pageSize) return
+  async function trim(what: string, step: () => Promise<number>): Promise<void> {
+    try {
+      while (!stop.signal.aborted) if ((await step()) < stepRows) return
+    } catch (error) {
+      // A store that is away is asked again in a minute.
+      log.warn(`${what} could not be dropped`, { cause: error })
+    }
   }
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
-      // A store that is away is asked again in a minute.
-      await trim().catch((error) => log.warn('old notices could not be dropped', { cause: error }))
+      for (const [what, step] of Object.entries(trims)) await trim(what, step)
       await clock.sleep(everyMs, stop.signal)
     }
   }

@@ -73,10 +73,7 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [
     /^src\/deliveries/,
-    [
-      ...['src/core/', 'src/deliveries/', 'src/engine/bell.ts'],
-      ...['type:src/log.ts', 'type:src/outbound.ts', 'type:src/stores/store.ts'],
-    ],
+    [...['src/core/', 'src/deliveries/'], ...['type:src/log.ts', 'type:src/outbound.ts', 'type:src/stores/store.ts']],
   ],
   [
     /^src\/api\//,

@@ -38,7 +38,7 @@ it('remix and edit make another version, of a video or of a file', async () => {
   assert.deepEqual([remix.prompt, remix.remixed_from_video_id, remix.file], ['at night', id, 'night.mp4'])
   const edit = await make('edit', id, 'at dawn', '-o', 'dawn.mp4')
   assert.deepEqual([edit.seconds, edit.remixed_from_video_id], ['1', id])
-  const upload = await make('edit', 'fox.mp4', 'tripod', '--model', 'studio', '-o', 'rain.mp4')
+  const upload = await make('edit', 'fox.mp4', 'tripod', '-o', 'rain.mp4')
   assert.deepEqual([upload.model, upload.size, upload.remixed_from_video_id], ['studio', '256x256', undefined])
   const pictures = await Promise.all(['fox.mp4', 'rain.mp4'].map((name) => everyPicture(join(cwd, name))))
   assert.ok(difference(pictures[0]?.[12], pictures[1]?.[0]) < 30)

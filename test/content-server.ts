@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type AppDependencies, buildApp } from '../src/api/app.ts'
 import type { Bucket } from '../src/buckets/bucket.ts'
 import { buildCatalog } from '../src/core/catalog.ts'
-import type { Delivery } from '../src/core/delivery.ts'
+import type { Handover } from '../src/core/handover.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
 import { openLog } from '../src/log.ts'
@@ -24,7 +24,7 @@ const secret = 'a client'
 const client: Token = { kind: 'client', name: 'me', digest: digestSecret(secret), models: ['*'] }
 export const authorization = `Bearer ${secret}`
 
-export async function serveContent(bucket: Bucket, delivery: Delivery, length = 100_000): Promise<ContentServer> {
+export async function serveContent(bucket: Bucket, handover: Handover, length = 100_000): Promise<ContentServer> {
   const id = `video_${'0'.repeat(48)}`
   const video = Buffer.from(Array.from({ length }, (_, index) => index % 251))
   const asset = await bucket.put(`${id}/video.1.mp4`, [video], new AbortController().signal)
@@ -33,7 +33,7 @@ export async function serveContent(bucket: Bucket, delivery: Delivery, length = 
   const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
   const errors: string[] = []
   const app = buildApp({
-    ...{ bucket, delivery },
+    ...{ bucket, handover },
     tokens: new Map([[client.digest, client]]),
     store: { find: async (wanted: string) => (wanted === id ? { ...task } : undefined) },
     catalog: buildCatalog([], {}, null),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import OpenAI, { RateLimitError } from 'openai-7.53'
+import OpenAI, { AzureOpenAI, RateLimitError } from 'openai-7.53'
 import { jumpingClock, startService, token } from './service.ts'
 
 const film = { model: 'studio', prompt: 'x', seconds: '1', size: '256x256' } as const
@@ -10,7 +10,7 @@ function told({ headers }: Response): (string | null)[] {
   return [...names, 'ratelimit-policy', 'ratelimit'].map((name) => headers.get(name))
 }
 
-it('every answer tells what is left, and only what makes a video counts', async () => {
+it('every answer tells what is left, and only requests to make a video count', async () => {
   await using service = await startService({ env: { FILMGATE_RATE: '3' } })
   const full = ['3', '3', '0ms', '"videos";q=3;w=60', '"videos";r=3;t=0']
   assert.deepEqual(told(await service.fetch('/v1/models')), full)
@@ -20,6 +20,7 @@ it('every answer tells what is left, and only what makes a video counts', async 
   const { id } = (await first.json()) as { id: string }
   for (const path of [`/v1/videos/${id}`, '/v1/videos/video_none', `/v1/videos/${id}/content?variant=x`])
     assert.deepEqual(told(await service.fetch(path)).slice(0, 2), ['3', '2'], path)
+  assert.deepEqual(told(await service.submit({ ...film, seconds: '999' })).slice(0, 2), ['3', '1'])
 })
 
 it('what is too much is 429 with when to come back, makes nothing, and passes with time', async () => {
@@ -56,13 +57,19 @@ it('a token may have a rate of its own, or none', async () => {
 it("Azure's paths and header are answered if that is wanted, and unknown if not", async () => {
   await using service = await startService({ env: { FILMGATE_AZURE: 'on' } })
   const key = { 'api-key': token }
-  for (const path of ['/openai/v1/models?api-version=preview', '/models', '/v1/models', '/models/studio']) {
+  const paths = ['/openai/v1/models?api-version=preview', '/openai/models', '/models', '/v1/models', '/models/studio']
+  for (const path of paths) {
     const answer = await fetch(`${service.url}${path}`, { headers: key })
     assert.equal(answer.status, 200, path)
   }
   const client = new OpenAI({ apiKey: token, baseURL: `${service.url}/openai/v1`, maxRetries: 0 })
   const { id } = await client.videos.create({ ...film } as never)
   assert.equal((await client.videos.retrieve(id)).id, id)
+  const azure = new AzureOpenAI({ endpoint: service.url, apiKey: token, apiVersion: 'preview', maxRetries: 0 })
+  assert.deepEqual(
+    (await azure.videos.list()).data.map((video) => video.id),
+    [id],
+  )
   assert.equal((await fetch(`${service.url}/videos/${id}`, { headers: key })).status, 200)
   assert.equal((await fetch(`${service.url}/v1/models`, { headers: { 'api-key': 'wrong' } })).status, 401)
   assert.equal((await fetch(`${service.url}/operator/v1/accounts`, { headers: key })).status, 401)

@@ -158,6 +158,8 @@ describe('webhooks', { concurrency: 3 }, () => {
     await world.fail()
     await world.settle(endpoint, 2, (one) => isDelivered(one) || one.tries.length === 1)
     await world.json(`/${endpoint.id}`, undefined, { method: 'DELETE' })
+    for (const path of ['deliveries', `deliveries/${only?.id}`])
+      await world.json(`/${endpoint.id}/${path}`, undefined, { status: 404 })
     await world.receiver.up()
     const other = await world.create()
     clock.jump(hour)

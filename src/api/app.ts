@@ -1,17 +1,15 @@
 import multipart from '@fastify/multipart'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SourceKind } from '../core/task.ts'
 import { authenticate, type Tokens } from './auth.ts'
-import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
+import { multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
 import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
 import { openDocs } from './docs.ts'
-import { clientErrorHandler, errorHandler, notFoundHandler } from './errors.ts'
 import { openEstimates } from './estimates.ts'
 import { openEvents } from './events.ts'
 import { type HealthDependencies, livez, readyz } from './health.ts'
-import { jsonParser } from './json.ts'
 import { deleteVideo, listQuery, listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
 import { listModels, retrieveModel } from './models.ts'
@@ -28,17 +26,28 @@ import {
 import { openRates } from './rates.ts'
 import { refuseCharacters, refuseReading } from './refusals.ts'
 import { retrieveVideo } from './retrieve.ts'
+import { openServer, type ServerDependencies } from './server.ts'
 import { spoolVideos } from './spool.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
-import { toProblem } from './validation.ts'
 import { submitBody, submitVideo } from './videos.ts'
-import { addWebhooks, type WebhookDependencies } from './webhooks.ts'
+import { openDeliveries } from './webhooks/deliveries.ts'
+import { openEndpoints, type WebhookDependencies } from './webhooks/endpoints.ts'
+import {
+  createBody,
+  deliveriesQuery,
+  endpointsQuery,
+  replayBody,
+  rotateBody,
+  testBody,
+  updateBody,
+} from './webhooks/schemas.ts'
 
 export interface AppDependencies
   extends VideoDependencies,
     ContentDependencies,
     OperatorDependencies,
     HealthDependencies,
+    ServerDependencies,
     WebhookDependencies {
   tokens: Tokens
   /** A process that only works has nothing else to say. */
@@ -47,121 +56,18 @@ export interface AppDependencies
   docs?: boolean
   /** How many videos a token may ask for in a minute, if it has no rate of its own; 0, or nothing, is no limit. */
   ratePerMinute?: number
-  /** Whether it also answers as Azure does. */
-  azure?: boolean
 }
 
+/** Every route of the service. */
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
-  const { catalog, tokens, log, random } = dependencies
-  // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
-  const series = Buffer.from(random(8)).toString('hex')
-  let count = 0
-  const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
-  const app = fastify({
-    bodyLimit: maxBodyBytes,
-    // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
-    requestTimeout: 300_000,
-    // Longer than any URL that Node lets through: each route says itself that it has no such id.
-    routerOptions: { maxParamLength: 2 ** 20 },
-    genReqId: newRequestId,
-    rewriteUrl: ({ url = '' }) => (dependencies.azure ? fromAzure(url) : url),
-    ajv: {
-      customOptions: {
-        // Nothing is bent silently: no coercion, no dropped fields, no defaults.
-        ...{ coerceTypes: false, removeAdditional: false, useDefaults: false },
-        ...{ allowUnionTypes: true, verbose: true },
-      },
-    },
-    schemaErrorFormatter: toProblem,
-    frameworkErrors: (error, request, reply) => errorHandler(log)(error, request, reply),
-    clientErrorHandler: clientErrorHandler(newRequestId),
-    // While we close, requests on open connections are still served.
-    return503OnClosing: false,
-  })
-  app.setErrorHandler(errorHandler(log))
-  app.setNotFoundHandler(notFoundHandler)
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
-    // Before its body is read: nobody has to be known for a path that does not exist.
-    if (request.is404) notFoundHandler(request)
-    done()
-  })
+  const { catalog } = dependencies
+  const app = openServer(dependencies)
   const routes = collectRoutes(app)
   app.get('/livez', livez())
   app.get('/readyz', readyz(dependencies))
   if (dependencies.healthOnly) return app
-
-  app.removeContentTypeParser('text/plain')
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app))
-
-  const rates = openRates({ clock: dependencies.clock, perMinute: dependencies.ratePerMinute ?? 0 })
-  app.register(
-    async (v1) => {
-      v1.decorateRequest('token')
-      v1.addHook('onRequest', authenticate(tokens, 'client', { azure: dependencies.azure ?? false }))
-      v1.addHook('onRequest', rates.tell)
-      v1.register(async (uploads) => {
-        // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
-        uploads.register(multipart, multipartOptions)
-        uploads.addHook('onRequest', rates.take)
-        const preValidation = async (request: FastifyRequest) => {
-          request.body = await readFields(request)
-        }
-        const submit = openSubmit(dependencies)
-        const fields = { ...boundBodies(), preValidation }
-        uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
-        const derive = (kind: SourceKind) => deriveVideo(kind, dependencies, submit)
-        uploads.post('/videos/:id/remix', { ...fields, schema: { body: remixBody } }, derive('remix'))
-        const files = spoolVideos(dependencies)
-        uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, derive('edit'))
-        uploads.post('/videos/extensions', { ...files, schema: { body: extensionBody } }, derive('extension'))
-      })
-      const characters = { onRequest: refuseCharacters, handler: refuseCharacters }
-      v1.route({ method: ['GET', 'POST'], url: '/videos/characters', ...characters })
-      v1.get('/videos/characters/:id', characters)
-      for (const url of ['/videos/edits', '/videos/extensions'])
-        v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
-      const estimates = openEstimates(dependencies)
-      const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
-      v1.get('/videos', listed, listVideos({ ...dependencies, estimates }))
-      const listeners = openListeners(dependencies)
-      const events = openEvents({ ...dependencies, estimates, listeners })
-      // Not for HEAD, which would be made of it and has no end to wait for.
-      v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
-      v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)
-      v1.get('/videos/:id', retrieveVideo({ ...dependencies, estimates, listeners }))
-      v1.delete('/videos/:id', deleteVideo(dependencies))
-      const content = openContent(dependencies)
-      v1.addHook('onClose', () => content[Symbol.asyncDispose]())
-      v1.route({
-        method: ['GET', 'HEAD'],
-        url: '/videos/:id/content',
-        onRequest: dropStalled,
-        schema: { querystring: contentQuery },
-        handler: content.send,
-      })
-      addWebhooks(v1, dependencies)
-      v1.get('/models', listModels(catalog))
-      // Ids may contain slashes.
-      v1.get('/models/*', retrieveModel(catalog))
-    },
-    { prefix: '/v1' },
-  )
-  app.register(
-    async (operator) => {
-      operator.decorateRequest('token')
-      operator.addHook('onRequest', authenticate(tokens, 'operator'))
-      operator.addHook('onRequest', dropStalled)
-      operator.get('/tasks/:id', showTask(dependencies))
-      operator.post('/tasks/:id/adopt', { schema: { body: adoptBody } }, adoptTask(dependencies))
-      operator.post('/tasks/:id/resubmit', resubmitTask(dependencies))
-      operator.post('/tasks/:id/give_up', giveUpTask(dependencies))
-      operator.get('/attempts', { schema: { querystring: attemptsQuery } }, listAttempts(dependencies))
-      operator.get('/accounts', listAccounts(dependencies))
-      operator.post('/accounts/:name/resume', resumeAccount(dependencies))
-    },
-    { prefix: '/operator/v1' },
-  )
+  app.register(async (v1) => addClientRoutes(v1, dependencies), { prefix: '/v1' })
+  app.register(async (operator) => addOperatorRoutes(operator, dependencies), { prefix: '/operator/v1' })
   if (dependencies.docs ?? true) {
     const docs = openDocs(routes, catalog)
     app.get('/openapi.json', docs.document)
@@ -173,10 +79,89 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   return app
 }
 
-/** Azure has the same routes at /openai/v1, and some clients leave the version out. */
-function fromAzure(url: string): string {
-  if (url.startsWith('/openai/v1/')) return url.slice('/openai'.length)
-  return /^\/(videos|models|webhook_endpoints|webhook_event_types)\b/.test(url) ? `/v1${url}` : url
+function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
+  const { catalog, tokens, clock, azure = false, ratePerMinute = 0 } = dependencies
+  const rates = openRates({ clock, perMinute: ratePerMinute })
+  v1.decorateRequest('token')
+  v1.addHook('onRequest', authenticate(tokens, 'client', { azure }))
+  v1.addHook('onRequest', rates.tell)
+  v1.register(async (uploads) => {
+    // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
+    uploads.register(multipart, multipartOptions)
+    uploads.addHook('onRequest', rates.take)
+    addUploadRoutes(uploads, dependencies)
+  })
+  const characters = { onRequest: refuseCharacters, handler: refuseCharacters }
+  v1.route({ method: ['GET', 'POST'], url: '/videos/characters', ...characters })
+  v1.get('/videos/characters/:id', characters)
+  for (const url of ['/videos/edits', '/videos/extensions'])
+    v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
+  const estimates = openEstimates(dependencies)
+  const listeners = openListeners(dependencies)
+  const events = openEvents({ ...dependencies, estimates, listeners })
+  const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
+  v1.get('/videos', listed, listVideos({ ...dependencies, estimates }))
+  // Not for HEAD, which would be made of it and has no end to wait for.
+  v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
+  v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)
+  v1.get('/videos/:id', retrieveVideo({ ...dependencies, estimates, listeners }))
+  v1.delete('/videos/:id', deleteVideo(dependencies))
+  const content = openContent(dependencies)
+  v1.addHook('onClose', () => content[Symbol.asyncDispose]())
+  const contents = { onRequest: dropStalled, schema: { querystring: contentQuery }, handler: content.send }
+  v1.route({ method: ['GET', 'HEAD'], url: '/videos/:id/content', ...contents })
+  addWebhookRoutes(v1, dependencies)
+  v1.get('/models', listModels(catalog))
+  // Ids may contain slashes.
+  v1.get('/models/*', retrieveModel(catalog))
+}
+
+/** Whatever makes a video. */
+function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies): void {
+  const preValidation = async (request: FastifyRequest) => {
+    request.body = await readFields(request)
+  }
+  const submit = openSubmit(dependencies)
+  const fields = { ...boundBodies(), preValidation }
+  const files = spoolVideos(dependencies)
+  const derive = (kind: SourceKind) => deriveVideo(kind, dependencies, submit)
+  uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
+  uploads.post('/videos/:id/remix', { ...fields, schema: { body: remixBody } }, derive('remix'))
+  uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, derive('edit'))
+  uploads.post('/videos/extensions', { ...files, schema: { body: extensionBody } }, derive('extension'))
+}
+
+/** As OpenAI's SDKs manage endpoints, and beyond that their deliveries. */
+function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
+  const endpoints = openEndpoints(dependencies)
+  const deliveries = openDeliveries(dependencies)
+  const all = '/webhook_endpoints'
+  const one = `${all}/:id`
+  v1.get('/webhook_event_types', endpoints.types)
+  v1.post(all, { schema: { body: createBody } }, endpoints.create)
+  v1.get(all, { schema: { querystring: endpointsQuery } }, endpoints.list)
+  v1.get(one, endpoints.retrieve)
+  v1.post(one, { schema: { body: updateBody } }, endpoints.update)
+  v1.delete(one, endpoints.remove)
+  v1.post(`${one}/rotate_secret`, { schema: { body: rotateBody } }, endpoints.rotate)
+  v1.post(`${one}/test`, { schema: { body: testBody } }, endpoints.test)
+  v1.post(`${one}/replay`, { schema: { body: replayBody } }, deliveries.replayFailed)
+  v1.get(`${one}/deliveries`, { schema: { querystring: deliveriesQuery } }, deliveries.list)
+  v1.get(`${one}/deliveries/:delivery`, deliveries.retrieve)
+  v1.post(`${one}/deliveries/:delivery/replay`, deliveries.replay)
+}
+
+function addOperatorRoutes(operator: FastifyInstance, dependencies: AppDependencies): void {
+  operator.decorateRequest('token')
+  operator.addHook('onRequest', authenticate(dependencies.tokens, 'operator'))
+  operator.addHook('onRequest', dropStalled)
+  operator.get('/tasks/:id', showTask(dependencies))
+  operator.post('/tasks/:id/adopt', { schema: { body: adoptBody } }, adoptTask(dependencies))
+  operator.post('/tasks/:id/resubmit', resubmitTask(dependencies))
+  operator.post('/tasks/:id/give_up', giveUpTask(dependencies))
+  operator.get('/attempts', { schema: { querystring: attemptsQuery } }, listAttempts(dependencies))
+  operator.get('/accounts', listAccounts(dependencies))
+  operator.post('/accounts/:name/resume', resumeAccount(dependencies))
 }
 
 /**

@@ -22,7 +22,7 @@ export function authenticate(tokens: Tokens, kind: Token['kind'], { azure = fals
     const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
     let token = known.get(header)
     if (!token) {
-      token = identify(header, tokens, kind)
+      token = identify(header, tokens, kind, azure)
       if (/^Bearer [^ ]/.test(header)) known.set(header, token)
     }
     request.token = token
@@ -34,9 +34,10 @@ function bearerOf(key: string | string[] | undefined): string {
   return key === undefined ? '' : `Bearer ${key}`
 }
 
-function identify(header: string, tokens: Tokens, kind: Token['kind']): Token {
+function identify(header: string, tokens: Tokens, kind: Token['kind'], azure: boolean): Token {
   if (header === '') {
-    throw new Problem('invalid_api_key', "You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
+    const ways = `'Authorization: Bearer YOUR_KEY'${azure ? " or 'api-key: YOUR_KEY'" : ''}`
+    throw new Problem('invalid_api_key', `You didn't provide an API key. Send it as ${ways}.`)
   }
   const secret = /^Bearer +(.+)$/i.exec(header)?.[1]
   if (secret === undefined) {

@@ -10,8 +10,8 @@ import { expired, fitSource, type Material, promptsOf, requireFilm, requireMaker
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task } from '../core/task.ts'
 import type { VideoFacts } from '../media/media.ts'
 import { Spooled } from './body.ts'
-import type { OrderSource, Submit, VideoDependencies } from './submit.ts'
-import { nameOf, notFound, refuseUnstorable } from './videos.ts'
+import { notFound } from './errors.ts'
+import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
 const prompt = { type: 'string', minLength: 1, maxLength: 32_000 } as const

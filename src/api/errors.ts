@@ -59,6 +59,11 @@ export function toWireError(problem: Problem): WireError {
   return { error: { message: problem.message, type, param: problem.param, code: problem.code } }
 }
 
+/** An id that is not there and one of another token get the same answer. */
+export function notFound(id: string, param = 'video_id'): Problem {
+  return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param })
+}
+
 /** Everything that is thrown while a request is served ends here. */
 export function errorHandler(log: Log) {
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {

@@ -24,10 +24,9 @@ export function openKeys(store: Store) {
     try {
       return await make()
     } catch (error) {
-      const isTaken = Problem.from(error).code === 'idempotency_key_taken'
-      const first = isTaken ? await find(owner, key, digest) : undefined
-      if (first) return first
-      throw error
+      if (Problem.from(error).code !== 'idempotency_key_taken') throw error
+      // Where the first one's row went in this very moment, the key is free again.
+      return (await find(owner, key, digest)) ?? (await make())
     }
   }
 

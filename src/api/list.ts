@@ -1,13 +1,14 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
+import { openBudget } from './budget.ts'
+import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { readLimit } from './validation.ts'
-import { notFound, wantsNulls } from './videos.ts'
-import { toWireDeleted, toWirePage, toWireVideo } from './wire.ts'
+import { toWireDeleted, toWirePage, toWireVideo, wantsNulls } from './wire.ts'
 
 export const listQuery = {
   type: 'object',
@@ -22,7 +23,9 @@ export const listQuery = {
 
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
 export function listVideos({ store, estimates }: { store: Store; estimates: Estimates }) {
-  return async (request: FastifyRequest) => {
+  // One look through all videos of a token at a time, so that many such lists hold up nobody else.
+  const turns = openBudget(1, undefined, 'filtered lists')
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const { after = '', limit: text, order = 'desc', status, model } = request.query as XStatic<typeof listQuery>
     // Any text is a place in the order but for this, which no database takes.
     if (after.includes('\0'))
@@ -30,20 +33,29 @@ export function listVideos({ store, estimates }: { store: Store; estimates: Esti
     if (model?.includes('\0'))
       throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
     const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
+    const isFiltered = status !== undefined || model !== undefined
+    using _turn = isFiltered ? await turns.take(1) : undefined
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
       ...(after === '' ? {} : { after }),
       ...(status && { status }),
       ...(model !== undefined && { model }),
+      ...(isFiltered && { signal: goneSignal(reply) }),
       limit: limit + 1,
       order,
     })
     const nulls = wantsNulls(request)
-    return toWirePage(
-      tasks.slice(0, limit).map((task) => toWireVideo(task, { nulls, estimate: estimates.known(task) })),
-      { hasMore: tasks.length > limit },
-    )
+    const videos = tasks
+      .slice(0, limit)
+      .map(async (task) => toWireVideo(task, { nulls, estimate: await estimates.of(task) }))
+    return toWirePage(await Promise.all(videos), { hasMore: tasks.length > limit })
   }
+}
+
+function goneSignal({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  raw.once('close', () => gone.abort(new Problem('overloaded', 'The client has gone.')))
+  return gone.signal
 }
 
 /** Gone for the client at once, in whatever state it is; a worker lets go of the work and the bytes. */

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Bucket, fullBucket, type Rate, refill, waitFor } from '../core/rate.ts'
+import { type Allowance, fullAllowance, type Rate, refill, waitFor } from '../core/rate.ts'
 
 interface Counted {
   rate: Rate
-  bucket: Bucket
-  /** The headers of a full bucket, which most answers have. */
+  allowance: Allowance
+  /** The headers of a full allowance, which most answers have. */
   readonly whenFull: Record<string, string>
 }
 
@@ -18,7 +18,7 @@ export interface RateOptions {
 
 /**
  * How many videos each token may ask for. Every answer tells what is left, in OpenAI's headers and in those of the IETF
- * draft; only what makes a video counts. Each process counts for itself.
+ * draft; only requests to make one count. Each process counts for itself.
  */
 export function openRates({ clock, perMinute: usual }: RateOptions) {
   const counts = new Map<string, Counted | null>()
@@ -27,8 +27,8 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
     const known = counts.get(token.name)
     if (known !== undefined) return known
     const rate = { perMinute: token.rate ?? usual }
-    const bucket = fullBucket(rate, clock.now())
-    const counted = rate.perMinute === 0 ? null : { rate, bucket, whenFull: headersOf(rate, bucket) }
+    const allowance = fullAllowance(rate, clock.now())
+    const counted = rate.perMinute === 0 ? null : { rate, allowance, whenFull: headersOf(rate, allowance) }
     counts.set(token.name, counted)
     return counted
   }
@@ -38,11 +38,11 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
     tell(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
       const counted = countOf(request)
       if (counted) {
-        const { rate, bucket, whenFull } = counted
-        if (bucket.left === rate.perMinute) reply.headers(whenFull)
+        const { rate, allowance, whenFull } = counted
+        if (allowance.left === rate.perMinute) reply.headers(whenFull)
         else {
-          counted.bucket = refill(bucket, rate, clock.now())
-          reply.headers(headersOf(rate, counted.bucket))
+          counted.allowance = refill(allowance, rate, clock.now())
+          reply.headers(headersOf(rate, counted.allowance))
         }
       }
       done()
@@ -52,10 +52,10 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
       const counted = countOf(request)
       if (counted) {
         const { rate } = counted
-        const bucket = refill(counted.bucket, rate, clock.now())
-        const waitMs = waitFor(1, bucket, rate)
-        counted.bucket = waitMs > 0 ? bucket : { ...bucket, left: bucket.left - 1 }
-        reply.headers(headersOf(rate, counted.bucket))
+        const allowance = refill(counted.allowance, rate, clock.now())
+        const waitMs = waitFor(1, allowance, rate)
+        counted.allowance = waitMs > 0 ? allowance : { ...allowance, left: allowance.left - 1 }
+        reply.headers(headersOf(rate, counted.allowance))
         if (waitMs > 0) throw refused(rate, waitMs, reply)
       }
       done()
@@ -69,10 +69,10 @@ function refused({ perMinute }: Rate, waitMs: number, reply: FastifyReply): Prob
   return new Problem('rate_limit_exceeded', message)
 }
 
-function headersOf(rate: Rate, bucket: Bucket): Record<string, string> {
+function headersOf(rate: Rate, allowance: Allowance): Record<string, string> {
   const { perMinute } = rate
-  const left = String(Math.floor(bucket.left))
-  const fullMs = waitFor(perMinute, bucket, rate)
+  const left = String(Math.floor(allowance.left))
+  const fullMs = waitFor(perMinute, allowance, rate)
   return {
     'x-ratelimit-limit-requests': String(perMinute),
     'x-ratelimit-remaining-requests': left,

@@ -15,8 +15,7 @@ import type { Store } from '../stores/store.ts'
 import { keyOf, openKeys } from './keys.ts'
 import type { Reference } from './reference.ts'
 import { openRepeats } from './repeats.ts'
-import { wantsNulls } from './videos.ts'
-import { toWireVideo, type WireVideo } from './wire.ts'
+import { toWireVideo, type WireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
   catalog: Catalog
@@ -26,6 +25,22 @@ export interface VideoDependencies {
   outbound: Outbound
   clock: Clock
   random: Random
+}
+
+/** The model that a request names, or the operator's default. */
+export function nameOf({ model }: { model?: string }, { defaultModel }: Catalog): string {
+  const name = model ?? defaultModel
+  if (name !== null) return name
+  const message = "Missing required parameter: 'model'. GET /v1/models lists the models you can use."
+  throw new Problem('missing_required_parameter', message, { param: 'model' })
+}
+
+/** Text that a database can't give back as it came would be bent silently. */
+export function refuseUnstorable(prompt: string): void {
+  const fault =
+    prompt.trim() === '' ? 'it must not be blank' : prompt.includes('\0') ? 'it must not contain NUL' : undefined
+  const reason = fault ?? (prompt.isWellFormed() ? undefined : 'it contains half a surrogate pair, which is not text')
+  if (reason) throw new Problem('invalid_value', `Invalid 'prompt': ${reason}.`, { param: 'prompt' })
 }
 
 /** What a request asks for, read and checked, whichever way it came. */
@@ -55,14 +70,20 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
 
   async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
     try {
+      // A store that is away is noticed before anything is put where nobody would ever look for it.
+      if (order.reference || order.source) await store.find(fields.id)
       const image = await keepImage(fields.id, order, bucket)
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
       const task = queueTask({ ...fields, image, source }, clock.now())
       await store.insert(task)
       return task
     } catch (error) {
+      const { code } = Problem.from(error)
+      // After an answer that got lost, what has the key may be this very row.
+      const own = code === 'idempotency_key_taken' ? await store.find(fields.id) : undefined
+      if (own) return own
       // A store that went away in the middle may have the row after all, and what it is made of must be there then.
-      if (Problem.from(error).code !== 'storage_unavailable') await bucket.removeFolder(fields.id)
+      if (code !== 'storage_unavailable') await bucket.removeFolder(fields.id)
       throw error
     }
   }

@@ -26,6 +26,10 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list(params.allowedValues)}.`, {
         param,
       })
+    case 'minItems':
+      return new Problem('invalid_value', `Invalid ${quoted}: it must not be empty.`, { param })
+    case 'maxItems':
+      return new Problem('invalid_value', `Invalid ${quoted}: at most ${params.limit} are taken.`, { param })
     case 'const':
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list([params.allowedValue])}.`, {
         param,

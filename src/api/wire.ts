@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
 import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
 
@@ -25,6 +26,11 @@ export interface WireVideo {
 export interface WireOptions {
   nulls: boolean
   estimate?: { eta: number | null; queuePosition: number | null }
+}
+
+/** OpenAI's SDKs say who they are, and their types promise null where the specification leaves a field out. */
+export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['x-stainless-lang'] !== undefined
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { prepare, promptOf, readOrder } from './film.ts'
-import { exitsHelp, make, outputHelp, outputOption } from './make.ts'
+import { chooseModel, exitsHelp, make, outputHelp, outputOption } from './make.ts'
 
 /* What `remix`, `edit` and `extend` have in common: a film that is made of another. */
 
@@ -27,7 +27,7 @@ const ofHelp = `Film:
                       of the source if left out
   --no-caption        do not write the prompt into the picture
 `
-const modelHelp = `  --model NAME        with a file: who makes it; else the server's default
+const modelHelp = `  --model NAME        with a file: who makes it; the first model if left out
 `
 
 type Values = { model?: string; seconds?: string; seed?: string; 'no-caption'?: boolean }
@@ -46,8 +46,12 @@ export function deriving(kind: Origin['kind'], intro: string): Command {
         throw new UsageFailure('--seconds is missing: by how many?')
       const [source = '', given = ''] = operands
       const order = readOrder(await promptOf(given, terminal), flags)
-      const film: Film = { ...(await prepare(order, '', '.')), of: await originOf(kind, source) }
-      return make({ client: openClient(findConnection(values, terminal.env), terminal), film }, values, terminal)
+      const of = await originOf(kind, source)
+      const film: Film = { ...(await prepare(order, '', '.')), of }
+      const client = openClient(findConnection(values, terminal.env), terminal)
+      // A video of the server knows who made it.
+      const isFile = 'bytes' in of.video
+      return make({ client, film, ...(isFile && { complete: chooseModel(client) }) }, values, terminal)
     },
   }
 }

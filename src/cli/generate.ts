@@ -1,9 +1,9 @@
 import { readArguments } from './arguments.ts'
-import { type Film, openClient } from './client.ts'
+import { openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { filmHelp, filmOptions, firstModel, prepare, promptOf, readOrder, usingModel } from './film.ts'
-import { exitsHelp, make, outputHelp, outputOption, type Watching } from './make.ts'
+import { filmHelp, filmOptions, prepare, promptOf, readOrder } from './film.ts'
+import { chooseModel, exitsHelp, make, outputHelp, outputOption } from './make.ts'
 
 const help = `Usage: filmgate generate PROMPT [options]
 
@@ -39,12 +39,6 @@ export const command: Command = {
     // Before any server is asked: a picture that is not there should cost nobody anything.
     const film = await prepare(order, order.model ?? '', '.')
     const client = openClient(findConnection(values, terminal.env), terminal)
-    /** An empty model stands for the first that the server lists. */
-    const complete = async (film: Film, { progress, interrupts }: Watching) => {
-      if (film.model !== '') return
-      film.model = await firstModel(client, interrupts.first)
-      progress.note(usingModel(film.model))
-    }
-    return make({ client, film, complete }, values, terminal)
+    return make({ client, film, complete: chooseModel(client) }, values, terminal)
   },
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client, Film } from './client.ts'
 import { Failure, Interrupted, ServerFailure, VideoFailure } from './failure.ts'
+import { firstModel, usingModel } from './film.ts'
 import { type Finished, finish, laterCommand } from './finish.ts'
 import { aborted, type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
@@ -60,6 +61,15 @@ export async function make(
   }
   terminal.out(values.json ? jsonLine({ ...task.raw, file: saved.path }) : `${saved.path}\n`)
   return 0
+}
+
+/** An empty model stands for the first that the server lists. */
+export function chooseModel(client: Client): NonNullable<Wanted['complete']> {
+  return async (film, { progress, interrupts }) => {
+    if (film.model !== '') return
+    film.model = await firstModel(client, interrupts.first)
+    progress.note(usingModel(film.model))
+  }
 }
 
 async function submit(client: Client, film: Film, watch: Watching, complete: Wanted['complete']): Promise<Task> {

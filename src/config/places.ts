@@ -1,4 +1,4 @@
-import type { Delivery } from '../core/delivery.ts'
+import type { Handover } from '../core/handover.ts'
 import { type BucketAddress, fixOfStore, parseBucketUrl } from './addresses.ts'
 import type { Mistakes } from './mistakes.ts'
 import type { Parsed } from './settings.ts'
@@ -24,7 +24,7 @@ export function parseBucket(text: string): Parsed<BucketPlace> {
   return { value: { kind: 's3', ...value }, ...rest }
 }
 
-export function parseDelivery(text: string): Parsed<Delivery> {
+export function parseHandover(text: string): Parsed<Handover> {
   if (text === 'proxy' || text === 'redirect') return { value: text }
   const accel = /^accel:(\/[\w/-]*\/)$/.exec(text)?.[1]
   if (accel) return { value: { accel } }
@@ -39,13 +39,13 @@ export function parseRole(text: string): Parsed<Role> {
 interface Places {
   store: StorePlace
   bucket: BucketPlace
-  delivery: Delivery
+  handover: Handover
   role: Role
 }
 
 /** What can't work together. `whereOf` says how the operator set it: by a flag, or by a variable. */
 export function checkPlaces(
-  { store, bucket, delivery, role }: Places,
+  { store, bucket, handover, role }: Places,
   whereOf: (name: 'role' | 'content') => string,
   mistakes: Mistakes,
 ): void {
@@ -62,9 +62,9 @@ export function checkPlaces(
       `'${role}' can't share films that are in a data folder`,
       'set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…',
     )
-  if (delivery === 'redirect' && bucket.kind === 'disk')
+  if (handover === 'redirect' && bucket.kind === 'disk')
     mistakes.add(whereOf('content'), 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
-  if (typeof delivery === 'object' && bucket.kind === 's3')
+  if (typeof handover === 'object' && bucket.kind === 's3')
     mistakes.add(whereOf('content'), 'nginx can only deliver files of the data folder', 'use proxy or redirect')
 }
 

@@ -1,6 +1,6 @@
 import { parseDuration } from './duration.ts'
 import { isRate, mostPerMinute } from './mistakes.ts'
-import { parseBucket, parseDelivery, parseRole, parseStore } from './places.ts'
+import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
 export interface Parsed<T> {
@@ -54,7 +54,7 @@ export const settings = {
     variable: 'FILMGATE_CONTENT',
     fallback: 'proxy',
     help: 'how videos are handed out: proxy, redirect, accel:/path/',
-    parse: parseDelivery,
+    parse: parseHandover,
   },
   role: {
     variable: 'FILMGATE_ROLE',

@@ -12,6 +12,9 @@ export interface Notice {
   kind: NoticeKind
 }
 
+/** The store numbers it. */
+export type NewNotice = Omit<Notice, 'number'>
+
 /** When a decision was made: what it writes into the timeline says so. */
 export function decidedAt({ events, task }: { events?: readonly TaskEvent[]; task: Task }): number {
   return events?.at(-1)?.at ?? task.completedAt ?? task.startedAt ?? task.createdAt
@@ -24,4 +27,9 @@ export function noticeOf(
 ): NoticeKind | null {
   const status = wireStatus(after)
   return before.deletedAt !== null || status === 'queued' || status === wireStatus(before) ? null : status
+}
+
+/** Whether a decision may be one: what changes the state of a task stands in its timeline, too. */
+export function isNews({ events = [] }: { events?: readonly TaskEvent[] }): boolean {
+  return events.length > 0
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { fullBucket, refill, waitFor } from './rate.ts'
+import { fullAllowance, refill, waitFor } from './rate.ts'
 
 const rate = { perMinute: 60 }
 
 it('a minute holds what it promises, fills evenly, and never holds more', () => {
-  const empty = { ...fullBucket(rate, 0), left: 0 }
+  const empty = { ...fullAllowance(rate, 0), left: 0 }
   assert.equal(refill(empty, rate, 500).left, 0.5)
   assert.equal(refill(empty, rate, 30_000).left, 30)
   assert.equal(refill(empty, rate, 3_600_000).left, 60)

@@ -3,22 +3,22 @@ export interface Rate {
   readonly perMinute: number
 }
 
-/** What is left of it: a bucket that fills evenly and holds a minute's worth. Times are milliseconds. */
-export interface Bucket {
+/** What is left of it: an allowance that fills evenly and holds a minute's worth. Times are milliseconds. */
+export interface Allowance {
   left: number
   at: number
 }
 
-export function fullBucket({ perMinute }: Rate, now: number): Bucket {
+export function fullAllowance({ perMinute }: Rate, now: number): Allowance {
   return { left: perMinute, at: now }
 }
 
 /** As it is by now. A clock that was set back fills nothing. */
-export function refill({ left, at }: Bucket, { perMinute }: Rate, now: number): Bucket {
+export function refill({ left, at }: Allowance, { perMinute }: Rate, now: number): Allowance {
   return { left: Math.min(perMinute, left + (Math.max(0, now - at) * perMinute) / 60_000), at: now }
 }
 
 /** How long until that many are there. */
-export function waitFor(wanted: number, { left }: Bucket, { perMinute }: Rate): number {
+export function waitFor(wanted: number, { left }: Allowance, { perMinute }: Rate): number {
   return Math.max(0, Math.ceil(((wanted - left) * 60_000) / perMinute))
 }

@@ -26,6 +26,9 @@ export const numberColumns: ReadonlySet<string> = new Set([
   ...['missing_at', 'completed_at', 'expires_at', 'attempts', 'due_at', 'tries', 'fence', 'deleted_at'],
 ])
 
+/** So many are changed or dropped in one step, so that nobody waits long for the store. */
+export const stepRows = 1_000
+
 export type Value = string | number | null
 export type Row = Record<string, unknown>
 

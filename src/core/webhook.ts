@@ -26,7 +26,8 @@ export interface Endpoint {
 
 export type EndpointChange = Partial<Omit<Endpoint, 'id' | 'owner' | 'createdAt'>>
 
-export type DeliveryState = 'pending' | 'delivered' | 'failed'
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
 
 /** One try to deliver: the status that it was answered with, or a word for why there was no answer. */
 export interface Try {
@@ -126,7 +127,8 @@ const slowDown = new Set([429, 502, 503, 504])
 /** Replays add to it: of a long one the end is kept. */
 const longestLog = 40
 
-export const keptMs = 30 * 24 * hour
+/** After they ended. */
+export const deliveriesKeptMs = 30 * 24 * hour
 
 /** Any 2xx is a success, and nothing else is. `chance` in [0, 1) spreads the tries of many deliveries a little. */
 export function afterTry(

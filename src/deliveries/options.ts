@@ -16,8 +16,5 @@ export interface DeliveryOptions {
 /** Who has nothing to do, or can't do it, looks again after this long even if nothing woke it. */
 export const idleMs = 1_000
 
-/** So many rows are ended or dropped in one step, so that nobody waits long for the store. */
-export const stepRows = 1_000
-
 /** Longer than a try may take, so that none has to be renewed; what a dead process held is tried again after it. */
 export const leaseMs = 60_000

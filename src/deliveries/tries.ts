@@ -1,6 +1,7 @@
 import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { askedMs } from '../core/retry-after.ts'
+import { stepRows } from '../core/row.ts'
 import {
   afterTry,
   type DeliveryOutcome,
@@ -9,8 +10,11 @@ import {
   signedRequest,
   type WebhookDelivery,
 } from '../core/webhook.ts'
-import { type DeliveryOptions, idleMs, stepRows } from './options.ts'
+import { type DeliveryOptions, idleMs } from './options.ts'
 import type { Traffic } from './share.ts'
+
+/** So many hosts are known not to answer: clients can name any number of them. */
+export const mostSilent = 1_000
 
 /** Tries under way. */
 export interface Tries extends Traffic {
@@ -38,8 +42,10 @@ export function openTries(
     const posted = await outbound.post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
     const now = Math.max(at, clock.now())
     const host = hostOf(endpoint)
+    silent.delete(host)
     if ('error' in posted && posted.error !== 'url_refused') silent.add(host)
-    else silent.delete(host)
+    const [oldest = host] = silent
+    if (silent.size > mostSilent) silent.delete(oldest)
     const [status, error] = 'error' in posted ? [null, posted.error] : [posted.status, null]
     const retryAfterMs = 'error' in posted ? undefined : askedMs(posted.retryAfter, now)
     const tried = { at, status, error, tookMs: now - at }
@@ -51,7 +57,8 @@ export function openTries(
   async function disable({ id }: Endpoint, now: number): Promise<void> {
     await store.disableEndpoint(id, now, 'The receiver answered 410 (Gone).')
     log.warn('webhook endpoint disabled', { endpoint: id, status: 410 })
-    while ((await store.failDeliveries(id, now, 'endpoint_disabled', stepRows)) === stepRows);
+    const step = { now, error: 'endpoint_disabled', limit: stepRows }
+    while ((await store.failDeliveries(id, step)) === stepRows);
   }
 
   /** Until the lease ends: then somebody else may have it. */

@@ -3,9 +3,13 @@ import { after, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { startPgBouncer } from '../../test/services/pgbouncer.ts'
 import { startPostgres } from '../../test/services/postgres.ts'
+import { deliveryColumns } from '../core/webhook-row.ts'
+import { newEndpoint } from './contract/webhooks.ts'
+import { decide, sent } from './contract/world.ts'
 import { testStore } from './contract.ts'
 import { openDatabase } from './postgres/database.ts'
 import { openPostgres } from './postgres.ts'
+import { assertNoScan } from './quickest.fixture.ts'
 
 const server = await startPostgres()
 const pooler = await startPgBouncer(server.port)
@@ -47,6 +51,41 @@ it('a start that the database refuses names the setting and the fix', async () =
   await assert.rejects(openAt(server.url.replace(/postgres$/, 'nowhere')), /FILMGATE_STORE: .*; create the database/)
   await assert.rejects(openAt('postgres://filmgate@127.0.0.1:1/x'), /FILMGATE_STORE: .*; check the host and the port/)
   await wipe()
+})
+
+it('a task comes to its end while an endpoint of its owner is being deleted, and what that leaves is dropped', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await store.insertEndpoint(newEndpoint('1'), 9)
+  const held = await sent(store, '1', 'attempt_1')
+  await database.write(async (query) => {
+    await query('DELETE FROM endpoints')
+    assert.ok(await store.record(decide(held, { state: 'completed', startedAt: 15 })))
+  })
+  assert.equal((await store.deliveries(newEndpoint('1').id, { limit: 9 })).length, 1)
+  assert.equal(await store.trimStrayDeliveries(9), 1)
+})
+
+it('finds the deliveries of a state at once, however many others an endpoint has', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await database.write(async (query) => {
+    await query(
+      `INSERT INTO deliveries (${deliveryColumns.join(', ')})
+       SELECT 'wh_' || lpad(to_hex(number), 44, '0'), $1, 'alice', 'evt_1', 'video.completed', 'video_1', 1,
+         'delivered', NULL, 1, 1, 2, '[]' FROM generate_series(1, 100000) AS number`,
+      [newEndpoint('1').id],
+    )
+    await query('ANALYZE deliveries')
+  }, 30_000)
+  for (const state of ['failed', 'pending'] as const) {
+    await assertNoScan(
+      async () => assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 20, state }), []),
+      async () => void (await database.read("SELECT count(*) FROM deliveries WHERE log <> ''")),
+    )
+  }
 })
 
 for (const [name, url] of [

@@ -1,9 +1,12 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
+import { isNews } from '../core/notice.ts'
 import { openBatches } from './postgres/batch.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { openDatabase } from './postgres/database.ts'
+import { openDeliveries, recoverDeliveries } from './postgres/deliveries.ts'
+import { openEndpoints } from './postgres/endpoints.ts'
 import { occupies, recordAll, remove } from './postgres/entries.ts'
 import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
@@ -11,7 +14,6 @@ import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
-import { openWebhooks, recoverDeliveries } from './postgres/webhooks.ts'
 import type { Entry, Store } from './store.ts'
 
 export interface PostgresOptions {
@@ -44,25 +46,31 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   const claims = openClaims(database)
   const insertOne = openInserts(database)
   const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
-  const { ring, wake } = wakeups
+  const { ring, wake, tell } = wakeups
+  const announce = () => {
+    tell()
+    wake()
+  }
   const resources = stack.move()
 
   return {
     clock,
     ...openReads(database),
     ...claims,
-    ...openWebhooks(database, wake),
+    ...openEndpoints(database),
+    ...openDeliveries(database, announce),
     async insert(task) {
       await insertOne(task)
       wake()
     },
     async delete(owner, id, now) {
       const rows = await database.run(hideStatement, [id, owner, now])
-      wake()
+      announce()
       return rows.length === 1
     },
     async record(entry) {
       const held = await recordOne(entry)
+      if (held && isNews(entry)) tell()
       if (entry.keep && held) return held
       // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough. One
       // that has just been taken is news to whoever waits for it.
@@ -81,7 +89,7 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
       wake()
     },
     onDue: wakeups.onWake,
-    onNotice: wakeups.onWake,
+    onNotice: wakeups.onTell,
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },
@@ -101,11 +109,6 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
-}
-
-/** What changes the state of a task stands in its timeline, too. */
-function isNews({ events = [] }: Entry): boolean {
-  return events.length > 0
 }
 
 const hideStatement = `WITH hidden AS (

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
+import { deliveryColumns } from '../core/webhook-row.ts'
+import { newEndpoint } from './contract/webhooks.ts'
 import { cardOf, newTask, sent, taken } from './contract/world.ts'
 import { testStore } from './contract.ts'
+import { assertNoScan } from './quickest.fixture.ts'
 import { openSqlite } from './sqlite.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-sqlite-'))
@@ -88,4 +91,68 @@ it('a store that is opened anew frees the slots of tasks that no attempt was ope
   }
   await using store = await open()
   assert.equal((await store.claimQueued(one)).tasks.length, 2)
+})
+
+it('finds the deliveries of a state at once, however many others an endpoint has', async () => {
+  await wipe()
+  await using store = await open()
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    database.exec(`INSERT INTO deliveries (${deliveryColumns.join(', ')})
+      WITH RECURSIVE counted (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < 50000)
+      SELECT printf('wh_%044x', number), '${newEndpoint('1').id}', 'alice', 'evt_1', 'video.completed', 'video_1', 1,
+        'delivered', NULL, 1, 1, 2, '[]' FROM counted`)
+  }
+  for (const state of ['failed', 'pending'] as const) {
+    await assertNoScan(
+      async () => {
+        assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 20, state }), [])
+      },
+      scanOf('deliveries', "log <> ''"),
+    )
+  }
+})
+
+const scanOf = (table: string, condition: string) => async () => {
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  database.prepare(`SELECT count(*) FROM ${table} NOT INDEXED WHERE ${condition}`).get()
+}
+
+const counted = (count: number) =>
+  `WITH RECURSIVE counted (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < ${count})`
+
+it('knows the first and the last notice at once, however many there are', async () => {
+  await wipe()
+  await using store = await open()
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    database.exec(`INSERT INTO notices (owner, task, at, kind)
+      ${counted(200_000)} SELECT 'alice', 'video_1', 1, 'completed' FROM counted`)
+  }
+  await assertNoScan(
+    async () => {
+      assert.deepEqual(await store.noticeRange(), { first: 1, last: 200_000 })
+    },
+    scanOf('notices', "kind <> ''"),
+  )
+})
+
+it('lines up the first thousand of very many in a moment, for it is done on the thread that answers', async () => {
+  await wipe()
+  await using store = await open()
+  await store.insert(newTask('1'))
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    const [row] = database.prepare('SELECT * FROM tasks').all()
+    const others = Object.keys(row ?? {}).filter((name) => !['id', 'owner', 'due_at'].includes(name))
+    database.exec(`INSERT INTO tasks (id, owner, due_at, ${others.join(', ')})
+      ${counted(50_000)} SELECT printf('video_%048x', number + 1), 'owner ' || (number % 50), number + 1, ${others.join(', ')}
+      FROM counted, tasks`)
+  }
+  await assertNoScan(
+    async () => {
+      assert.equal((await store.queueOf('m', 1000)).length, 1000)
+    },
+    scanOf('tasks', "prompt <> ''"),
+  )
 })

@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
+import { isNews } from '../core/notice.ts'
 import { Problem } from '../core/problem.ts'
 import { toRow } from '../core/row.ts'
+import { prepareDeliveryReads } from './sqlite/deliveries.ts'
+import { prepareEndpointReads } from './sqlite/endpoints.ts'
 import { migrate } from './sqlite/migrate.ts'
 import { prepareReads } from './sqlite/reads.ts'
 import { refuseMoved } from './sqlite/transfer.ts'
 import { prepareVerbs, type Unit, type Verbs } from './sqlite/verbs.ts'
-import { prepareWebhookReads } from './sqlite/webhooks.ts'
 import type { Outcome } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
 
@@ -44,7 +46,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   return {
     ...reads,
-    ...prepareWebhookReads(reader),
+    ...prepareEndpointReads(reader),
+    ...prepareDeliveryReads(reader),
     async insert(task) {
       await writer.write('insert', toRow(task))
       wake()
@@ -66,7 +69,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async record(entry) {
       const held = await writer.write('record', entry)
       if (!entry.keep || !held) wake()
-      tell()
+      if (held && isNews(entry)) tell()
       return held
     },
     async remove(lease, { orphans = false } = {}) {
@@ -89,18 +92,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     disableEndpoint: (id, at, why) => writer.write('disableEndpoint', id, at, why),
     claimDeliveries: (wanted, now, leaseUntil) => writer.write('claimDeliveries', wanted, now, leaseUntil),
     recordDelivery: (outcome) => writer.write('recordDelivery', outcome),
-    failDeliveries: (endpoint, now, error, limit) => writer.write('failDeliveries', endpoint, now, error, limit),
+    failDeliveries: (endpoint, step) => writer.write('failDeliveries', endpoint, step),
     async replay(endpoint, id, now) {
       const delivery = await writer.write('replay', endpoint, id, now)
       tell()
       return delivery ?? undefined
     },
-    async replayFailed(endpoint, since, now, limit) {
-      const replayed = await writer.write('replayFailed', endpoint, since, now, limit)
+    async replayFailed(endpoint, step) {
+      const replayed = await writer.write('replayFailed', endpoint, step)
       tell()
       return replayed
     },
     trimDeliveries: (before, limit) => writer.write('trimDeliveries', before, limit),
+    trimStrayDeliveries: (limit) => writer.write('trimStrayDeliveries', limit),
     async recover(now) {
       await writer.write('recover', now)
       wake()

@@ -61,6 +61,8 @@ export interface Store extends AsyncDisposable {
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
   /** The ids that wait for an account of this card, in about the order in which they will be taken. */
   queueOf(card: string, limit: number): Promise<string[]>
+  /** How many tasks these accounts have in work. */
+  inWork(accounts: readonly string[]): Promise<number>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
 
@@ -73,7 +75,7 @@ export interface Store extends AsyncDisposable {
   noticeRange(): Promise<{ first: number; last: number }>
   /** Drops up to `limit` of the oldest, if they are older than that; the newest stays. Returns how many. */
   trimNotices(before: number, limit: number): Promise<number>
-  /** Calls back when there may be a new notice. Returns how to stop that. */
+  /** Calls back when there may be a new notice, or a delivery was replayed. Returns how to stop that. */
   onNotice(listener: () => void): () => void
 
   /** This owner's, the newest first. `after` need not be one: it is only a place in that order. */
@@ -83,7 +85,7 @@ export interface Store extends AsyncDisposable {
   insertEndpoint(endpoint: Endpoint, most: number): Promise<boolean>
   /** Writes these fields and no others. The endpoint as it is then, if there is one. */
   updateEndpoint(owner: string, id: string, change: EndpointChange): Promise<Endpoint | undefined>
-  /** With its deliveries. False if there is none. */
+  /** False if there is none. Its deliveries are left to `trimStrayDeliveries`, for they may be many. */
   deleteEndpoint(owner: string, id: string): Promise<boolean>
   disableEndpoint(id: string, at: number, why: string): Promise<void>
 
@@ -97,16 +99,21 @@ export interface Store extends AsyncDisposable {
   /** Writes what became of a try and gives the lease back. False if it was lost meanwhile: then nothing was written. */
   recordDelivery(outcome: DeliveryOutcome): Promise<boolean>
   /** Lets up to `limit` pending deliveries fail that nobody holds, for that reason. Returns how many. */
-  failDeliveries(endpoint: string, now: number, error: string, limit: number): Promise<number>
+  failDeliveries(endpoint: string, step: { now: number; error: string; limit: number }): Promise<number>
   /** Those of an endpoint, the newest first; of one state, if one is given. */
   deliveries(endpoint: string, page: Omit<Page, 'order'> & { state?: DeliveryState }): Promise<WebhookDelivery[]>
   delivery(endpoint: string, id: string): Promise<WebhookDelivery | undefined>
   /** Makes it due now, with all its tries before it. One that is being tried at this moment stays as it is. */
   replay(endpoint: string, id: string, now: number): Promise<WebhookDelivery | undefined>
-  /** The same for up to `limit` failed ones of events since then. Returns how many. */
-  replayFailed(endpoint: string, since: number, now: number, limit: number): Promise<number>
+  /**
+   * The same for up to `limit` that failed, or that are pending after a try that did, in the order of their ids and beyond
+   * that place in it. Returns their ids.
+   */
+  replayFailed(endpoint: string, step: ReplayStep): Promise<string[]>
   /** Drops up to `limit` that ended before. Returns how many. */
   trimDeliveries(before: number, limit: number): Promise<number>
+  /** Drops up to `limit` whose endpoint is gone. Returns how many. */
+  trimStrayDeliveries(limit: number): Promise<number>
 
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>
@@ -136,12 +143,21 @@ export interface Store extends AsyncDisposable {
   deleteToken(name: string): Promise<void>
 }
 
+export interface ReplayStep {
+  state: 'failed' | 'pending'
+  after: string
+  now: number
+  limit: number
+}
+
 export interface Page {
   after?: string
   limit: number
   order: 'asc' | 'desc'
   status?: Status
   model?: string
+  /** Ends a look through very many. */
+  signal?: AbortSignal
 }
 
 /** So many of this endpoint at most. */

@@ -1,16 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { Problem } from '../../core/problem.ts'
-import type { Endpoint } from '../../core/webhook.ts'
+import { stepRows } from '../../core/row.ts'
+import { deliveryIdsFrom, type Endpoint } from '../../core/webhook.ts'
 import type { Store } from '../../stores/store.ts'
 import { readLimit } from '../validation.ts'
 import { toWirePage } from '../wire.ts'
 import { own, place, type WebhookDependencies } from './endpoints.ts'
 import type { deliveriesQuery, replayBody } from './schemas.ts'
 import { toWireDelivery, toWireReplay } from './wire.ts'
-
-/** So many rows change in one step, so that nobody waits long for the store. */
-const stepRows = 1_000
 
 /** What went to an endpoint, and what became of it. */
 export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'store' | 'clock'>) {
@@ -42,8 +40,14 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
       const { since } = request.body as XStatic<typeof replayBody>
       const now = clock.now()
       let replayed = 0
-      for (let step = stepRows; step === stepRows; replayed += step)
-        step = await store.replayFailed(id, since * 1000, now, stepRows)
+      for (const state of ['failed', 'pending'] as const) {
+        let after: string | undefined = deliveryIdsFrom(since * 1000)
+        while (after !== undefined) {
+          const ids = await store.replayFailed(id, { state, after, now, limit: stepRows })
+          replayed += ids.length
+          after = ids.length < stepRows ? undefined : ids.at(-1)
+        }
+      }
       return toWireReplay(id, replayed)
     },
   }
@@ -52,7 +56,7 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
 async function enabled(request: FastifyRequest, store: Store): Promise<Endpoint> {
   const endpoint = await own(request, store)
   if (endpoint.disabledAt === null) return endpoint
-  const fix = `Enable it first: POST /v1/webhook_endpoints/${endpoint.id} with {}, or change it.`
+  const fix = `Enable it first: POST /v1/webhook_endpoints/${endpoint.id} with {}, or 'filmgate webhooks enable'.`
   throw new Problem('invalid_request', `This endpoint is disabled, so nothing is sent there. ${fix}`)
 }
 

@@ -1,4 +1,4 @@
-import { eventTypes } from '../../core/webhook.ts'
+import { deliveryStates, eventTypes } from '../../core/webhook.ts'
 
 /* What requests about webhooks are checked with. */
 
@@ -46,5 +46,5 @@ export const endpointsQuery = {
 
 export const deliveriesQuery = {
   type: 'object',
-  properties: { ...endpointsQuery.properties, state: { enum: ['pending', 'delivered', 'failed'] } },
+  properties: { ...endpointsQuery.properties, state: { enum: deliveryStates } },
 } as const

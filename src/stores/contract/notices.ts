@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import type { Task } from '../../core/task.ts'
 import type { Store } from '../store.ts'
 import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
 
@@ -90,6 +91,26 @@ export function testNotices(world: StoreWorld): void {
     const stop = store.onNotice(heard.resolve)
     await store.delete('alice', newTask('1').id, 1)
     await heard.promise
+    stop()
+  })
+
+  it('calls nobody for what is no news: that a task gets on, or is polled', async () => {
+    await using store = await fresh(world)
+    const begun = { state: 'running' as const, startedAt: 20 }
+    let task: Task = { ...(await sent(store, '1', 'attempt_1')), ...begun }
+    let calls = 0
+    const stop = store.onNotice(() => {
+      calls += 1
+    })
+    for (let progress = 1; progress <= 20; progress += 1) {
+      assert.ok(await store.record(decide(task, { progress }, { events: [] })))
+      task = (await store.claimOne(task.id, 'running', 100)) as Task
+    }
+    // A process that has just begun to listen to others is called once.
+    assert.ok(calls <= 1, `it was called ${calls} times`)
+    const before = calls
+    assert.ok(await store.record(decide(task, {}, { events: [{ at: 21, name: 'noted', detail: null }] })))
+    assert.ok(calls > before)
     stop()
   })
 

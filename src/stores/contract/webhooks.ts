@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Task } from '../../core/task.ts'
-import { afterTry, type Endpoint, type Try, type WebhookDelivery } from '../../core/webhook.ts'
+import { afterTry, deliveryIdsFrom, type Endpoint, type Try, type WebhookDelivery } from '../../core/webhook.ts'
 import type { Store } from '../store.ts'
 import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
 
@@ -23,6 +23,11 @@ async function end(store: Store, number: string, fields: Partial<Task> = {}, sta
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 const tried = (at: number, status: number | null): Try => ({ at, status, error: null, tookMs: 5 })
+const gone = (now: number, limit = 9) => ({ now, error: 'gone', limit })
+
+async function states(store: Store, number = '1'): Promise<string[]> {
+  return (await store.deliveries(newEndpoint(number).id, { limit: 9 })).map(({ state }) => state)
+}
 
 async function claimAll(store: Store, now: number, limit = 10): Promise<WebhookDelivery[]> {
   const { endpoints } = await store.dueEndpoints(now)
@@ -153,6 +158,10 @@ export function testWebhooks(world: StoreWorld): void {
     await store.recordDelivery(afterTry(one, tried(30, 200), { chance: 0 }))
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9, state: 'delivered' })), [one.id])
     assert.equal((await store.deliveries(endpoint, { limit: 9, state: 'pending' })).length, 2)
+    // Whatever became of them, they are in one order.
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9 })), all)
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 2, after: all[0] as string })), all.slice(1))
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 2 })), all.slice(0, 2))
     assert.deepEqual(await store.deliveries(newEndpoint('2').id, { limit: 9 }), [])
   })
 
@@ -167,7 +176,7 @@ export function testWebhooks(world: StoreWorld): void {
     const disabled = newEndpoint('1', { disabledAt: 25, disabledWhy: 'gone' })
     assert.deepEqual(await store.dueEndpoints(30), { endpoints: [disabled], next: null })
     assert.deepEqual(
-      [await store.failDeliveries(endpoint, 30, 'gone', 1), await store.failDeliveries(endpoint, 30, 'gone', 9)],
+      [await store.failDeliveries(endpoint, gone(30, 1)), await store.failDeliveries(endpoint, gone(30))],
       [1, 1],
     )
     const failed = await store.deliveries(endpoint, { limit: 9, state: 'failed' })
@@ -184,17 +193,80 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual([again?.state, again?.dueAt, again?.endedAt, again?.tries], ['pending', 40, null, 0])
     assert.deepEqual(again?.log, failed[0]?.log)
     assert.equal(await store.replay(newEndpoint('2').id, failed[0]?.id as string, 40), undefined)
-    assert.equal(await store.replayFailed(endpoint, 21, 40, 9), 0)
-    assert.equal(await store.replayFailed(endpoint, 20, 40, 9), 1)
-    assert.deepEqual(await store.deliveries(endpoint, { limit: 9, state: 'failed' }), [])
   })
 
-  it('forgets the deliveries of an endpoint with it, and those that ended long ago', async () => {
+  it('replays what failed of events since then, step by step', async () => {
     await using store = await fresh(world)
-    for (const number of ['1', '2']) await store.insertEndpoint(newEndpoint(number), 9)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const endpoint = newEndpoint('1').id
     for (const number of ['1', '2', '3']) await end(store, number)
-    assert.ok(await store.deleteEndpoint('alice', newEndpoint('1').id))
-    assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 9 }), [])
+    assert.equal(await store.failDeliveries(endpoint, gone(30)), 3)
+    const failed = idsOf(await store.deliveries(endpoint, { limit: 9, state: 'failed' })).reverse()
+    const step = (after: string, limit: number) =>
+      store.replayFailed(endpoint, { state: 'failed', after, now: 40, limit })
+    assert.deepEqual(await step(deliveryIdsFrom(21), 9), [])
+    assert.deepEqual(await step(deliveryIdsFrom(20), 1), failed.slice(0, 1))
+    // One that failed anew since the last step is not its business any more.
+    assert.equal(await store.failDeliveries(endpoint, gone(41)), 1)
+    assert.deepEqual(await step(failed[0] as string, 9), failed.slice(1))
+    assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9, state: 'failed' })), failed.slice(0, 1))
+    assert.equal((await claimAll(store, 40)).length, 2)
+  })
+
+  it('replays what waits after a try that failed, but nothing that is being tried or was not tried yet', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const endpoint = newEndpoint('1').id
+    for (const number of ['1', '2', '3']) await end(store, number)
+    const [tried, held] = await store.claimDeliveries([{ endpoint, limit: 2 }], 30, 500)
+    assert.ok(tried && held)
+    assert.ok(await store.recordDelivery({ ...tried, state: 'pending', dueAt: 9_000, tries: 1 }))
+    const step = { state: 'pending', after: '', now: 40, limit: 9 } as const
+    assert.deepEqual(await store.replayFailed(endpoint, step), [tried.id])
+    const again = await store.delivery(endpoint, tried.id)
+    assert.deepEqual([again?.dueAt, again?.tries], [40, 0])
+    assert.deepEqual(await store.replayFailed(endpoint, step), [])
+  })
+
+  it('fails what a dead holder left, or replays it: a lease that has ended is nobody’s', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const endpoint = newEndpoint('1').id
+    await end(store, '1')
+    const [first] = (await claimAll(store, 20)) as [WebhookDelivery]
+    await store.disableEndpoint(endpoint, 25, 'gone')
+    assert.deepEqual([await store.failDeliveries(endpoint, gone(119)), await states(store)], [0, ['pending']])
+    assert.equal((await store.replay(endpoint, first.id, 119))?.dueAt, 120)
+    assert.deepEqual([await store.failDeliveries(endpoint, gone(120)), await states(store)], [1, ['failed']])
+    assert.deepEqual(await store.dueEndpoints(9_999), { endpoints: [], next: null })
+    assert.equal(await store.recordDelivery(afterTry(first, tried(30, 200), { chance: 0 })), false)
+    await store.replay(endpoint, first.id, 130)
+    const [second] = (await store.claimDeliveries([{ endpoint, limit: 1 }], 130, 200)) as [WebhookDelivery]
+    const again = await store.replay(endpoint, second.id, 200)
+    assert.deepEqual([again?.state, again?.dueAt], ['pending', 200])
+    assert.equal(await store.recordDelivery(afterTry(second, tried(140, 200), { chance: 0 })), false)
+  })
+
+  it('drops the deliveries of deleted endpoints, so many in a step, and of no others', async () => {
+    await using store = await fresh(world)
+    assert.equal(await store.trimStrayDeliveries(9), 0)
+    const endpoints = ['1', '2', '3', '4']
+    for (const number of endpoints) await store.insertEndpoint(newEndpoint(number), 9)
+    for (const number of ['1', '2', '3']) await end(store, number)
+    assert.equal(await store.trimStrayDeliveries(9), 0)
+    for (const number of ['1', '3']) assert.ok(await store.deleteEndpoint('alice', newEndpoint(number).id))
+    // What waits for them is nobody's turn any more.
+    assert.deepEqual(idsOf((await store.dueEndpoints(20)).endpoints), [newEndpoint('2').id, newEndpoint('4').id])
+    const step = () => store.trimStrayDeliveries(4)
+    assert.deepEqual([await step(), await step(), await step()], [4, 2, 0])
+    const left = endpoints.map(async (number) => (await states(store, number)).length)
+    assert.deepEqual(await Promise.all(left), [0, 3, 0, 3])
+  })
+
+  it('drops deliveries that ended long ago', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('2'), 9)
+    for (const number of ['1', '2', '3']) await end(store, number)
     for (const delivery of (await claimAll(store, 20)).slice(0, 2))
       await store.recordDelivery(afterTry(delivery, tried(30, 200), { chance: 0 }))
     assert.equal(await store.trimDeliveries(35, 9), 0)

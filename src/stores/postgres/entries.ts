@@ -8,9 +8,9 @@ import { deliveryColumns } from '../../core/webhook-row.ts'
 import type { Entry, Lease } from '../store.ts'
 import type { Outcome } from './batch.ts'
 import type { Database } from './database.ts'
+import { deliveriesOf } from './deliveries.ts'
 import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
-import { deliveriesOf } from './webhooks.ts'
 
 /**
  * Decisions and facts, many tasks in one transaction. Where one of them is refused, each is written by itself, so that

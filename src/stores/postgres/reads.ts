@@ -19,10 +19,10 @@ import { lookThrough } from '../window/window.ts'
 import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { hashOf } from './entries.ts'
-import { openLines } from './lines.ts'
+import { openInWork, openLines } from './lines.ts'
 import { openWindow } from './window.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
@@ -76,12 +76,15 @@ export function openReads(database: Database): Reads {
       const [row] = await query('SELECT min(number) AS first, max(number) AS last FROM notices')
       return { first: Number(row?.first ?? 0), last: Number(row?.last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model }) {
+    async list(owner, { after, limit, order, status, model, signal }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return lookThrough(openWindow(query, { owner, order, status, model }), start, limit)
+        return lookThrough(openWindow(query, { owner, order, status, model }), start, {
+          limit,
+          ...(signal && { signal }),
+        })
       const rows = await query(
         `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
          ORDER BY id ${direction} LIMIT $3`,
@@ -101,6 +104,7 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     queueOf: openLines(query),
+    inWork: openInWork(query),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)

@@ -11,42 +11,56 @@ const spacingMs = 10
 /** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
 export interface Wakeups extends AsyncDisposable {
   onWake(listener: () => void): () => void
+  /** For those who only care for what clients are told. */
+  onTell(hearer: () => void): () => void
   /** Wakes this process. */
   ring(): void
-  /** Wakes this process now and the others soon: at most one message is under way, after the commit that it speaks of. */
+  /** Calls the hearers of this process. */
+  tell(): void
+  /**
+   * Wakes this process now and the others soon, with all their hearers: at most one message is under way, after the
+   * commit that it speaks of.
+   */
   wake(): void
 }
 
 export function openWakeups(database: Database, clock: Clock, name: string): Wakeups {
-  const listeners = new Set<() => void>()
+  const [listeners, hearers] = [new Set<() => void>(), new Set<() => void>()]
   const stop = new AbortController()
-  let told = true
-  let telling: Promise<void> | undefined
+  let isSaid = true
+  let saying: Promise<void> | undefined
 
   const ring = () => {
     for (const listener of listeners) listener()
   }
-  const tell = async () => {
-    while (!told && !stop.signal.aborted) {
-      told = true
+  const tell = () => {
+    for (const hearer of hearers) hearer()
+  }
+  const ringAll = () => {
+    ring()
+    tell()
+  }
+  const say = async () => {
+    while (!isSaid && !stop.signal.aborted) {
+      isSaid = true
       // Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
       await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
       await clock.sleep(spacingMs, stop.signal)
     }
-    telling = undefined
+    saying = undefined
   }
 
   async function hear(client: Client): Promise<void> {
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
     client.on('notification', ({ payload }) => {
-      if (payload !== name) ring()
+      if (payload !== name) ringAll()
     })
     // As long as it listens, nobody may move its rows elsewhere.
     const text = `LISTEN ${channel}; SELECT pg_try_advisory_lock_shared(${moveLock})`
     const listen = { text, query_timeout: retryMs }
     await client.query(listen)
     // Whatever was said while nobody listened.
-    ring()
+    ringAll()
     if (stop.signal.aborted) return
     const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
     await Promise.race([gone, stopped])
@@ -74,15 +88,20 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    onTell(hearer) {
+      hearers.add(hearer)
+      return () => hearers.delete(hearer)
+    },
     ring,
+    tell,
     wake() {
       ring()
-      told = false
-      telling ??= tell()
+      isSaid = false
+      saying ??= say()
     },
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await Promise.all([hearing, telling])
+      await Promise.all([hearing, saying])
     },
   }
 }

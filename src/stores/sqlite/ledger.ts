@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
-import type { NoticeKind } from '../../core/notice.ts'
+import type { NewNotice } from '../../core/notice.ts'
 import { json } from '../../core/row.ts'
 import type { Json, TaskEvent } from '../../core/task.ts'
 
@@ -55,7 +55,7 @@ export function prepareLedger(database: DatabaseSync) {
     note(task: string, events: readonly TaskEvent[]): void {
       for (const { at, name, detail } of events) note.run(task, at, name, json(detail))
     },
-    tell: (owner: string, task: string, at: number, kind: NoticeKind) => void tell.run(owner, task, at, kind),
+    tell: ({ owner, task, at, kind }: NewNotice) => void tell.run(owner, task, at, kind),
     trimNotices: (before: number, limit: number) => Number(trim.run(before, limit).changes),
     /** What may have cost money and is nobody's stays. */
     forget(task: string): void {

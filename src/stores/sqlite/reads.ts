@@ -14,11 +14,11 @@ import {
 } from '../../core/row.ts'
 import type { Store } from '../store.ts'
 import { lookThrough } from '../window/window.ts'
-import { prepareLines } from './lines.ts'
+import { prepareInWork, prepareLines } from './lines.ts'
 import { lanes } from './verbs.ts'
 import { prepareWindow } from './window.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
@@ -36,7 +36,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const notice = 'SELECT number, owner, task, at, kind FROM notices'
   const notices = reader.prepare(`${notice} WHERE number > ? ORDER BY number LIMIT ?`)
   const noticesOf = reader.prepare(`${notice} WHERE owner = ? AND number > ? ORDER BY number LIMIT ?`)
-  const noticeRange = reader.prepare('SELECT min(number) AS first, max(number) AS last FROM notices')
+  // Apart: of both in one statement SQLite would read every row.
+  const noticeRange = reader.prepare(
+    'SELECT (SELECT min(number) FROM notices) AS first, (SELECT max(number) FROM notices) AS last',
+  )
   const listed = { asc: reader.prepare(listStatement('>', 'ASC')), desc: reader.prepare(listStatement('<', 'DESC')) }
   for (const statement of [read, listed.asc, listed.desc]) statement.setReturnArrays(true)
   const repeats = reader.prepare(
@@ -106,11 +109,14 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const { first, last } = noticeRange.get() ?? {}
       return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model }) {
+    async list(owner, { after, limit, order, status, model, signal }) {
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, limit)
+        return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, {
+          limit,
+          ...(signal && { signal }),
+        })
       return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
     },
     async repeats(owner, digest, since) {
@@ -123,6 +129,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       })
     },
     queueOf: prepareLines(reader),
+    inWork: prepareInWork(reader),
     async attempt(id) {
       const row = attempt.get(id)
       return row && toAttempt(row)

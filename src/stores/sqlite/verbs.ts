@@ -8,9 +8,10 @@ import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
+import { prepareDeliveries } from './deliveries.ts'
+import { prepareEndpoints } from './endpoints.ts'
 import { prepareLedger } from './ledger.ts'
 import { prepareQueue } from './queue.ts'
-import { prepareWebhooks } from './webhooks.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
@@ -19,7 +20,7 @@ export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs
 export function prepareVerbs(database: DatabaseSync) {
   const queue = prepareQueue(database)
   const ledger = prepareLedger(database)
-  const webhooks = prepareWebhooks(database)
+  const deliveries = prepareDeliveries(database)
   const insert = database.prepare(
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
@@ -52,7 +53,8 @@ export function prepareVerbs(database: DatabaseSync) {
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
-    ...webhooks.verbs,
+    ...prepareEndpoints(database),
+    ...deliveries.verbs,
     insert(row: Value[]): void {
       insert.run(...row)
     },
@@ -84,8 +86,9 @@ export function prepareVerbs(database: DatabaseSync) {
       ledger.note(id, events)
       const kind = was && noticeOf(toSeen(was), task)
       if (kind) {
-        ledger.tell(task.owner, id, decidedAt(entry), kind)
-        webhooks.deliver(task.owner, id, decidedAt(entry), kind)
+        const notice = { owner: task.owner, task: id, at: decidedAt(entry), kind }
+        ledger.tell(notice)
+        deliveries.deliver(notice)
       }
       return true
     },
@@ -99,13 +102,13 @@ export function prepareVerbs(database: DatabaseSync) {
     },
     delete(owner: string, id: string, now: number): boolean {
       const hidden = hide.run({ owner, id, now }).changes === 1
-      if (hidden) ledger.tell(owner, id, now, 'deleted')
+      if (hidden) ledger.tell({ owner, task: id, at: now, kind: 'deleted' })
       return hidden
     },
     trimNotices: (before: number, limit: number) => ledger.trimNotices(before, limit),
     recover(now: number): void {
       recover.run({ now, late: now + longestDelayMs })
-      webhooks.recover(now)
+      deliveries.recover(now)
     },
     saveHealth({ account, keyVersion, health, changedAt }: AccountHealth): void {
       saveHealth.run(account, keyVersion, JSON.stringify(health), changedAt)

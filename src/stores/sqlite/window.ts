@@ -10,17 +10,16 @@ export function prepareWindow(reader: DatabaseSync, { owner, order, status, mode
   const from = 'FROM tasks INDEXED BY tasks_owner WHERE owner = ? AND deleted_at IS NULL AND'
   const end = reader.prepare(`SELECT id ${from} id ${beyond} ? ORDER BY id ${order} LIMIT 1 OFFSET ${rows - 1}`)
   const fits = [...(status ? [statusConditions[status]] : []), ...(model === undefined ? [] : ['model = ?'])]
-  const fitting = (bound: string) =>
-    reader.prepare(
-      `SELECT ${viewColumns.join(', ')} ${from} id ${beyond} ? AND ${[bound, ...fits].join(' AND ')}
-       ORDER BY id ${order} LIMIT ?`,
-    )
+  const fitting = reader.prepare(
+    `SELECT ${viewColumns.join(', ')} ${from} ${[`id ${beyond} ? AND id ${upTo} ?`, ...fits].join(' AND ')}
+     ORDER BY id ${order} LIMIT ?`,
+  )
+  fitting.setReturnArrays(true)
   return {
     end: async (after) => end.get(owner, after)?.id as string | undefined,
     async fitting(after, last, limit) {
-      const statement = fitting(last === undefined ? '? IS NULL' : `id ${upTo} ?`)
-      statement.setReturnArrays(true)
-      const found = statement.all(owner, after, last ?? null, ...(model === undefined ? [] : [model]), limit)
+      const bound = last ?? (order === 'asc' ? '\u{10ffff}' : '')
+      const found = fitting.all(owner, after, bound, ...(model === undefined ? [] : [model]), limit)
       return found.map((row) => toView(row as unknown as SQLOutputValue[]))
     },
   }

@@ -16,9 +16,14 @@ export interface Window {
 }
 
 /** One window after another: a million tasks of which few fit are no reason to hold up everybody else. */
-export async function lookThrough(window: Window, start: string, limit: number): Promise<TaskView[]> {
+export async function lookThrough(
+  window: Window,
+  start: string,
+  { limit, signal }: Pick<Page, 'limit' | 'signal'>,
+): Promise<TaskView[]> {
   const found: TaskView[] = []
   for (let after: string | undefined = start; after !== undefined && found.length < limit; ) {
+    signal?.throwIfAborted()
     const end = await window.end(after)
     found.push(...(await window.fitting(after, end, limit - found.length)))
     after = end

@@ -81,7 +81,8 @@ export const webhookOperations: Operations = {
   },
   [`POST ${events}/:id/replay`]: {
     ...{ ...common, id: 'replayWebhookEndpoint', summary: 'Send failed events again', path },
-    description: 'For who mended the receiver: all that failed since then is sent again.',
+    description:
+      'For who mended the receiver: all that failed since then, or waits after a try that did, is sent again.',
     body: {
       ...{ name: 'ReplayWebhookEndpoint', as: 'json' },
       fields: { since: { description: 'Unix seconds.' } },

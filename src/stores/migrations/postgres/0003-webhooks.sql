@@ -31,7 +31,8 @@ CREATE TABLE deliveries (
   ended_at   bigint,
   log        text NOT NULL
 );
-CREATE INDEX deliveries_endpoint ON deliveries (endpoint, id);
+-- Lists of one state are read from it, and merged to the list of all.
+CREATE INDEX deliveries_endpoint ON deliveries (endpoint, state, id);
 -- By endpoint first: who has a hundred thousand of them waiting is one step for whoever looks for the others.
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at) WHERE state = 'pending';
 CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;

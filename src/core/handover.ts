@@ -2,4 +2,4 @@
  * Who sends the bytes: we; the storage, to which the client is led; or nginx in front of us, from the bucket's folder,
  * which it knows by this path.
  */
-export type Delivery = 'proxy' | 'redirect' | { accel: string }
+export type Handover = 'proxy' | 'redirect' | { accel: string }

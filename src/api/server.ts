@@ -1,0 +1,59 @@
+import fastify, { type FastifyInstance } from 'fastify'
+import type { Random } from '../core/clock.ts'
+import type { Log } from '../log.ts'
+import { maxBodyBytes } from './body.ts'
+import { clientErrorHandler, errorHandler, notFoundHandler } from './errors.ts'
+import { jsonParser } from './json.ts'
+import { toProblem } from './validation.ts'
+
+export interface ServerDependencies {
+  log: Log
+  random: Random
+  /** Whether it also answers as Azure does. */
+  azure?: boolean
+}
+
+/** Without a route: how requests are read, and what becomes of those that can't be. */
+export function openServer({ log, random, azure }: ServerDependencies): FastifyInstance {
+  // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
+  const series = Buffer.from(random(8)).toString('hex')
+  let count = 0
+  const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
+  const app = fastify({
+    bodyLimit: maxBodyBytes,
+    // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
+    requestTimeout: 300_000,
+    // Longer than any URL that Node lets through: each route says itself that it has no such id.
+    routerOptions: { maxParamLength: 2 ** 20 },
+    genReqId: newRequestId,
+    rewriteUrl: ({ url = '' }) => (azure ? fromAzure(url) : url),
+    ajv: {
+      customOptions: {
+        // Nothing is bent silently: no coercion, no dropped fields, no defaults.
+        ...{ coerceTypes: false, removeAdditional: false, useDefaults: false },
+        ...{ allowUnionTypes: true, verbose: true },
+      },
+    },
+    schemaErrorFormatter: toProblem,
+    frameworkErrors: (error, request, reply) => errorHandler(log)(error, request, reply),
+    clientErrorHandler: clientErrorHandler(newRequestId),
+    // While we close, requests on open connections are still served.
+    return503OnClosing: false,
+  })
+  app.setErrorHandler(errorHandler(log))
+  app.setNotFoundHandler(notFoundHandler)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    // Before its body is read: nobody has to be known for a path that does not exist.
+    if (request.is404) notFoundHandler(request)
+    done()
+  })
+  app.removeContentTypeParser('text/plain')
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app))
+  return app
+}
+
+/** Azure has the same routes at /openai/v1, and some clients leave out one of the two, or both. */
+function fromAzure(url: string): string {
+  return url.replace(/^(\/openai)?(\/v1)?(?=\/(videos|models|webhook_endpoints|webhook_event_types)(?![\w-]))/, '/v1')
+}
