@@ -6,9 +6,12 @@ import { type Allowance, fullAllowance, type Rate, refill, waitFor } from '../co
 interface Counted {
   rate: Rate
   allowance: Allowance
-  /** The headers of a full allowance, which most answers have. */
-  readonly whenFull: Record<string, string>
+  /** What the last answers said of it. */
+  told: { at: number; headers: Record<string, string> }
 }
+
+/** An answer that takes nothing away may say what was so this long ago: polls are many, and need not write it anew. */
+const freshMs = 100
 
 export interface RateOptions {
   clock: Clock
@@ -27,23 +30,26 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
     const known = counts.get(token.name)
     if (known !== undefined) return known
     const rate = { perMinute: token.rate ?? usual }
-    const allowance = fullAllowance(rate, clock.now())
-    const counted = rate.perMinute === 0 ? null : { rate, allowance, whenFull: headersOf(rate, allowance) }
+    const counted = rate.perMinute === 0 ? null : write({ rate, allowance: fullAllowance(rate, clock.now()) })
     counts.set(token.name, counted)
     return counted
   }
+
+  const write = ({ rate, allowance }: Omit<Counted, 'told'>): Counted => ({
+    ...{ rate, allowance },
+    told: { at: allowance.at, headers: headersOf(rate, allowance) },
+  })
 
   return {
     /** Tells what is left. */
     tell(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
       const counted = countOf(request)
       if (counted) {
-        const { rate, allowance, whenFull } = counted
-        if (allowance.left === rate.perMinute) reply.headers(whenFull)
-        else {
-          counted.allowance = refill(allowance, rate, clock.now())
-          reply.headers(headersOf(rate, counted.allowance))
-        }
+        const now = clock.now()
+        const { rate, allowance, told } = counted
+        if (Math.abs(now - told.at) >= freshMs)
+          Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
+        reply.headers(counted.told.headers)
       }
       done()
     },
@@ -54,8 +60,9 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
         const { rate } = counted
         const allowance = refill(counted.allowance, rate, clock.now())
         const waitMs = waitFor(1, allowance, rate)
-        counted.allowance = waitMs > 0 ? allowance : { ...allowance, left: allowance.left - 1 }
-        reply.headers(headersOf(rate, counted.allowance))
+        const left = waitMs > 0 ? allowance.left : allowance.left - 1
+        Object.assign(counted, write({ rate, allowance: { ...allowance, left } }))
+        reply.headers(counted.told.headers)
         if (waitMs > 0) throw refused(rate, waitMs, reply)
       }
       done()

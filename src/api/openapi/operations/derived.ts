@@ -25,7 +25,7 @@ const common = {
   errors: [
     ...(['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const),
     ...(['invalid_multipart', 'invalid_request', 'video_not_usable', 'video_not_found', 'model_not_found'] as const),
-    ...(['idempotency_key_reused', 'idempotency_key_taken', 'rate_limit_exceeded'] as const),
+    ...(['idempotency_key_reused', 'rate_limit_exceeded'] as const),
     ...(['overloaded', 'storage_unavailable'] as const),
   ],
 } as const satisfies Partial<Operation>

@@ -13,7 +13,7 @@ export const submitHeaders = {
 
 const prompt = 'a red fox in snow at dusk'
 const described = {
-  ETag: 'The SHA-256 of the whole film, in quotes.',
+  ETag: 'The SHA-256 of the whole film, or picture, in quotes.',
   'Last-Modified': 'When it was finished.',
   'Content-Disposition': 'A name to save it under.',
 }
@@ -76,7 +76,7 @@ export const videoOperations: Operations = {
     errors: [
       ...(['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const),
       ...(['invalid_image', 'invalid_image_url', 'invalid_multipart', 'model_not_found'] as const),
-      ...(['idempotency_key_reused', 'idempotency_key_taken', 'rate_limit_exceeded'] as const),
+      ...(['idempotency_key_reused', 'rate_limit_exceeded'] as const),
       ...(['overloaded', 'storage_unavailable'] as const),
     ],
   },

@@ -49,7 +49,7 @@ export const videoSchemas: Schemas = {
         prompt: { type: 'string', description: 'What was asked for.', examples: ['a red fox in snow at dusk'] },
         remixed_from_video_id: orNull({
           ...videoId,
-          description: `The video that it was made from. ${absent} if none.`,
+          description: `The video that this is another version of, by a remix or an edit. ${absent} if none.`,
         }),
         error: {
           oneOf: [refer('VideoError'), { type: 'null' }],
