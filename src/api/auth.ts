@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
 import { digestSecret, type Token } from '../core/token.ts'
 
@@ -18,7 +18,7 @@ export type Tokens = ReadonlyMap<string, Token>
 export function authenticate(tokens: Tokens, kind: Token['kind'], { azure = false } = {}) {
   // By the whole header: only those that were right, and of all their spellings only the usual one.
   const known = new Map<string, Token>()
-  return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+  return (request: FastifyRequest): void => {
     const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
     let token = known.get(header)
     if (!token) {
@@ -26,7 +26,6 @@ export function authenticate(tokens: Tokens, kind: Token['kind'], { azure = fals
       if (/^Bearer [^ ]/.test(header)) known.set(header, token)
     }
     request.token = token
-    done()
   }
 }
 

@@ -42,16 +42,14 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
 
   return {
     /** Tells what is left. */
-    tell(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    tell(request: FastifyRequest, reply: FastifyReply): void {
       const counted = countOf(request)
-      if (counted) {
-        const now = clock.now()
-        const { rate, allowance, told } = counted
-        if (Math.abs(now - told.at) >= freshMs)
-          Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
-        reply.headers(counted.told.headers)
-      }
-      done()
+      if (!counted) return
+      const now = clock.now()
+      const { rate, allowance, told } = counted
+      if (Math.abs(now - told.at) >= freshMs)
+        Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
+      reply.headers(counted.told.headers)
     },
     /** Takes one, or refuses. */
     take(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
@@ -62,7 +60,7 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
         const waitMs = waitFor(1, allowance, rate)
         const left = waitMs > 0 ? allowance.left : allowance.left - 1
         Object.assign(counted, write({ rate, allowance: { ...allowance, left } }))
-        reply.headers(counted.told.headers)
+        reply.headers(counted.told.headers).header('ratelimit-policy', `"videos";q=${rate.perMinute};w=60`)
         if (waitMs > 0) throw refused(rate, waitMs, reply)
       }
       done()
@@ -84,7 +82,6 @@ function headersOf(rate: Rate, allowance: Allowance): Record<string, string> {
     'x-ratelimit-limit-requests': String(perMinute),
     'x-ratelimit-remaining-requests': left,
     'x-ratelimit-reset-requests': shown(fullMs),
-    'ratelimit-policy': `"videos";q=${perMinute};w=60`,
     ratelimit: `"videos";r=${left};t=${Math.ceil(fullMs / 1_000)}`,
   }
 }
