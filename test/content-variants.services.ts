@@ -1,33 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { after, it } from 'node:test'
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { loadImage } from '@napi-rs/canvas'
 import { startService, type TestService, until } from './service.ts'
-import { type PostgresServer, startPostgres } from './services/postgres.ts'
-import { startS3, type TestS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 
 /* Pictures of videos that lie in S3: two processes make them, and S3 itself hands them out. */
 
-let s3: TestS3
-let postgres: PostgresServer
+const places = await startPlaces()
+after(() => places[Symbol.asyncDispose]())
+const { s3 } = places
 
-before(async () => {
-  s3 = await startS3()
-  postgres = await startPostgres()
-  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
-})
-after(async () => {
-  await postgres[Symbol.asyncDispose]()
-  await s3[Symbol.asyncDispose]()
-})
-
-const settings = (role: string) => ({
-  FILMGATE_STORE: postgres.url,
-  FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-  FILMGATE_ROLE: role,
-  FILMGATE_CONTENT: 'redirect',
-})
+const settings = (role: string) => ({ ...places.settings(role), FILMGATE_CONTENT: 'redirect' })
 
 async function makeFilm(service: TestService): Promise<string> {
   const film = { model: 'studio', prompt: 'a lighthouse at dusk', seconds: '1', size: '256x320' }

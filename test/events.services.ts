@@ -1,36 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { after, it } from 'node:test'
 import pg from 'pg'
 import { readEvents } from './listening.ts'
 import { startService, type TestService, until } from './service.ts'
 import { startPgBouncer } from './services/pgbouncer.ts'
-import { type PostgresServer, startPostgres } from './services/postgres.ts'
-import { startS3, type TestS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 
 /* Streams and waiting on one process, of what another does: they meet in PostgreSQL. */
 
 const film = { model: 'studio', prompt: 'a red fox', seconds: 1, size: '256x256' }
 /** The token of `startService`, which is the owner of its tasks. */
 const owner = 'default'
-let postgres: PostgresServer
-let s3: TestS3
-
-before(async () => {
-  postgres = await startPostgres()
-  s3 = await startS3()
-  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
-})
-after(async () => {
-  await postgres[Symbol.asyncDispose]()
-  await s3[Symbol.asyncDispose]()
-})
-
-const settings = (role: string, store = postgres.url) => ({
-  FILMGATE_STORE: store,
-  FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-  FILMGATE_ROLE: role,
-})
+const places = await startPlaces()
+after(() => places[Symbol.asyncDispose]())
+const { postgres, settings } = places
 
 async function submit(service: TestService): Promise<string> {
   const answer = await service.submit(film)

@@ -13,8 +13,7 @@ import { openS3 } from '../src/buckets/index.ts'
 import { ask, comes, finish, submit } from './fleet-world.ts'
 import { type ServerProcess, spawnServer } from './process.ts'
 import { startService, type TestService, token } from './service.ts'
-import { type PostgresServer, startPostgres } from './services/postgres.ts'
-import { startS3, type TestS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 
 /* A process that only takes requests, before a shared store: how it ends, and what slow readers cost it. */
 
@@ -22,17 +21,13 @@ const megabyte = 2 ** 20
 const small = { seconds: 1, size: '256x256' }
 const film = randomBytes(48 * megabyte)
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-roles-'))
-let postgres: PostgresServer
-let s3: TestS3
+const places = await startPlaces({ fsync: 'off' })
+const { postgres, s3 } = places
 let bucket: Bucket
 let worker: TestService
 let large: string
 
 before(async () => {
-  postgres = await startPostgres({ fsync: 'off' })
-  s3 = await startS3()
-  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
   bucket = await openS3({ ...s3, prefix: 'films', forcePathStyle: true })
   worker = await startService({ env: settings('worker') })
   await using api = await startApi('first')
@@ -40,17 +35,11 @@ before(async () => {
 })
 after(async () => {
   await worker[Symbol.asyncDispose]()
-  await postgres[Symbol.asyncDispose]()
-  await s3[Symbol.asyncDispose]()
+  await places[Symbol.asyncDispose]()
   rmSync(folder, { recursive: true })
 })
 
-function settings(role: string): Record<string, string> {
-  return {
-    ...{ FILMGATE_STORE: postgres.url, FILMGATE_ROLE: role, FILMGATE_TOKEN: token },
-    FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-  }
-}
+const settings = (role: string) => ({ ...places.settings(role), FILMGATE_TOKEN: token })
 
 type Api = ServerProcess & { readonly at: string }
 

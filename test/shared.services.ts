@@ -2,36 +2,22 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, it } from 'node:test'
+import { after, it } from 'node:test'
 import { spawnServer } from './process.ts'
 import { operatorToken, startService, type TestService, until } from './service.ts'
-import { type PostgresServer, startPostgres } from './services/postgres.ts'
-import { startS3, type TestS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 
 const film = { model: 'studio', prompt: 'a red fox', seconds: 1, size: '256x256' }
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-shared-'))
-let postgres: PostgresServer
-let s3: TestS3
-
-before(async () => {
-  postgres = await startPostgres()
-  s3 = await startS3()
-  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
-})
+const places = await startPlaces()
 after(async () => {
-  await postgres[Symbol.asyncDispose]()
-  await s3[Symbol.asyncDispose]()
+  await places[Symbol.asyncDispose]()
   rmSync(folder, { recursive: true })
 })
 
 /** The two lines that one changes, and the role. */
-const settings = (role = 'all') => ({
-  FILMGATE_STORE: postgres.url,
-  FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-  FILMGATE_ROLE: role,
-})
+const settings = (role = 'all') => places.settings(role)
 
 async function submit(service: TestService, fields: object = {}): Promise<string> {
   const answer = await service.submit({ ...film, ...fields })

@@ -9,9 +9,9 @@ export interface SmallDisk extends Disposable {
 }
 
 /** For who gets none. */
-export const notMounted = 'this account may not mount a small disk'
+export const notMounted = 'no small disk can be mounted here: that takes the program mount, and the right to'
 
-/** A disk of its own at that place, or undefined where this account may not mount one. Any other failure is one. */
+/** A disk of its own at that place, or undefined where none may be mounted, or nothing could do it. Any other failure is one. */
 export function mountDisk(path: string, options: string): SmallDisk | undefined {
   mkdirSync(path, { recursive: true })
   const { status, error, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], {

@@ -1,37 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { after, it } from 'node:test'
 import { startService, until } from './service.ts'
-import { type PostgresServer, startPostgres } from './services/postgres.ts'
-import { startS3, type TestS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 import { type Delivery, isDelivered, startReceiver } from './webhook-world.ts'
 
 /* Webhooks where processes share a store: whoever takes the request, a worker tells its end, and only one of them. */
 
-let postgres: PostgresServer
-let s3: TestS3
-
-before(async () => {
-  postgres = await startPostgres({ fsync: 'off' })
-  s3 = await startS3()
-  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
-})
-after(async () => {
-  await postgres[Symbol.asyncDispose]()
-  await s3[Symbol.asyncDispose]()
-})
+const places = await startPlaces({ fsync: 'off' })
+after(() => places[Symbol.asyncDispose]())
 
 it('each event is sent by one of the workers, once, and a replay at another process reaches them', async () => {
   await using receiver = await startReceiver()
   const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }`
-  const start = (role: string) =>
-    startService({
-      yaml,
-      env: {
-        ...{ FILMGATE_STORE: postgres.url, FILMGATE_ROLE: role },
-        FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-      },
-    })
+  const start = (role: string) => startService({ yaml, env: places.settings(role) })
   await using api = await start('api')
   await using _first = await start('worker')
   await using _second = await start('worker')

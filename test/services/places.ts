@@ -1,0 +1,29 @@
+import { type PostgresServer, startPostgres } from './postgres.ts'
+import { startS3, type TestS3 } from './s3.ts'
+
+/** A database and a bucket that processes share. */
+export interface Places extends AsyncDisposable {
+  readonly postgres: PostgresServer
+  readonly s3: TestS3
+  /** What a process of that role has to be told of them. */
+  settings(role: string, store?: string): Record<string, string>
+}
+
+export async function startPlaces(options?: Parameters<typeof startPostgres>[0]): Promise<Places> {
+  const postgres = await startPostgres(options)
+  const s3 = await startS3()
+  // Where Amazon's tools look for them, and so does every process that is started from here.
+  process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
+  process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
+  return {
+    ...{ postgres, s3 },
+    settings: (role, store = postgres.url) => ({
+      ...{ FILMGATE_STORE: store, FILMGATE_ROLE: role },
+      FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
+    }),
+    async [Symbol.asyncDispose]() {
+      await postgres[Symbol.asyncDispose]()
+      await s3[Symbol.asyncDispose]()
+    },
+  }
+}
