@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
@@ -231,20 +232,22 @@ it('submits that break off give back what they had of the memory', async () => {
 
 it('clients that go while they wait for room leave none taken', async () => {
   const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${token}` }
-  const open = () => {
-    const sent = httpRequest(`${service.url}/v1/videos`, {
-      method: 'POST',
-      headers: { ...headers, 'content-length': String(25 * 2 ** 20) },
-    })
+  const length = { 'content-length': String(25 * 2 ** 20), expect: '100-continue' }
+  const open = async () => {
+    const sent = httpRequest(`${service.url}/v1/videos`, { method: 'POST', headers: { ...headers, ...length } })
     sent.on('error', () => {})
     sent.flushHeaders()
+    // It has been seen, whether there is room for it or not.
+    await once(sent, 'continue')
     return sent
   }
-  const all = Array.from({ length: 24 }, open)
-  // They have all been seen once one that came after them, and needs no room, is answered.
+  const first = await Promise.all(Array.from({ length: 7 }, open))
+  const waiting = await Promise.all(Array.from({ length: 17 }, open))
+  for (const sent of waiting) sent.destroy()
   await service.fetch('/v1/models')
-  for (const sent of all.toReversed()) sent.destroy()
-  const image = new File([new Uint8Array(2 ** 20)], 'a.png')
+  for (const sent of first) sent.destroy()
+  // Larger than what would be left.
+  const image = new File([new Uint8Array(18 * 2 ** 20)], 'a.png')
   await refuses(post('/v1/videos', formOf({ ...film, image })), [400, 'invalid_image', 'image'])
 })
 
