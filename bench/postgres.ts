@@ -9,8 +9,8 @@ import { benchApiCosts, benchVerify, type Costs } from './costs.ts'
 import { parentOf } from './cpu.ts'
 import { compare, type Line } from './measure.ts'
 import { pollRequests } from './polls.ts'
-import { storeLoad } from './postgres-load.ts'
-import { intoTasks, manyTasks, valuesOf } from './postgres-rows.ts'
+import { insertedCard, storeLoad } from './postgres-load.ts'
+import { asQueued, intoTasks, manyTasks, valuesOf } from './postgres-rows.ts'
 import { load, startServer } from './processes.ts'
 import { benchWorkers } from './workers.ts'
 
@@ -116,7 +116,7 @@ async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Be
   writeFileSync(
     script,
     kind === 'insert'
-      ? `${intoTasks} VALUES (${valuesOf({ id: newId })});\n`
+      ? `${intoTasks} VALUES (${valuesOf({ ...asQueued, id: newId, card: `'${insertedCard}'` })});\n`
       : `\\set n random(1, ${tasks})\nSELECT ${view} FROM tasks WHERE id = 'video_' || lpad(to_hex(:n::bigint), 48, '0') AND owner = 'bench';\n`,
   )
   const lines: Line[] = []
@@ -127,7 +127,8 @@ async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Be
       const text = execFileSync(join(bin, 'pgbench'), [...args, ...where], { encoding: 'utf8', stdio: 'pipe' })
       return Number(/tps = ([\d.]+)/.exec(text)?.[1])
     }
-    const ours = async () => (await storeLoad({ url, kind, clients, seconds: Math.ceil(seconds), tasks })).perSecond
+    const ours = async () =>
+      (await storeLoad({ url, kind, clients, seconds: Math.ceil(seconds), warmUp: true, tasks })).perSecond
     const result = await compare(rounds, ours, single)
     lines.push({
       ...{ name: `${kind}, ${clients} clients`, value: result.ratio, unit: ' ×', must: { atLeast: 1.2 } },

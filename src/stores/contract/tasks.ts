@@ -42,6 +42,17 @@ function testRows(world: StoreWorld): void {
     assert.ok(await store.read('alice', newTask('3').id))
   })
 
+  it('keeps each of those that are inserted at once, whatever the others fill', async () => {
+    await using store = await fresh(world)
+    const tasks = [
+      newTask('1', { idempotencyKey: 'k', image: { url: 'https://example.com/a.png' } }),
+      newTask('2', { state: 'running', startedAt: 7, operation: { job: 'a' }, tried: ['q'] }),
+      newTask('3'),
+    ]
+    await Promise.all(tasks.map((task) => store.insert(task)))
+    assert.deepEqual(await Promise.all(tasks.map(({ id }) => store.find(id))), tasks)
+  })
+
   it('takes a thousand writes at once, and each is there when its promise resolves', async () => {
     await using store = await fresh(world)
     const numbers = Array.from({ length: 1000 }, (_, at) => String(at))

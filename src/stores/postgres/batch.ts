@@ -10,9 +10,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * What is asked within one turn of the loop goes to the database as one. Two batches are under way at most; what comes
- * meanwhile makes the next. Of 16 clients that read, one batch of 16 serves a quarter more than two of 8. `weigh` says
- * about how many bytes an item has: long ones must not make a statement that outlasts everybody's patience.
+ * What is asked within one turn of the loop goes to the database as one, or as two halves where there is enough for
+ * both. Two batches are under way at most; what comes meanwhile makes the next. `weigh` says about how many bytes an item
+ * has: long ones must not make a statement that outlasts everybody's patience.
  */
 export function openBatches<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Outcome<Result>[]>,
@@ -22,16 +22,16 @@ export function openBatches<Item, Result>(
   const underWay = new Set<readonly unknown[]>()
   let isPlanned = false
 
-  /** Few and full: a second one goes only when as many wait for it. */
   const next = () => {
     const [other] = underWay
-    if (underWay.size === 2 || waiting.length < (other?.length ?? 0)) return []
+    if (underWay.size === 2 || waiting.length < Math.min(fullItems, other?.length ?? 0)) return []
     let weight = 0
     const end = waiting.findIndex(({ item }, at) => {
       weight += weigh(item)
       return at === mostItems || (at > 0 && weight > mostBytes)
     })
-    return waiting.splice(0, end < 0 ? waiting.length : end)
+    const most = end < 0 ? waiting.length : end
+    return waiting.splice(0, !other && most >= 2 * fullItems ? Math.ceil(most / 2) : most)
   }
   const send = async (batch: readonly Waiting<Item, Result>[]) => {
     underWay.add(batch)
@@ -64,5 +64,10 @@ export function openBatches<Item, Result>(
     })
 }
 
+/**
+ * Of 16 clients that read, one batch of 16 serves more than two of 8, for what each batch costs by itself; of 64, two of
+ * 32 serve more than one of 64, as one is read here while the other is made there.
+ */
+const fullItems = 16
 const mostItems = 500
 const mostBytes = 1_000_000

@@ -1,8 +1,9 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
+import type { Row } from '../../core/row.ts'
 import { driverUrl } from './address.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
-import { bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
+import { type Asked, bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
 
 /** Connections to one database. What it can't do now throws `storage_unavailable`. */
 export interface Database extends AsyncDisposable {
@@ -10,6 +11,8 @@ export interface Database extends AsyncDisposable {
   readonly isPooled: boolean
   /** For reads; tried again where a connection turned out to be dead. */
   read: Query
+  /** As `read`, but each row is an array: less to make of what has many columns. */
+  readByPlace: Query<unknown[]>
   /** One transaction. Throws `CommitUnknown` where the connection broke while it was committed. */
   write<Result>(work: (query: Query) => Promise<Result>, withinMs?: number): Promise<Result>
   /** A transaction of one statement, in one trip. Throws `CommitUnknown` where it has no answer. */
@@ -54,20 +57,21 @@ export async function openDatabase(url: string): Promise<Database> {
   pool.on('error', () => {})
   // One that breaks between two statements of a transaction tells nobody but its listeners: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const alone = (text: string, values?: readonly unknown[]) =>
-    withClient(pool, (client) => session.alone(client, text, values))
+  const alone = <Found>(asked: Asked) => withClient(pool, (client) => session.alone<Found>(client, asked))
+  const read = <Found>(asked: Asked) =>
+    alone<Found>(asked)
+      .catch((error) => (isDead(error) ? alone<Found>(asked) : Promise.reject(error)))
+      .catch(refuse)
 
   return {
     isPooled: isBehind,
-    read: (text, values) =>
-      alone(text, values)
-        .catch((error) => (isDead(error) ? alone(text, values) : Promise.reject(error)))
-        .catch(refuse),
+    read: (text, values) => read({ text, values }),
+    readByPlace: (text, values) => read({ text, values, byPlace: true }),
     write: (work, withinMs = patienceMs) =>
       withClient(pool, (client) => session.transact(client, work, withinMs)).catch(refuse),
     run: (text, values) =>
       withClient(pool, (client) =>
-        session.alone(client, text, values).catch((error) => {
+        session.alone<Row>(client, { text, values }).catch((error) => {
           throw isRefusal(error) ? error : new CommitUnknown(error)
         }),
       ).catch(refuse),

@@ -2,7 +2,6 @@ import {
   attemptColumns,
   columns,
   fromRow,
-  type Row,
   readable,
   toAttempt,
   toDurations,
@@ -13,7 +12,6 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
-import type { TaskView } from '../../core/task.ts'
 import type { Lane, Store } from '../store.ts'
 import { lookThrough } from '../window/window.ts'
 import { openBatches } from './batch.ts'
@@ -30,19 +28,16 @@ const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
 const notice = 'SELECT number, owner, task, at, kind FROM notices'
 
-/**
- * All of them in one value: reading each column of each row costs this process more. What is no id, because
- * it has a comma in it, is nobody's.
- */
-const viewStatement = `SELECT json_agg(json_build_array(${view}, owner)) AS views FROM tasks
+/** What is no id, because it has a comma in it, is nobody's. */
+const viewStatement = `SELECT ${view}, owner FROM tasks
   WHERE id = ANY(string_to_array($1, ',')) AND deleted_at IS NULL`
 
 /** Everything that is only read. */
 export function openReads(database: Database): Reads {
   const query = database.read
   const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
-    const [row] = await query(viewStatement, [wanted.map(({ id }) => id).join()])
-    const found = new Map(((row?.views ?? []) as unknown[][]).map((values) => [values[0], values]))
+    const rows = await database.readByPlace(viewStatement, [wanted.map(({ id }) => id).join()])
+    const found = new Map(rows.map((values) => [values[0], values]))
     return wanted.map(({ owner, id }) => {
       const values = found.get(id)
       return { value: values?.[viewColumns.length] === owner ? toView(values) : undefined }
@@ -81,16 +76,16 @@ export function openReads(database: Database): Reads {
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return lookThrough(openWindow(query, { owner, order, status, model }), start, {
+        return lookThrough(openWindow(database, { owner, order, status, model }), start, {
           limit,
           ...(signal && { signal }),
         })
-      const rows = await query(
+      const rows = await database.readByPlace(
         `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
          ORDER BY id ${direction} LIMIT $3`,
         [owner, start, limit],
       )
-      return rows.map(viewOf)
+      return rows.map(toView)
     },
     async repeats(owner, digest, since) {
       const rows = await query(
@@ -143,10 +138,6 @@ export function openReads(database: Database): Reads {
     tokens: async () =>
       readable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
   }
-}
-
-function viewOf(row: Row): TaskView {
-  return toView(viewColumns.map((name) => row[name]))
 }
 
 /** Where each lane's tasks are: its condition, and the column that says when they are due. */

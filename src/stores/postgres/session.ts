@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Client, PoolClient } from 'pg'
+import type { Client, PoolClient, QueryConfig } from 'pg'
 import type { Row } from '../../core/row.ts'
 import { CommitUnknown, isRefusal } from './failures.ts'
 
-export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
+export type Query<Found = Row> = (text: string, values?: readonly unknown[]) => Promise<Found[]>
 
 /** An answer that the database does not give in this time is none: who waits for it gets 503 within 2 s. */
 export const patienceMs = 1_000
@@ -20,14 +20,14 @@ export const bounds = {
 /** How one speaks on a connection. */
 export interface Session {
   /** A transaction of one statement, in one trip. */
-  alone(client: PoolClient, text: string, values?: readonly unknown[]): Promise<Row[]>
+  alone<Found>(client: PoolClient, asked: Asked): Promise<Found[]>
   /** Throws `CommitUnknown` where the connection broke while it was committed. */
   transact<Result>(client: PoolClient, work: (query: Query) => Promise<Result>, withinMs: number): Promise<Result>
 }
 
 /** The connection is ours: it was given its bounds at its start, and each text is parsed and planned once on it. */
 export const direct: Session = {
-  alone: (client, text, values) => ask(client, { text, values, named: true }),
+  alone: (client, asked) => ask(client, { ...asked, named: true }),
   transact: (client, work, withinMs) =>
     transact(
       client,
@@ -38,10 +38,10 @@ export const direct: Session = {
 
 /** Behind a pooler each transaction has another connection, and nothing that is said lasts longer than it. */
 export const pooled: Session = {
-  async alone(client, text, values) {
+  async alone<Found>(client: PoolClient, asked: Asked) {
     const [, rows, committed] = await Promise.allSettled([
       client.query(boundedBegin(patienceMs)),
-      ask(client, { text, values }),
+      ask<Found>(client, asked),
       ask(client, { text: 'COMMIT' }),
     ])
     if (rows.status === 'rejected') throw rows.reason
@@ -68,17 +68,25 @@ const boundedBegin = (withinMs: number) =>
   `BEGIN; SET LOCAL statement_timeout = ${withinMs}; SET LOCAL lock_timeout = ${withinMs};
    SET LOCAL idle_in_transaction_session_timeout = ${bounds.idle_in_transaction_session_timeout}`
 
-interface Asked {
+export interface Asked {
   text: string
   values?: readonly unknown[] | undefined
+  /** Each row is an array, in the order of its columns. */
+  byPlace?: boolean
   named?: boolean | undefined
   withinMs?: number
 }
 
-async function ask(client: PoolClient, { text, values = [], named, withinMs = patienceMs }: Asked): Promise<Row[]> {
-  // Somewhat later than the database itself gives up.
-  const config = { text, values: [...values], query_timeout: withinMs + 150 }
-  return (await client.query(named && values.length > 0 ? { ...config, name: nameOf(text) } : config)).rows
+async function ask<Found = Row>(client: PoolClient, asked: Asked): Promise<Found[]> {
+  const { text, values = [], byPlace, named, withinMs = patienceMs } = asked
+  const query: QueryConfig & { query_timeout: number; rowMode?: 'array' } = {
+    ...{ text, values: [...values] },
+    // Somewhat later than the database itself gives up.
+    query_timeout: withinMs + 150,
+    ...(named && values.length > 0 && { name: nameOf(text) }),
+    ...(byPlace && { rowMode: 'array' }),
+  }
+  return (await client.query(query)).rows as Found[]
 }
 
 /** They are few, and none says `*`: a column that a newer version adds must not change what an older one gets. */
