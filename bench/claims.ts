@@ -49,20 +49,20 @@ export async function benchClaims(bench: ClaimBench): Promise<{ lines: Line[]; c
   await client.connect()
   try {
     await refuseIfBlocked(client, bench.tasks)
-    const one = await repeat(bench, client, { claimers: 1, limit, slots: 0 })
-    const four = await repeat(bench, client, { claimers: 4, limit, slots: 0 })
-    const crowded = await repeat(bench, client, { claimers: 1, limit, slots: manySlots })
     await client.query(manyTasks(cards, { ...asQueued, id: "'video_d' || n", card: "'no card-' || n - 1" }))
     await client.query("UPDATE tasks SET leased = true WHERE card LIKE 'no card-%'")
-    const empty = await repeat(bench, client, { claimers: 1, limit, slots: 0, empty: true })
-    const single = await repeat(bench, client, { claimers: 1, limit: 1, slots: 0 })
+    const all: Rounds = { one: [], four: [], crowded: [], empty: [], single: [] }
+    // In turn, so that what one costs more than another is not what another minute costs more.
+    for (let round = 0; round < bench.rounds; round += 1)
+      for (const kind of kinds) all[kind].push(await claim(bench, client, claimings[kind]))
+    const { one, four, crowded, empty } = all
     const lines = [
       line('claim of 64, p99', one, `with ${bench.tasks} rows queued, of ${owners} owners on ${cards} models`, 50),
       line('claim of 64, 4 at once, p99', four, 'as above, four processes that wait for each other'),
       line('claim of nothing, p99', empty, 'as above, for models of which another has just taken all'),
       line('claim of 64, p99, busy', crowded, `as above, one process, ${manySlots} tasks in work`),
     ]
-    return { lines, costs: costsOf({ one, four, crowded, empty, single }) }
+    return { lines, costs: costsOf(all) }
   } finally {
     await client.end()
   }
@@ -94,21 +94,27 @@ interface Claimed {
   batch: number
 }
 
-async function repeat({ url, rounds, seconds, tasks }: ClaimBench, client: pg.Client, claiming: Claiming) {
-  const results: Claimed[] = []
+const claimings = {
+  one: { claimers: 1, limit, slots: 0 },
+  four: { claimers: 4, limit, slots: 0 },
+  crowded: { claimers: 1, limit, slots: manySlots },
+  empty: { claimers: 1, limit, slots: 0, empty: true },
+  single: { claimers: 1, limit: 1, slots: 0 },
+} satisfies Record<string, Claiming>
+const kinds = Object.keys(claimings) as (keyof typeof claimings)[]
+type Rounds = Record<keyof typeof claimings, Claimed[]>
+
+async function claim({ url, seconds, tasks }: ClaimBench, client: pg.Client, claiming: Claiming): Promise<Claimed> {
   const asked = claiming.empty ? claimCards.map(({ account }) => ({ card: `no ${account}`, account })) : claimCards
-  for (let round = 0; round < rounds; round += 1) {
-    await client.query('TRUNCATE slots')
-    await client.query(
-      `INSERT INTO slots SELECT 'account:card-' || n % ${cards}, 'other ' || n FROM generate_series(1, $1::int) AS n`,
-      [claiming.slots],
-    )
-    await client.query('VACUUM ANALYZE slots')
-    const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: asked } as const
-    const each = await Promise.all(Array.from({ length: claiming.claimers }, () => storeLoad(load)))
-    results.push(await merge(client, each, claiming.slots))
-  }
-  return results
+  await client.query('TRUNCATE slots')
+  await client.query(
+    `INSERT INTO slots SELECT 'account:card-' || n % ${cards}, 'other ' || n FROM generate_series(1, $1::int) AS n`,
+    [claiming.slots],
+  )
+  await client.query('VACUUM ANALYZE slots')
+  const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: asked } as const
+  const each = await Promise.all(Array.from({ length: claiming.claimers }, () => storeLoad(load)))
+  return merge(client, each, claiming.slots)
 }
 
 async function merge(client: pg.Client, each: readonly StoreResult[], before: number): Promise<Claimed> {
@@ -130,17 +136,20 @@ function line(name: string, results: readonly Claimed[], detail: string, atMost?
 }
 
 /** One process that does nothing else holds the lock nearly all the time. */
-function costsOf(all: Record<'one' | 'four' | 'crowded' | 'empty' | 'single', Claimed[]>): ClaimCosts {
+function costsOf(all: Rounds): ClaimCosts {
   const middleOf = (results: readonly Claimed[], read: (one: Claimed) => number) => median(results.map(read))
-  const holdOf = (results: readonly Claimed[]) => 1000 / middleOf(results, ({ perSecond }) => perSecond)
   const slotsOf = (results: readonly Claimed[]) => middleOf(results, ({ slots }) => slots)
-  const slotMs = Math.max(0, (holdOf(all.crowded) - holdOf(all.one)) / (slotsOf(all.crowded) - slotsOf(all.one)))
-  const bare = (results: readonly Claimed[]) => holdOf(results) - slotMs * slotsOf(results)
-  const taskMs = Math.max(0, (bare(all.one) - bare(all.single)) / (limit - 1))
-  const baseMs = bare(all.one) - limit * taskMs
+  const holdOf = ({ perSecond }: Claimed) => 1000 / perSecond
+  /** Of each round by itself. */
+  const more = (over: readonly Claimed[], under: readonly Claimed[], read: (one: Claimed) => number) =>
+    median(over.map((one, round) => read(one) - read(under[round] ?? one)))
+  const slotMs = Math.max(0, more(all.crowded, all.one, holdOf) / more(all.crowded, all.one, ({ slots }) => slots))
+  const bareOf = (one: Claimed) => holdOf(one) - slotMs * one.slots
+  const taskMs = Math.max(0, more(all.one, all.single, bareOf) / (limit - 1))
+  const baseMs = middleOf(all.one, bareOf) - limit * taskMs
   return {
     // Who finds nothing does less than who does: more is noise.
-    emptyMs: Math.min(baseMs, bare(all.empty)),
+    emptyMs: Math.min(baseMs, middleOf(all.empty, bareOf)),
     ...{ baseMs, queues: owners * cards, taskMs, slotMs },
     four: {
       perSecond: middleOf(all.four, ({ perSecond }) => perSecond),
