@@ -42,6 +42,12 @@ export interface Polled {
 }
 
 /** A Videos API in the shape of OpenAI's. Each call is one request; who wants it repeated, repeats it. */
+/** What is listed. A server that does not know these lists all. */
+export interface Narrowed {
+  status?: string
+  model?: string
+}
+
 export interface Client {
   readonly baseUrl: string
   models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
@@ -49,7 +55,7 @@ export interface Client {
   submit(film: Film, attempt: Attempt, signal?: AbortSignal): Promise<Task>
   /** `waitSeconds`: it may answer that much later, if it knows of a change only then. */
   retrieve(id: string, signal?: AbortSignal, waitSeconds?: number): Promise<Polled>
-  list(query: { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
+  list(query: Narrowed & { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
   remove(id: string, signal?: AbortSignal): Promise<unknown>
   content(id: string, variant: Variant, signal?: AbortSignal): Promise<Response>
   /** The time on the server's own clock, as far as its answers have told it. */
@@ -126,8 +132,8 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       const waits = /\bwait=/.test(answer.headers.get('preference-applied') ?? '')
       return { task, pollAfterMs: Number.isFinite(after) && after > 0 ? after : null, waits }
     },
-    async list({ limit, after }, signal) {
-      const query = new URLSearchParams({ limit: String(limit), order: 'desc', ...(after ? { after } : {}) })
+    async list({ limit, ...others }, signal) {
+      const query = new URLSearchParams({ limit: String(limit), order: 'desc', ...others })
       const { body } = await json(`/videos?${query}`, withSignal(signal))
       const page = readPage(body)
       if (!page) throw notTheApi(baseUrl, '/videos')

@@ -1,4 +1,4 @@
-import type { Client } from './client.ts'
+import type { Client, Narrowed } from './client.ts'
 import { Failure, ServerFailure, UsageFailure } from './failure.ts'
 import { isShortId, leastOfId } from './slug.ts'
 import type { Task } from './video.ts'
@@ -36,11 +36,11 @@ function endingIn(given: string, ids: readonly string[]): string[] {
 /** The tasks that the server lists, up to ten pages. */
 export async function* newestFirst(
   client: Client,
-  { signal, pageSize = 100 }: { signal?: AbortSignal | undefined; pageSize?: number } = {},
+  { signal, pageSize = 100, only = {} }: { signal?: AbortSignal | undefined; pageSize?: number; only?: Narrowed } = {},
 ): AsyncGenerator<Task> {
   let after: string | undefined
   for (let page = 0; page < mostPages; page += 1) {
-    const { tasks, hasMore } = await client.list({ limit: pageSize, ...(after ? { after } : {}) }, signal)
+    const { tasks, hasMore } = await client.list({ limit: pageSize, ...only, ...(after && { after }) }, signal)
     yield* tasks
     after = tasks.at(-1)?.id
     if (!hasMore) return

@@ -21,23 +21,30 @@ which every command takes; elsewhere it is whole.
 Examples:
   filmgate list
   filmgate list --status failed --limit 100
+  filmgate list --model studio
   filmgate list --json | jq -r '.data[].id'
 
 Options:
   --limit N           how many (20)
   --status STATUS     only these: queued, in_progress (the table says drawing,
                       which is taken too), completed, failed
+  --model MODEL       only these, by the name that was asked for
   --json              one JSON object: {"object": "list", "data": [tasks]}
 
 ${connectionHelp}`
 
-const options = { ...connectionOptions, limit: { type: 'string' }, status: { type: 'string' } } as const
+const options = {
+  ...connectionOptions,
+  limit: { type: 'string' },
+  status: { type: 'string' },
+  model: { type: 'string' },
+} as const
 
 export const command: Command = {
   help,
   async run(args, terminal) {
     const { values } = readArguments(args, { options })
-    const { limit = '20' } = values
+    const { limit = '20', model } = values
     const status = values.status === 'drawing' ? 'in_progress' : values.status
     if (!/^[1-9]\d{0,3}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 1000`)
     if (status !== undefined && !statuses.includes(status))
@@ -46,8 +53,10 @@ export const command: Command = {
 
     const tasks: Task[] = []
     try {
-      for await (const task of newestFirst(client, { pageSize: status ? 100 : Math.min(100, Number(limit)) })) {
-        if (status === undefined || task.status === status) tasks.push(task)
+      const only = { ...(status && { status }), ...(model && { model }) }
+      const pageSize = status || model ? 100 : Math.min(100, Number(limit))
+      for await (const task of newestFirst(client, { pageSize, only })) {
+        if ((status ?? task.status) === task.status && (model ?? task.model) === task.model) tasks.push(task)
         if (tasks.length === Number(limit)) break
       }
     } catch (error) {
@@ -56,7 +65,8 @@ export const command: Command = {
       throw error
     }
     if (values.json) terminal.out(jsonLine({ object: 'list', data: tasks.map(({ raw }) => raw) }))
-    else if (tasks.length === 0) terminal.err(`No videos${status ? ` are ${values.status}` : ''}.\n`)
+    else if (tasks.length === 0)
+      terminal.err(`No videos${model ? ` of ${model}` : ''}${status ? ` are ${values.status}` : ''}.\n`)
     else terminal.out(show(tasks, terminal))
     return 0
   },

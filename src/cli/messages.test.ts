@@ -142,6 +142,20 @@ it('list takes the status as the API names it and as the table shows it', async 
   }
 })
 
+it('list shows those of one model, and asks for no others', async () => {
+  const asked: string[] = []
+  await using api = await startFakeApi((request) => {
+    asked.push(request.url ?? '')
+    return false
+  })
+  for (const model of ['one', 'other', 'one']) addTask(api, JSON.stringify({ prompt: 'x', model }))
+  const run = (...args: string[]) => runCli(['list', ...args], { env: envFor(api), cwd: newFolder() })
+  assert.match((await run('--model', 'other')).stdout, /^ID .+\nvideo_00000001 .+\n$/)
+  assert.match((await run('--model', 'none', '--status', 'failed')).stderr, /^No videos of none are failed\.\n/)
+  assert.match(asked[0] ?? '', /model=other/)
+  assert.match(asked[1] ?? '', /status=failed&model=none/)
+})
+
 it('a batch names its model, tells lines that ask for the same apart, and the next run says what was there', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
