@@ -56,7 +56,8 @@ async function run(options: StoreLoad): Promise<StoreResult> {
   const sleep = (ms: number, signal?: AbortSignal) =>
     setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
   const monotonic = () => performance.now()
-  await using store = await openPostgres({ url: options.url, monotonic, sleep, name: `bench ${process.pid}` })
+  const onFatal = (error: Error) => process.abort() ?? error
+  await using store = await openPostgres({ url: options.url, monotonic, sleep, name: `bench ${process.pid}`, onFatal })
   const act = actOf(store, options)
   const load = (seconds: number) => loadOf(act, options.clients, seconds * 1000)
   // A service runs for weeks: its first second, in which its code is compiled, is not what is asked for.

@@ -60,12 +60,12 @@ async function serve(wanted: ServerKind): Promise<number> {
 }
 
 async function openStore(wanted: ServerKind & { kind: 'app' }): Promise<Store> {
+  const onFatal = (error: Error) => process.abort() ?? error
   if ('url' in wanted) {
     const clock = { monotonic: () => performance.now(), sleep: async () => {} }
-    const store = await openPostgres({ url: wanted.url, ...clock, name: `bench ${process.pid}` })
+    const store = await openPostgres({ url: wanted.url, ...clock, name: `bench ${process.pid}`, onFatal })
     return wanted.store === 'postgres' ? store : unbatched(store)
   }
-  const onFatal = (error: Error) => process.abort() ?? error
   const sqlite = await openSqlite({ folder: wanted.folder, now: Date.now(), onFatal })
   return { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }[wanted.store]
 }

@@ -158,7 +158,8 @@ async function openStore({ store: place }: Config, places: Places): Promise<{ st
   if (place.kind === 'sqlite')
     return { store: await openSqlite({ folder: folder.path, now: clock.now(), onFatal }), clock }
   const name = Buffer.from(random(8)).toString('hex')
-  const store = await openPostgres({ url: place.url, monotonic: () => performance.now(), sleep: clock.sleep, name })
+  const times = { monotonic: () => performance.now(), sleep: clock.sleep }
+  const store = await openPostgres({ url: place.url, ...times, name, onFatal })
   return { store, clock: store.clock }
 }
 

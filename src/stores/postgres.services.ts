@@ -5,11 +5,13 @@ import { startPgBouncer } from '../../test/services/pgbouncer.ts'
 import { startPostgres } from '../../test/services/postgres.ts'
 import { deliveryColumns } from '../core/webhook-row.ts'
 import { newEndpoint } from './contract/webhooks.ts'
-import { decide, sent } from './contract/world.ts'
+import { decide, newTask, sent } from './contract/world.ts'
 import { testStore } from './contract.ts'
 import { openDatabase } from './postgres/database.ts'
-import { openPostgres } from './postgres.ts'
+import { openPostgresTransfer } from './postgres/transfer.ts'
+import { openPostgres, type PostgresOptions } from './postgres.ts'
 import { assertNoScan } from './quickest.fixture.ts'
+import type { Transfer } from './transfer/transfer.ts'
 
 const server = await startPostgres()
 const pooler = await startPgBouncer(server.port)
@@ -27,8 +29,10 @@ async function wipe(): Promise<void> {
   await database.write((query) => query('DROP SCHEMA public CASCADE; CREATE SCHEMA public'))
 }
 
-const openAt = (url: string) =>
-  openPostgres({ url, monotonic: () => performance.now(), sleep, name: `test ${count++}` })
+const openAt = (url: string, more: Partial<PostgresOptions> = {}) => {
+  const usual = { monotonic: () => performance.now(), sleep, name: `test ${count++}`, onFatal: assert.ifError }
+  return openPostgres({ url, ...usual, ...more })
+}
 
 it('starts on a finished schema for a user who may not create anything, and says what he lacks on an empty one', async () => {
   await wipe()
@@ -50,6 +54,49 @@ it('a start that the database refuses names the setting and the fix', async () =
   await assert.rejects(openAt(server.url.replace('filmgate@', 'nobody@')), /FILMGATE_STORE: .*; check the user/)
   await assert.rejects(openAt(server.url.replace(/postgres$/, 'nowhere')), /FILMGATE_STORE: .*; create the database/)
   await assert.rejects(openAt('postgres://filmgate@127.0.0.1:1/x'), /FILMGATE_STORE: .*; check the host and the port/)
+  await wipe()
+})
+
+it('says that it must not go on when its rows were moved while it could not listen', async () => {
+  await wipe()
+  const fatal = Promise.withResolvers<Error>()
+  await using _store = await openAt(server.url, { onFatal: fatal.resolve })
+  await using database = await openDatabase(server.url)
+  const others =
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'filmgate' AND pid <> pg_backend_pid()"
+  const openTransfer = async (): Promise<Transfer> => {
+    await database.write((query) => query(others))
+    return openPostgresTransfer(server.url).catch(openTransfer)
+  }
+  {
+    await using transfer = await openTransfer()
+    await transfer.retire('elsewhere')
+  }
+  assert.match((await fatal.promise).message, /elsewhere|a move is at work/)
+  await wipe()
+})
+
+it('takes a task at once when the time of the database has changed', async () => {
+  await wipe()
+  let behind = 0
+  await using store = await openAt(server.url, { monotonic: () => performance.now() - behind })
+  behind = 60_000
+  await store.insert(newTask('1'))
+  assert.ok(await store.find(newTask('1').id))
+  assert.ok(store.clock.now() > Date.now() - 30_000)
+})
+
+it('a transaction has all its time, its COMMIT too', async () => {
+  await wipe()
+  await using database = await openDatabase(server.url)
+  await database.write((query) =>
+    query(`CREATE TABLE slow (id int);
+      CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1.3); RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION linger()`),
+  )
+  await database.write((query) => query('INSERT INTO slow VALUES (1)'), 10_000)
+  assert.equal((await database.read('SELECT id FROM slow')).length, 1)
   await wipe()
 })
 

@@ -8,6 +8,7 @@ import { openDatabase } from './postgres/database.ts'
 import { openDeliveries, recoverDeliveries } from './postgres/deliveries.ts'
 import { openEndpoints } from './postgres/endpoints.ts'
 import { occupies, recordAll, remove } from './postgres/entries.ts'
+import { CommitUnknown } from './postgres/failures.ts'
 import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openReads } from './postgres/reads.ts'
@@ -22,6 +23,8 @@ export interface PostgresOptions {
   /** Milliseconds since whenever, that nobody sets. */
   monotonic: () => number
   sleep: Clock['sleep']
+  /** It must not go on: its rows are being moved, or live elsewhere by now. */
+  onFatal: (error: Error) => void
   /** What this process calls itself when it speaks to the others: unlike any of them. */
   name: string
 }
@@ -31,8 +34,8 @@ export interface PostgresStore extends Store {
   readonly clock: Clock
 }
 
-/** The store of many processes. The table of tasks is the queue; what one turn of the loop asks for is one statement. */
-export async function openPostgres({ url, monotonic, sleep, name }: PostgresOptions): Promise<PostgresStore> {
+/** The store of many processes. The table of tasks is the queue; what one turn of the loop asks for goes together. */
+export async function openPostgres({ url, monotonic, sleep, name, onFatal }: PostgresOptions): Promise<PostgresStore> {
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
     throw new Error(`FILMGATE_STORE: the database can't be used: ${explain(error)}`, { cause: error })
@@ -42,9 +45,9 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   await refuseMoved(database)
   await database.write(tidySlots, 60_000)
   const clock = stack.use(await followClock(database, monotonic, sleep))
-  const wakeups = stack.use(openWakeups(database, clock, name))
+  const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
-  const insertOne = openInserts(database)
+  const insertOne = openInserts(database, clock)
   const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
   const { ring, wake, tell } = wakeups
   const announce = () => {
@@ -64,7 +67,11 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
       wake()
     },
     async delete(owner, id, now) {
-      const rows = await database.run(hideStatement, [id, owner, now])
+      const hide = (again: boolean) => database.run(hideStatement, [id, owner, now, again])
+      const rows = await hide(false).catch((error) => {
+        if (error instanceof CommitUnknown) return hide(true)
+        throw error
+      })
       announce()
       return rows.length === 1
     },
@@ -111,12 +118,15 @@ export async function openPostgres({ url, monotonic, sleep, name }: PostgresOpti
   }
 }
 
+/** Said again, because nobody knows whether it was heard, it also finds what it hid before. */
 const hideStatement = `WITH hidden AS (
     UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
       start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
     WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id, owner
+  ), told AS (
+    INSERT INTO notices (owner, task, at, kind) SELECT owner, id, $3, 'deleted' FROM hidden
   )
-  INSERT INTO notices (owner, task, at, kind) SELECT owner, id, $3, 'deleted' FROM hidden RETURNING task AS id`
+  SELECT id FROM hidden UNION ALL SELECT id FROM tasks WHERE $4 AND id = $1 AND owner = $2 AND deleted_at = $3`
 
 const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT $2)
   AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`

@@ -10,7 +10,8 @@ import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookD
  * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
  * can't take now (disk full, gone) throws `storage_unavailable`, one whose fact names an operation of the same account
  * that belongs to another attempt `operation_taken`, a task with a key that its owner has used `idempotency_key_taken`;
- * whatever a write throws, nothing of it happened.
+ * whatever else a write throws, nothing of it happened. Of `storage_unavailable` that is not known where the way to the
+ * database broke while it was committed.
  */
 export interface Store extends AsyncDisposable {
   insert(task: Task): Promise<void>

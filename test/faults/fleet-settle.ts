@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { Mode, Upstream } from '../../simulators/upstream.ts'
@@ -80,7 +81,8 @@ async function lookAtAll(world: Settling): Promise<void> {
 async function findAll({ database, store: url }: Settling, aged: ReadonlySet<string>): Promise<Found[]> {
   const sleep = (ms: number, signal?: AbortSignal) =>
     pause(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
-  await using store = await openPostgres({ url, monotonic: () => performance.now(), sleep, name: 'judge' })
+  const times = { monotonic: () => performance.now(), sleep }
+  await using store = await openPostgres({ url, ...times, name: 'judge', onFatal: assert.ifError })
   const { rows } = await database.query<{ id: string }>('SELECT id FROM tasks ORDER BY id')
   const found: Found[] = []
   for (const { id } of rows) {

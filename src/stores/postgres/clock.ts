@@ -10,6 +10,11 @@ const tries = 3
  */
 export const due = (now: string) => `least(${now}::bigint, (extract(epoch FROM now()) * 1000)::bigint)`
 
+export interface DatabaseClock extends Clock, AsyncDisposable {
+  /** Asks the database now: its time has turned out to be another. */
+  look(): Promise<void>
+}
+
 /**
  * The database's time, which all its processes share: leases end for everybody at once, whatever the clocks of the
  * machines say. Between two looks it is counted by this machine's monotonic clock, which nobody sets.
@@ -18,22 +23,26 @@ export async function followClock(
   database: Database,
   monotonic: () => number,
   sleep: Clock['sleep'],
-): Promise<Clock & AsyncDisposable> {
+): Promise<DatabaseClock> {
   const stop = new AbortController()
   let offset = await measure(database, monotonic)
 
+  async function look(): Promise<void> {
+    // Where the database can't be asked, the last answer is good enough.
+    offset = await measure(database, monotonic).catch(() => offset)
+  }
   async function follow(): Promise<void> {
     for (;;) {
       await sleep(everyMs, stop.signal)
       if (stop.signal.aborted) return
-      // Where the database can't be asked, the last answer is good enough.
-      offset = await measure(database, monotonic).catch(() => offset)
+      await look()
     }
   }
   const following = follow()
   return {
     now: () => Math.round(monotonic() + offset),
     sleep,
+    look,
     async [Symbol.asyncDispose]() {
       stop.abort()
       await following

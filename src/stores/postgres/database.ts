@@ -16,7 +16,7 @@ export interface Database extends AsyncDisposable {
   /** One transaction. Throws `CommitUnknown` where the connection broke while it was committed. */
   write<Result>(work: (query: Query) => Promise<Result>, withinMs?: number): Promise<Result>
   /** A transaction of one statement, in one trip. Throws `CommitUnknown` where it has no answer. */
-  run: Query
+  run(text: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
   /** A connection of its own, for what needs one. */
   connect(): Promise<Client>
 }
@@ -69,9 +69,9 @@ export async function openDatabase(url: string): Promise<Database> {
     readByPlace: (text, values) => read({ text, values, byPlace: true }),
     write: (work, withinMs = patienceMs) =>
       withClient(pool, (client) => session.transact(client, work, withinMs)).catch(refuse),
-    run: (text, values) =>
+    run: (text, values, withinMs = patienceMs) =>
       withClient(pool, (client) =>
-        session.alone<Row>(client, { text, values }).catch((error) => {
+        session.alone<Row>(client, { text, values, withinMs }).catch((error) => {
           throw isRefusal(error) ? error : new CommitUnknown(error)
         }),
       ).catch(refuse),

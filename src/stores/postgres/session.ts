@@ -117,7 +117,7 @@ async function transact<Result>(
     throw error
   }
   try {
-    await ask(client, { text: 'COMMIT' })
+    await ask(client, { text: 'COMMIT', withinMs })
   } catch (error) {
     throw isRefusal(error) ? error : new CommitUnknown(error)
   }

@@ -120,13 +120,16 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
   }
 }
 
-/** No service starts on rows that are not all there, or that live elsewhere. */
+/** The rows are being moved, or live elsewhere. */
+export class Moved extends Error {}
+
+/** No service works on rows that are not all there, or that live elsewhere. */
 export async function refuseMoved(database: Database): Promise<void> {
   const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
-  if (!lock?.free) throw new Error('a move is at work on the database; start again when it is done')
-  if (await has(database, markTable)) throw new Error(refusals.unfinished)
+  if (!lock?.free) throw new Moved('a move is at work on the database; start again when it is done')
+  if (await has(database, markTable)) throw new Moved(refusals.unfinished)
   const target = await targetOf(database)
-  if (target !== null) throw new Error(refusals.away(target))
+  if (target !== null) throw new Moved(refusals.away(target))
 }
 
 async function targetOf(database: Database): Promise<string | null> {

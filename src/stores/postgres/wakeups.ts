@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import type { Clock } from '../../core/clock.ts'
 import type { Database } from './database.ts'
 import { moveLock } from './migrate.ts'
+import { Moved, refuseMoved } from './transfer.ts'
 
 const channel = 'filmgate_due'
 const retryMs = 2_000
@@ -24,7 +25,13 @@ export interface Wakeups extends AsyncDisposable {
   wake(): void
 }
 
-export function openWakeups(database: Database, clock: Clock, name: string): Wakeups {
+interface WakeupOptions {
+  clock: Clock
+  name: string
+  onFatal: (error: Error) => void
+}
+
+export function openWakeups(database: Database, { clock, name, onFatal }: WakeupOptions): Wakeups {
   const [listeners, hearers] = [new Set<() => void>(), new Set<() => void>()]
   const stop = new AbortController()
   let isSaid = true
@@ -43,7 +50,7 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
   const say = async () => {
     while (!isSaid && !stop.signal.aborted) {
       isSaid = true
-      // Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
+      // Also from behind a pooler: others may have a connection of their own. Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
       await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
       await clock.sleep(spacingMs, stop.signal)
     }
@@ -55,10 +62,14 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
     client.on('notification', ({ payload }) => {
       if (payload !== name) ringAll()
     })
-    // As long as it listens, nobody may move its rows elsewhere.
-    const text = `LISTEN ${channel}; SELECT pg_try_advisory_lock_shared(${moveLock})`
-    const listen = { text, query_timeout: retryMs }
+    const patience = { query_timeout: retryMs }
+    const listen = { text: `LISTEN ${channel}`, ...patience }
     await client.query(listen)
+    // As long as it listens, nobody may move its rows elsewhere; before, somebody may have.
+    const share = { text: `SELECT pg_try_advisory_lock_shared(${moveLock}) AS shared`, ...patience }
+    const { rows } = await client.query<{ shared: boolean }>(share)
+    await refuseMoved(database)
+    if (!rows[0]?.shared) return
     // Whatever was said while nobody listened.
     ringAll()
     if (stop.signal.aborted) return
@@ -69,14 +80,17 @@ export function openWakeups(database: Database, clock: Clock, name: string): Wak
   async function keepHearing(): Promise<void> {
     while (!stop.signal.aborted) {
       let client: Client | undefined
+      let moved: Moved | undefined
       try {
         client = await database.connect()
         await hear(client)
-      } catch {
-        // It is tried again below, for as long as it takes.
+      } catch (error) {
+        // All else is tried again below, for as long as it takes.
+        if (error instanceof Moved) moved = error
       }
       // Not waited for: one that hangs is ended with the database.
       client?.end().catch(() => {})
+      if (moved) return onFatal(moved)
       await clock.sleep(retryMs, stop.signal)
     }
   }
