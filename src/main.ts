@@ -1,8 +1,9 @@
-import type { Socket } from 'node:net'
+import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
+import { openClosing } from './api/closing.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3 } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
@@ -111,7 +112,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     ...{ scratch: folder.scratch, draining: draining.signal, healthOnly: config.role === 'worker' },
     ...{ handover: config.handover, docs: config.docs, ratePerMinute: config.ratePerMinute, azure: config.azure },
   })
-  const silent = silentConnections(app)
+  const closeServer = openClosing(app, clock)
   const spill = openSpill(folder.spill, (file) =>
     log.error('an answer that was kept can not be read any more', { file }),
   )
@@ -127,7 +128,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.defer(async () => {
     draining.abort()
     // All at once: what is being served, made and told gets the same time to end.
-    await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer(app, silent, clock)])
+    await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer()])
   })
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
@@ -141,7 +142,11 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     firstSecret,
     operatorSecret,
     failed: failure.promise,
-    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      // Whoever waits, for a database that may come back, waits with a timer that keeps no process alive.
+      const alive = setInterval(() => {}, 60_000)
+      await resources.disposeAsync().finally(() => clearInterval(alive))
+    },
   }
 }
 
@@ -237,32 +242,7 @@ export async function makeToken(
   return secret
 }
 
-type App = ReturnType<typeof buildApp>
-
-/** Those on which nobody has asked for anything yet: Node counts them as busy when it closes. */
-function silentConnections({ server }: App): Set<Socket> {
-  const silent = new Set<Socket>()
-  server.on('connection', (socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
-  })
-  server.on('request', ({ socket }) => silent.delete(socket))
-  return silent
-}
-
-/** Open requests get 15 s to finish; a client that reads slower than that is cut off. */
-async function closeServer(app: App, silent: Set<Socket>, clock: Clock): Promise<void> {
-  const closed = new AbortController()
-  // A connection whose answer ends only now would be kept for the next request.
-  app.server.keepAliveTimeout = 1
-  const closing = app.close().finally(() => closed.abort())
-  for (const socket of silent) socket.destroy()
-  await Promise.race([closing, clock.sleep(15_000, closed.signal)])
-  app.server.closeAllConnections()
-  await closing
-}
-
-function addressOf(address: ReturnType<App['server']['address']>, host: string): string {
+function addressOf(address: ReturnType<Server['address']>, host: string): string {
   const port = typeof address === 'object' ? address?.port : undefined
   // "Every interface" is no place to send a request to.
   const name = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { Member } from './faults/fleet-member.ts'
+import { type Exit, Member } from './faults/fleet-member.ts'
 import { secrets } from './faults/kill-clients.ts'
 import { allEnd, ask, comes, isReady, openWorld, prompt, refused, serve, submit } from './services/outage-world.ts'
 import { startPostgres } from './services/postgres.ts'
@@ -65,36 +65,43 @@ describe('a database that goes away while an upstream takes a task', () => {
     assert.deepEqual(readdirSync(join(service.data, 'spill')), [])
   })
 
-  it('is told of it by the next process, if this one is killed meanwhile', async () => {
-    await using world = await openWorld(postgres)
-    const folder = mkdtempSync(join(tmpdir(), 'filmgate-outage-'))
-    const config = join(folder, 'filmgate.yaml')
-    writeFileSync(config, world.yaml)
-    const member = new Member('data', 'all', folder, { FILMGATE_CONFIG: config, FILMGATE_STORE: world.store })
-    await using stack = new AsyncDisposableStack()
-    stack.defer(() => rmSync(folder, { recursive: true }))
-    stack.defer(() => end(member))
-    member.start()
-    await member.ready
-    const gone = world.proxy.onCommit(intent, 'last')
-    const headers = { authorization: `Bearer ${secrets.client}`, 'content-type': 'application/json' }
-    const body = JSON.stringify({ model: 'sim-none', prompt })
-    assert.equal((await fetch(`${member.url}/v1/videos`, { method: 'POST', headers, body })).status, 200)
-    await gone
-    const spill = join(folder, 'data', 'spill')
-    await comes('it is kept on disk', () => existsSync(spill) && readdirSync(spill).some((name) => /json$/.test(name)))
-    await end(member)
-    await world.proxy.accept()
-    member.start()
-    await member.ready
-    await allEnd(world, 1)
-    assert.deepEqual(readdirSync(spill), [])
-  })
+  for (const [what, signal, exit] of [
+    ['is killed', 'SIGKILL', { code: null, signal: 'SIGKILL' }],
+    ['has to stop', 'SIGTERM', { code: 0, signal: null }],
+  ] as const)
+    it(`is told of it by the next process, if this one ${what} meanwhile`, async () => {
+      await using world = await openWorld(postgres)
+      const folder = mkdtempSync(join(tmpdir(), 'filmgate-outage-'))
+      const config = join(folder, 'filmgate.yaml')
+      writeFileSync(config, world.yaml)
+      const member = new Member('data', 'all', folder, { FILMGATE_CONFIG: config, FILMGATE_STORE: world.store })
+      await using stack = new AsyncDisposableStack()
+      stack.defer(() => rmSync(folder, { recursive: true }))
+      stack.defer(async () => void (await end(member, 'SIGKILL')))
+      member.start()
+      await member.ready
+      const gone = world.proxy.onCommit(intent, 'last')
+      const headers = { authorization: `Bearer ${secrets.client}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ model: 'sim-none', prompt })
+      assert.equal((await fetch(`${member.url}/v1/videos`, { method: 'POST', headers, body })).status, 200)
+      await gone
+      const spill = join(folder, 'data', 'spill')
+      await comes(
+        'it is kept on disk',
+        () => existsSync(spill) && readdirSync(spill).some((name) => /json$/.test(name)),
+      )
+      assert.deepEqual(await end(member, signal), exit)
+      await world.proxy.accept()
+      member.start()
+      await member.ready
+      await allEnd(world, 1)
+      assert.deepEqual(readdirSync(spill), [])
+    })
 })
 
-async function end(member: Member): Promise<void> {
-  member.signal('SIGKILL')
-  await member.exit
+async function end(member: Member, signal: NodeJS.Signals): Promise<Exit> {
+  member.signal(signal)
+  return member.exit
 }
 
 it('a table that another session locks: 503 in bounded time, then all as before, and no connection is left', async () => {

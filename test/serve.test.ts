@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { get, type IncomingMessage } from 'node:http'
+import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { launcher, spawnServer } from './process.ts'
+import { until } from './service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-serve-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -168,6 +169,34 @@ it('SIGTERM lets a download finish, takes no new connection, and exits 0; the wo
   await using server = spawnServer(options)
   assert.equal((await finish(await server.url, unfinished)).status, 'completed')
 })
+
+it('SIGTERM cuts off nobody who asks again and again on an open connection', async () => {
+  await using server = spawnServer({ args: ['--data', newData()], env: { FILMGATE_TOKEN } })
+  const url = await server.url
+  using agent = openAgent()
+  const ask = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = request(`${url}/v1/videos`, { method: 'POST', agent, headers: { authorization } }, resolve)
+      sent.on('error', reject).end()
+    })
+  let answers = 0
+  const askOn = async (): Promise<void> => {
+    const answer = await ask()
+    answers += 1
+    await answer.resume().toArray()
+    if (answer.headers.connection !== 'close') return askOn()
+  }
+  const clients = Array.from({ length: 20 }, askOn)
+  await until('they are at it', () => answers > 100)
+  server.child.kill('SIGTERM')
+  await Promise.all(clients)
+  assert.deepEqual(await server.exit, { code: 0, signal: null })
+})
+
+function openAgent(): Agent & Disposable {
+  const agent = new Agent({ keepAlive: true })
+  return Object.assign(agent, { [Symbol.dispose]: () => agent.destroy() })
+}
 
 it('an fsync comes before the answer to every submit, and a film and its name are on disk before it is completed', async (test) => {
   const trace = join(folder, 'trace')

@@ -12,6 +12,8 @@ import { providers } from '../../src/providers/index.ts'
  */
 // Whoever started us may be killed as well, and nobody else would end us.
 process.stdin.once('end', () => process.exit(1)).resume()
+// But it must not keep us alive where the service by itself would end.
+process.stdin.unref()
 
 const ahead = Number(process.argv[2] ?? 0)
 const clock = {
