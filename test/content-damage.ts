@@ -53,6 +53,30 @@ async function bytesUntilCut(answer: Response): Promise<number> {
 }
 
 export function testDamage(open: () => Promise<Place>): void {
+  it('a video that is deleted while it is opened is not found, which is no damage', async () => {
+    const place = await open()
+    const { bucket } = place
+    let deleted = () => {}
+    const server = await serveContent(
+      {
+        ...bucket,
+        async open(key, range) {
+          deleted()
+          await place.replace(key, null)
+          return bucket.open(key, range)
+        },
+      },
+      'proxy',
+    )
+    deleted = () => Object.assign(server.task, { deletedAt: 1 })
+    try {
+      assert.equal((await get(server)).status, 404)
+      assert.deepEqual(server.errors, [])
+    } finally {
+      await server.stop()
+    }
+  })
+
   const serving = (length: number, act: (server: ContentServer, place: Place) => Promise<void>) => async () => {
     const place = await open()
     const server = await serveContent(place.bucket, 'proxy', length)

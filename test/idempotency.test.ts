@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { after, it } from 'node:test'
 import OpenAI, { UnprocessableEntityError } from 'openai-7.53'
 import { startService, token } from './service.ts'
@@ -81,6 +83,20 @@ it('a key that is none is refused with what to send', async () => {
     const { error } = (await response.json()) as Answer
     assert.deepEqual([error?.code, error?.param], ['invalid_value', 'Idempotency-Key'])
   }
+})
+
+it('two keys are not one', async () => {
+  const body = JSON.stringify(film)
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    'idempotency-key': ['a', 'b'],
+  }
+  const answer = await new Promise<IncomingMessage>((resolve) => {
+    request(`${service.url}/v1/videos`, { method: 'POST', headers }, resolve).end(body)
+  })
+  assert.equal(answer.statusCode, 400)
+  assert.match(await text(answer), /Invalid Idempotency-Key: .+ once\./)
 })
 
 it("OpenAI's SDK sends it as an option, and sees the same video and the right error", async () => {

@@ -52,6 +52,22 @@ it('one process takes requests and two make the films, each its own from beginni
   for (const service of [api, one, two]) assert.deepEqual(errorsOf(service), [])
 })
 
+it('the same key at two processes at once is one task, also while the bucket is away', async () => {
+  const env = { ...settings('api'), FILMGATE_BUCKET: 's3://films?endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=true' }
+  await using one = await startService({ env })
+  await using two = await startService({ env })
+  for (let round = 0; round < 10; round += 1) {
+    const headers = { 'idempotency-key': `key ${round}` }
+    const answers = await Promise.all([one, two].map((service) => service.submit(film, headers)))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+    )
+    const [first, second] = await Promise.all(answers.map((answer) => answer.text()))
+    assert.equal(first, second)
+  }
+})
+
 it('a film whose worker is killed is made by another', async () => {
   await using api = await startService({ env: settings('api') })
   const { AWS_ACCESS_KEY_ID = '', AWS_SECRET_ACCESS_KEY = '' } = process.env

@@ -41,15 +41,15 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
   async function find(request: FastifyRequest, variant: Variant) {
     const task = await findTask(store, request)
     const { video, completedAt } = finished(task, clock.now())
-    if (variant === 'video') return { task, completedAt, asset: video }
     const confirm = async () => finished(await findTask(store, request), clock.now())
-    return { task, completedAt, asset: await pictures.find({ task, video, kind: variant, confirm }) }
+    const asset = variant === 'video' ? video : await pictures.find({ task, video, kind: variant, confirm })
+    return { task, completedAt, asset, confirm }
   }
 
   async function send(request: FastifyRequest, reply: FastifyReply) {
     const { variant = 'video' } = request.query as { variant?: Variant }
     const kind = variants[variant]
-    const { task, asset, completedAt } = await find(request, variant)
+    const { task, asset, completedAt, confirm } = await find(request, variant)
     const etag = `"${asset.sha256}"`
     const modified = new Date(Math.floor(completedAt / 1000) * 1000)
     const range = wantedRange(request, etag, modified, asset.bytes)
@@ -78,7 +78,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
         .type(kind.type)
     }
     if (request.method === 'HEAD') return measured().send()
-    return deliver({ task, asset, kind, range, reply, describe, measured }).catch((error) => {
+    return deliver({ task, asset, kind, range, confirm, reply, describe, measured }).catch((error) => {
       // A picture that is there no more is made anew for the next who asks.
       pictures.forget(asset)
       throw error

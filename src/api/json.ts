@@ -3,9 +3,12 @@ import { Problem } from '../core/problem.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A body of megabytes is one long text of base64; one of a million small values would only block everybody else. */
+/**
+ * A body of megabytes is one long text of base64; one of a million small values would only block everybody else. A prompt
+ * may be all commas.
+ */
 const largeBytes = 256 * 2 ** 10
-const mostSeparators = 100_000
+const mostSeparators = 40_000
 
 type Done = (error: Error | null, body?: unknown) => void
 

@@ -46,10 +46,12 @@ export function openKeys(store: Store) {
 }
 
 /** Null where the request has none. */
-export function keyOf({ headers }: FastifyRequest): string | null {
+export function keyOf({ headers, raw }: FastifyRequest): string | null {
   const key = headers['idempotency-key']
   if (key === undefined) return null
-  if (typeof key === 'string' && /^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key
+  // Node makes one of several.
+  const isOne = raw.headersDistinct['idempotency-key']?.length === 1
+  if (isOne && typeof key === 'string' && /^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key
   const message = 'Invalid Idempotency-Key: use 1 to 255 printable ASCII characters, such as a UUID, once.'
   throw new Problem('invalid_value', message, { param: 'Idempotency-Key' })
 }

@@ -6,7 +6,6 @@ import type { Handover } from '../../core/handover.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Log } from '../../log.ts'
-import { finished } from './finished.ts'
 import { type Soundness, unusable } from './soundness.ts'
 import type { Kind } from './variants.ts'
 
@@ -16,6 +15,8 @@ export interface Wanted {
   asset: Asset
   kind: Kind
   range: ByteRange | undefined
+  /** Throws if it may not be had any more. */
+  confirm(): Promise<unknown>
   reply: FastifyReply
   /** Sets the headers that say what it is, */
   describe(): FastifyReply
@@ -50,10 +51,10 @@ export function chooseHandover(handover: Handover, means: Means): (wanted: Wante
       .send()
 }
 
-async function sendOurselves({ task, asset, range, reply, measured }: Wanted, means: Means) {
-  const { bucket, clock, log, soundness } = means
+async function sendOurselves({ task, asset, range, confirm, reply, measured }: Wanted, means: Means) {
+  const { bucket, log, soundness } = means
   // Opened before anything is said about it: what can't be opened must not be described.
-  const object = await openAsset(bucket, { task, asset, range }, clock)
+  const object = await openAsset(bucket, { asset, range, confirm })
   const bytes = range ? range.end - range.start + 1 : asset.bytes
   const stream = range ? object.stream : soundness.check(object.stream, asset)
   stream.once('error', (error) => {
@@ -91,13 +92,12 @@ async function redirect(wanted: Wanted, link: NonNullable<Bucket['link']>, clock
 /** The object of an asset, if it is there and as long as it was. */
 export async function openAsset(
   bucket: Bucket,
-  { task, asset, range }: Pick<Wanted, 'task' | 'asset'> & { range?: ByteRange | undefined },
-  clock: Clock,
+  { asset, range, confirm }: Pick<Wanted, 'asset' | 'confirm'> & { range?: ByteRange | undefined },
 ): Promise<OpenObject> {
   const object = await bucket.open(asset.key, range)
   if (!object) {
-    // It may have expired since the row was read.
-    finished(task, clock.now())
+    // It may have expired, or been deleted, since the row was read.
+    await confirm()
     throw unusable(`${asset.key} is missing from the bucket`)
   }
   if (object.bytes === asset.bytes) return object

@@ -22,8 +22,7 @@ async function world(still: Media['still'], change: (bucket: Bucket) => Partial<
   const scratch = join(folder, 'scratch')
   const disk = await openDisk({ folder: join(folder, 'bucket') })
   const bucket = { ...disk, ...change(disk) }
-  const clock = { now: () => 1_000, sleep: async () => {} }
-  const pictures = openPictures({ bucket, media: { still } as Media, clock, soundness: openSoundness(), scratch })
+  const pictures = openPictures({ bucket, media: { still } as Media, soundness: openSoundness(), scratch })
   let films = 0
   return {
     disk,

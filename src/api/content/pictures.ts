@@ -4,7 +4,6 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../../buckets/bucket.ts'
-import type { Clock } from '../../core/clock.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Media, Still } from '../../media/media.ts'
@@ -16,7 +15,6 @@ import { variants } from './variants.ts'
 export interface PictureDependencies {
   bucket: Bucket
   media: Media
-  clock: Clock
   soundness: Soundness
   /** Where a video lies while it is looked at. */
   scratch: string
@@ -109,12 +107,12 @@ async function measure(bucket: Bucket, key: string): Promise<Asset | undefined> 
   return { key, bytes: object.bytes, sha256: digest.digest('hex') }
 }
 
-async function make({ task, video, kind }: Picture, tools: PictureDependencies, signal: AbortSignal) {
-  const { bucket, media, clock, soundness, scratch } = tools
+async function make({ task, video, kind, confirm }: Picture, tools: PictureDependencies, signal: AbortSignal) {
+  const { bucket, media, soundness, scratch } = tools
   const file = join(scratch, `${task.id}.${kind}.mp4`)
   try {
     await mkdir(scratch, { recursive: true })
-    const object = await openAsset(bucket, { task, asset: video }, clock)
+    const object = await openAsset(bucket, { asset: video, confirm })
     await pipeline(soundness.check(object.stream, video), createWriteStream(file), { signal })
     return await media.still(file, kind, signal)
   } catch (error) {
