@@ -175,6 +175,19 @@ it('a film whose every answer is lost, while nothing can be read either, is comp
   await until('all of it is removed', async () => (await keysOf(id)).length === 0)
 })
 
+it('a download from a storage that is silent is told so, long before its client gives up', async () => {
+  const { fates, upstream } = world
+  upstream.setFaults({ speed: 50 })
+  const id = await submit('silent')
+  await isWhole(id, 'silent')
+  fates.set(id, () => ({ silent: true }))
+  const answer = await request(`/v1/videos/${id}/content`, { signal: AbortSignal.timeout(30_000) })
+  fates.clear()
+  assert.equal(answer.status, 503)
+  assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
+  await isWhole(id, 'silent')
+})
+
 it('an image that can not be stored is a submit that can not be taken: 503, and nothing is kept of it', async () => {
   const { fates, proxy } = world
   const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
@@ -27,6 +28,9 @@ Examples:
 
 export const command: Command = { help, run: serve }
 
+/** What still waits then, for a bucket or a database that does not answer, is safe to be cut off: so is all else here. */
+const drainMs = 28_000
+
 /** Runs until a signal asks it to stop, then drains. */
 async function serve(args: string[], terminal: Terminal): Promise<number> {
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
@@ -44,7 +48,9 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
   const again = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'again')
-  const drained = await Promise.race([service[Symbol.asyncDispose](), again])
+  const late = setTimeout(drainMs, 'late', { ref: false })
+  const drained = await Promise.race([service[Symbol.asyncDispose](), again, late])
+  if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest goes on at the next start\n')
   return failure || drained === 'again' ? 1 : 0
 }
 

@@ -48,10 +48,14 @@ export function openObjects(options: S3Options): Bucket {
   }
 }
 
+/** Somebody waits for it, and it is asked for three times. */
+const firstByteMs = 4_000
+
 /** One request, whatever the part: from its answer on, the storage owes us these bytes. */
 async function openAt(client: S3Client, place: Place, range?: ByteRange): Promise<OpenObject | undefined> {
   const part = range && { Range: `bytes=${range.start}-${range.end}` }
-  const answer = await asking(client.send(new GetObjectCommand({ ...place, ...part }))).catch((error) => {
+  const get = new GetObjectCommand({ ...place, ...part })
+  const answer = await asking(client.send(get, { requestTimeout: firstByteMs })).catch((error) => {
     if (refusalOf(error).name === 'NoSuchKey') return undefined
     throw error
   })
