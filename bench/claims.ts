@@ -118,12 +118,18 @@ async function claim({ url, seconds, tasks }: ClaimBench, client: pg.Client, cla
 }
 
 async function merge(client: pg.Client, each: readonly StoreResult[], before: number): Promise<Claimed> {
-  const perSecond = each.reduce((sum, result) => sum + result.perSecond, 0)
+  const total = (read: (one: StoreResult) => number) => each.reduce((sum, one) => sum + read(one), 0)
   const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM slots')
   const taken = Number(rows[0]?.count) - before
-  const claims = each.reduce((sum, { count }) => sum + count, 0)
+  const [claims, earlier] = [total(({ count }) => count), total(({ warmUps }) => warmUps)]
+  const batch = taken / (claims + earlier)
   const p99Ms = Math.max(...each.map((result) => result.p99Ms))
-  return { perSecond, p99Ms, slots: before + taken / 2, batch: taken / claims }
+  return {
+    perSecond: total(({ perSecond }) => perSecond),
+    p99Ms,
+    slots: before + batch * (earlier + claims / 2),
+    batch,
+  }
 }
 
 function line(name: string, results: readonly Claimed[], detail: string, atMost?: number): Line {

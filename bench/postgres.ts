@@ -127,8 +127,7 @@ async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Be
       const text = execFileSync(join(bin, 'pgbench'), [...args, ...where], { encoding: 'utf8', stdio: 'pipe' })
       return Number(/tps = ([\d.]+)/.exec(text)?.[1])
     }
-    const ours = async () =>
-      (await storeLoad({ url, kind, clients, seconds: Math.ceil(seconds), warmUp: true, tasks })).perSecond
+    const ours = async () => (await storeLoad({ url, kind, clients, seconds: Math.ceil(seconds), tasks })).perSecond
     const result = await compare(rounds, ours, single)
     lines.push({
       ...{ name: `${kind}, ${clients} clients`, value: result.ratio, unit: ' ×', must: { atLeast: 1.2 } },

@@ -26,11 +26,10 @@ if (values.write) writeTables()
 else {
   const decoders = Number(values.decoders)
   const steps = planned(decoders)
-  const built = decoders === decodersOfWorker ? 'as it is built' : 'which is not built'
   show(`Measured on ${costs.machine}`, measuredRows(costs))
   show('Assumed', assumptionRows(assumptions))
   show('One task', taskRows(costs, assumptions))
-  show(`At the peak; a worker decodes ${decoders} at once, ${built}`, stepRows(steps, assumptions))
+  show(`At the peak; a worker has as many cores as it decodes films at once: ${decoders}`, stepRows(steps, assumptions))
   show('What is used most', useRows(steps))
   show('Four processes that do nothing but claim', checkRows(costs))
 }

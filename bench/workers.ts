@@ -124,9 +124,9 @@ async function costOfPoll(world: World): Promise<Cost> {
     await world.simulator.tell({ speed: slowMs })
     const slow = await runRound(world, workers.all, world.tasks)
     const more = slow.polls - quick.polls
-    costs.push(mapCost(slow.cost, (value, part) => Math.max(0, value - quick.cost[part]) / more))
+    costs.push(mapCost(slow.cost, (value, part) => (value - quick.cost[part]) / more))
   }
-  return medianCost(costs)
+  return mapCost(medianCost(costs), (value) => Math.max(0, value))
 }
 
 async function startWorkers(world: World, count: number): Promise<AsyncDisposable & { all: readonly Running[] }> {

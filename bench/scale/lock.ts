@@ -40,7 +40,7 @@ export interface LockResult {
 }
 
 /** As `withinMs` of a claim in `src/stores/postgres/claims.ts`. */
-const patienceMs = 10_000
+const patienceMs = 3_000
 /** As `idleMs` of the engine: then a worker looks although nothing woke it. */
 const idleMs = 1_000
 const [warmUpMs, measuredMs] = [30_000, 120_000]

@@ -34,7 +34,7 @@ const [pool, listening] = [8, 1]
 const [submits, collects] = [64, 4]
 /** A task is told to all processes when it is new, when its film can be fetched and when it has ended. */
 const tells = 3
-/** A worker decodes one film at a time (`src/media/pool.ts`). */
+/** A worker decodes as many films at once as it has cores (`verifiers` in `src/main.ts`): of the smallest, one. */
 export const decodersOfWorker = 1
 
 const byItself: Plan = { installations: 1, api: 1, workers: 1, databaseCores: 2, pooled: false }
@@ -131,8 +131,11 @@ function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, in
   })
 }
 
-/** The questions that a claim asks while it has the lock, in `src/stores/postgres/claims.ts`: three more if it takes any. */
-const trips = { looking: 5, taking: 8 }
+/**
+ * How often a claim goes to the database and back while it has the lock, in `src/stores/postgres/claims.ts`: what it asks
+ * at once is one trip.
+ */
+const trips = { looking: 2, taking: 4 }
 
 export function holdOf({ claim }: Costs, { slots, queues, tripMs }: { slots: number; queues: number; tripMs: number }) {
   const eachQueue = Math.max(0, claim.baseMs - claim.emptyMs) / claim.queues

@@ -32,12 +32,15 @@ export function measuredRows({ api, workers, claim, verify }: Costs): string[][]
     ['decoding a second of 1280x720', ms(verify)],
     [
       'claim, lock held',
-      `${claim.emptyMs.toFixed(1)} ms if all is taken already, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${(claim.taskMs * 64).toFixed(1)} ms for 64 tasks; ${(claim.slotMs * 10_000).toFixed(1)} ms for 10 000 tasks in work`,
+      `${claim.emptyMs.toFixed(1)} ms if all is taken already, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${more(claim.taskMs * 64)} for 64 tasks; ${more(claim.slotMs * 10_000)} for 10 000 tasks in work`,
     ],
     ['tasks a second, by workers, all on this machine', rates.join('; ')],
     ['claim of such a worker, lock held', holds.join('; ')],
   ]
 }
+
+/** What comes out as nothing was less than the machine's own moods. */
+const more = (costMs: number) => (costMs === 0 ? 'too little to measure' : `${costMs.toFixed(1)} ms`)
 
 export function assumptionRows(given: Assumptions): string[][] {
   const { connections, databaseCores, walBytesPerSecond } = given

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { startPgBouncer } from '../../test/services/pgbouncer.ts'
@@ -84,6 +85,24 @@ it('takes a task at once when the time of the database has changed', async () =>
   await store.insert(newTask('1'))
   assert.ok(await store.find(newTask('1').id))
   assert.ok(store.clock.now() > Date.now() - 30_000)
+})
+
+it('what docs/scaling.md copies out is every finished task of that day', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  const docs = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
+  const [, copied = ''] = /COPY \(\n(.+?)\n\) TO STDOUT/s.exec(docs) ?? []
+  const [{ noon }] = (await database.read('SELECT (extract(epoch FROM current_date - 8) + 43200) * 1000 AS noon')) as [
+    { noon: string },
+  ]
+  const createdAt = Number(noon)
+  await store.insert(newTask('1', { state: 'completed', createdAt, completedAt: createdAt }))
+  await store.insert(newTask('2', { state: 'failed', createdAt }))
+  await store.insert(newTask('3', { state: 'running', createdAt }))
+  await store.insert(newTask('4', { state: 'completed', createdAt: createdAt + 86_400_000 }))
+  const ids = (await database.read(copied)).map(({ id }) => id).sort()
+  assert.deepEqual(ids, [newTask('1').id, newTask('2').id])
 })
 
 it('a transaction has all its time, its COMMIT too', async () => {

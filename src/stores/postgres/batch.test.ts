@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Problem } from '../../core/problem.ts'
+import { openBatches } from './batch.ts'
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A database that answers when it is told to, and what it is being asked. */
+function openStage(weigh?: (item: number) => number) {
+  const asked: { items: readonly number[]; answer(): void; fail(error: unknown): void }[] = []
+  const ask = openBatches((items: readonly number[]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ value: number }[]>()
+    asked.push({ items, answer: () => resolve(items.map((item) => ({ value: 10 * item }))), fail: reject })
+    return promise
+  }, weigh)
+  const askAll = async (count: number, first = 0) => {
+    const answers = Array.from({ length: count }, (_, at) => ask(first + at))
+    await turn()
+    return answers
+  }
+  return { asked, askAll, sizes: () => asked.map(({ items }) => items.length) }
+}
+
+it('what is asked at once goes as one, and each gets its own answer', async () => {
+  const { asked, askAll, sizes } = openStage()
+  const answers = await askAll(20)
+  assert.deepEqual(sizes(), [20])
+  asked[0]?.answer()
+  assert.deepEqual(
+    await Promise.all(answers),
+    Array.from({ length: 20 }, (_, at) => 10 * at),
+  )
+})
+
+it('what is enough for two goes as two halves', async () => {
+  const { askAll, sizes } = openStage()
+  await askAll(64)
+  assert.deepEqual(sizes(), [32, 32])
+})
+
+it('few wait until the others are back, enough do not', async () => {
+  const { asked, askAll, sizes } = openStage()
+  const first = await askAll(20)
+  const few = await askAll(3, 20)
+  assert.deepEqual(sizes(), [20])
+  asked[0]?.answer()
+  await Promise.all(first)
+  await turn()
+  assert.deepEqual(sizes(), [20, 3])
+  await askAll(16, 23)
+  assert.deepEqual(sizes(), [20, 3, 16])
+  asked[1]?.answer()
+  assert.deepEqual(await Promise.all(few), [200, 210, 220])
+})
+
+it('what is heavy is divided', async () => {
+  const { askAll, sizes } = openStage(() => 400_000)
+  await askAll(6)
+  assert.deepEqual(sizes(), [2, 2])
+})
+
+it('who waits behind a database that is away is told so as well', async () => {
+  const { asked, askAll } = openStage()
+  const first = await askAll(2)
+  const later = await askAll(1, 2)
+  asked[0]?.fail(Problem.ofStorage(new Error('it is away')))
+  for (const answer of await Promise.allSettled([...first, ...later])) assert.equal(answer.status, 'rejected')
+  assert.equal(asked.length, 1)
+})
