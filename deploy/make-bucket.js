@@ -1,15 +1,33 @@
 // Makes the bucket that FILMGATE_BUCKET names, if it is not there. Filmgate itself never does: it need not be allowed to.
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { explain } from '../src/buckets/s3/unusable.ts'
 import { parseBucket } from '../src/config/places.ts'
 
-const { value, fix } = parseBucket(process.env.FILMGATE_BUCKET ?? '')
-if (fix || value.kind !== 's3') throw new Error(`FILMGATE_BUCKET: ${fix ?? 'it names no bucket'}`)
-const { bucket, endpoint, forcePathStyle = false, region = 'us-east-1' } = value
-const client = new S3Client({ region, forcePathStyle, ...(endpoint && { endpoint }) })
-try {
-  await client.send(new CreateBucketCommand({ Bucket: bucket }))
-  process.stdout.write(`made the bucket ${bucket}\n`)
-} catch (error) {
-  if (error.name !== 'BucketAlreadyOwnedByYou') throw error
-  process.stdout.write(`the bucket ${bucket} is there\n`)
+const fixes = {
+  InvalidBucketName: 'choose another name: 3 to 63 letters a to z, digits and -, the first and the last no -',
+  BucketAlreadyExists: 'choose another name: this one is of somebody else',
 }
+
+async function make({ bucket, endpoint, forcePathStyle = false, region = 'us-east-1' }) {
+  const client = new S3Client({ region, forcePathStyle, ...(endpoint && { endpoint }) })
+  try {
+    await client.send(new CreateBucketCommand({ Bucket: bucket }))
+    process.stdout.write(`made the bucket ${bucket}\n`)
+  } catch (error) {
+    if (error.name === 'BucketAlreadyOwnedByYou') process.stdout.write(`the bucket ${bucket} is there\n`)
+    else {
+      const { why, fix } = explain(error) ?? { why: error.message, fix: 'check FILMGATE_BUCKET' }
+      fail(`the bucket ${bucket} can't be made: ${why}; ${fixes[error.name] ?? fix}`)
+    }
+  }
+}
+
+function fail(what) {
+  process.stderr.write(`make-bucket: ${what}\n`)
+  process.exitCode = 1
+}
+
+const { value, fix } = parseBucket(process.env.FILMGATE_BUCKET ?? '')
+if (fix) fail(`FILMGATE_BUCKET can't be used: ${fix}`)
+else if (value.kind !== 's3') fail('FILMGATE_BUCKET names no bucket; set it: s3://bucket?endpoint=https://…')
+else await make(value)

@@ -111,9 +111,11 @@ it('user, port and folders agree', () => {
     assert.equal(containers[0].ports[0].containerPort, Number(port))
     assert.equal(containers[0].volumeMounts.find(({ name }: Document) => name === 'data').mountPath, folder)
   }
-  assert.match(nginx, new RegExp(`server 127\\.0\\.0\\.1:${port};`))
+  assert.match(nginx, new RegExp(`server 127\\.0\\.0\\.1:${port} max_fails=0;`))
   assert.match(nginx, new RegExp(`alias ${folder}/bucket/;`))
-  assert.match(unit, /FILMGATE_DATA=%S\/filmgate\b/)
+  // %N is the name of the unit: that of ours, or of a copy for another process.
+  assert.equal(folder, '/var/lib/filmgate')
+  assert.match(unit, /^StateDirectory=%N$[\s\S]*FILMGATE_DATA=%S\/%N$/m)
   const path = one(textOf('deploy/systemd/environment.example'), /FILMGATE_CONTENT=accel:(\S+)/)
   assert.ok(nginx.includes(`location ${path} {`))
 })
