@@ -1,4 +1,5 @@
 import { cp } from 'node:fs/promises'
+import type { Bucket } from './buckets/bucket.ts'
 import { type Moved, moveObjects } from './migrate/objects.ts'
 import { nameOf, openPlace, type Place, type Sides, targetOf } from './migrate/places.ts'
 import { type Compared, checksumOf, compare, copyRows, type Sums, survey } from './migrate/rows.ts'
@@ -49,6 +50,8 @@ export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Out
   await using sides = await openPlace({ from, to })
   const { source, target } = sides
   if (await isDone(sides, targetOf({ from, to }))) return { rows: null, objects: null, finished: true, repeated: true }
+  // A mistake in its name must not be told only after all rows were copied.
+  if (sides.buckets) await probe(sides.buckets.target)
   const counted = await survey(source, tools)
   if (target) await prepare(sides, nameOf(from), counted.sums)
   if (target) await copyRows({ source, target }, counted, tools)
@@ -74,23 +77,28 @@ async function isDone({ source, target }: Sides, wanted: string): Promise<boolea
   const moved = await source.retired()
   if (moved === null) return false
   const found = moved === wanted ? await target?.look() : undefined
-  if (found === 'used') return true
-  if (found !== undefined && found !== 'empty') return false
+  if (typeof found === 'object') return 'table' in found
   const where = found === 'empty' ? `${moved}, where there is nothing now` : moved
   throw new Error(`the source was moved already, to ${where}. ${again}`)
 }
 
 const again = `To move it all the same, while no service uses those rows, drop the table ${awayTable} of the source`
 
+/** Asks for what is not there, once. */
+async function probe(bucket: Bucket): Promise<void> {
+  await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
+}
+
 /** Marks the target as ours. What an earlier run left is kept only if the source has not changed since. */
 async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: Sums): Promise<void> {
   const checksum = checksumOf(sums)
   const found = await target?.look()
-  if (found === 'used')
-    throw new Error(
-      'the target is not empty: there are rows that no move left; choose an empty database or data folder',
-    )
   if (found === 'empty' || found === undefined) return target?.begin({ source, checksum })
+  if ('table' in found)
+    throw new Error(
+      `the target is not empty: its table ${found.table} has rows that no move left; choose an empty data folder or ` +
+        'database (drop it and create it again), and move before a service is first started there',
+    )
   if (found.source !== source)
     throw new Error(`the target holds an unfinished move of ${found.source}; choose an empty one, or finish that first`)
   if (found.checksum === checksum) return

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
 import { openDisk } from '../src/buckets/disk.ts'
 import { startCli } from '../src/cli/cli.fixture.ts'
@@ -76,6 +77,10 @@ it('leaves a folder alone that is no source', async () => {
   await assert.rejects(move(local(file), local(join(folder, 'x'))), /is no folder; .*--from-data$/)
   using source = await makeSource({ each: 1 })
   await assert.rejects(move(local(source.data), local(file)), /can't be used .*--to-data$/)
+  const inner = move(local(source.data), local(join(source.data, 'bucket')))
+  await assert.rejects(inner, /bucket lies inside the source; .*--to-data$/)
+  writeFileSync(join(foreign, 'filmgate.db'), '')
+  await assert.rejects(move(local(foreign), local(join(folder, 'x'))), /filmgate.*foreign is an empty file; restore it/)
 })
 
 it('knows a folder by whatever way it is named', async () => {
@@ -85,6 +90,27 @@ it('knows a folder by whatever way it is named', async () => {
   await using cli = startCli(['migrate', '--from-data', source.data, '--to-data', link], { cwd: folder })
   const { code, stderr } = await cli.exit
   assert.match(`${code} ${stderr}`, /^2 .*the same place/)
+})
+
+it('a data folder where a service only lived is empty; one with rows is refused, with their table', async () => {
+  using source = await makeSource({ each: 1 })
+  const data = join(folder, 'lived')
+  {
+    await using service = await startService({ env: { FILMGATE_DATA: data } })
+    assert.ok(service.url)
+  }
+  const sql = (text: string) => {
+    using database = new DatabaseSync(join(data, 'filmgate.db'))
+    database.exec(text)
+  }
+  // As of a provider that was away once.
+  sql("INSERT INTO healths (account, key_version, health, changed_at) VALUES ('away', 'v', '{}', 1)")
+  await assert.rejects(
+    move(local(source.data), local(data)),
+    /not empty: its table tokens has rows .*empty data folder/,
+  )
+  sql('DELETE FROM tokens')
+  assertMoved(await move(local(source.data), local(data)), objectsOf(source))
 })
 
 it('copies the rows anew where the source has changed since', async () => {

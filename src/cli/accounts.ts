@@ -38,6 +38,11 @@ const reasons: Record<string, string> = {
   failing: 'it can not be reached, or answers nonsense',
 }
 
+/** It can't be seen from here which role has answered. */
+const noAccount = `No account is configured in the process that answered.
+One with the role api needs none: there the accounts are the workers'.
+`
+
 export const command: Command = {
   help,
   async run(args, terminal) {
@@ -70,7 +75,7 @@ function show({ data: accounts, missing, elsewhere }: AccountList, terminal: Ter
     terminal.err(
       `Other processes work on accounts of their own, which can't be resumed here: ${printable(elsewhere.join(', '))}.\n`,
     )
-  if (accounts.length === 0) terminal.err('No account is configured.\n')
+  if (accounts.length === 0) terminal.err(noAccount)
   if (accounts.length === 0) return ''
   const paint = painter(terminal.colour.stdout)
   return table(

@@ -88,8 +88,8 @@ async function run(move: Move, terminal: Terminal): Promise<Outcome> {
     if (name !== 'Problem') throw error
     const bucket = explainS3(error)
     const why = bucket?.why ?? (cause as Error | undefined)?.message ?? String(cause ?? message)
-    // To go on as if nothing were wrong would only help against what passes by itself.
-    const mend = bucket?.lasting ? `To mend it: ${bucket.fix}. Then run the same command again.` : hint
+    // A wrong address looks like one that is away for a moment, so it is never enough to run it again.
+    const mend = bucket ? `To mend it: ${bucket.fix}. Then run the same command again.` : hint
     throw new Failure(`the storage gave up: ${why}`, { hint: mend, cause: error })
   }
 }

@@ -37,6 +37,15 @@ function terminalAt(seconds: number, said: string[] = []): Terminal {
   return fake as unknown as Terminal
 }
 
+it('no account is said of the process that answered, which may be one that needs none', async () => {
+  const none = { object: 'list', data: [], has_more: false, first_id: null, last_id: null, missing: [], elsewhere: [] }
+  await using api = await startFakeApi((_, response) => send(response, 200, none))
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  const { code, stdout, stderr } = await runCli(['accounts'], { env, cwd })
+  assert.deepEqual([code, stdout], [0, ''])
+  assert.match(stderr, /in the process that answered\.\n.*role api .* the workers'/)
+})
+
 it('a server that answers otherwise than Filmgate is told as such, by every command', async () => {
   const id = task.id
   const commands = [

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
@@ -48,7 +47,7 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
   const again = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'again')
-  const late = setTimeout(drainMs, 'late', { ref: false })
+  const late = terminal.sleep(drainMs).then(() => 'late')
   const drained = await Promise.race([service[Symbol.asyncDispose](), again, late])
   if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest goes on at the next start\n')
   return failure || drained === 'again' ? 1 : 0

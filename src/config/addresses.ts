@@ -10,10 +10,17 @@ const sslModes = ['disable', 'require', 'verify-ca', 'verify-full', 'no-verify']
 /** Of all that the driver takes: the rest would change how we speak to the database, or do nothing. */
 const storeOptions = ['user', 'password', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'application_name']
 
+const storeShape = 'postgres://user:password@host:5432/database'
+
+/** The host seems to end before the name and password do. */
+const isCutShort = /^postgres(ql)?:\/\/[^@]*[/?#].*@/s
+
 export function fixOfStore(text: string): string | undefined {
   const url = URL.parse(text)
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || url.pathname.length < 2)
-    return 'use postgres://user:password@host:5432/database, or leave it out'
+    return isCutShort.test(text)
+      ? `write each / ? # of a password as %2F %3F %23, as in ${storeShape}`
+      : `use ${storeShape}, or leave it out`
   if (decoded(text) === null) return 'write each % of a name or password as %25'
   const { searchParams: given } = url
   const mode = given.get('sslmode')

@@ -39,6 +39,18 @@ it('a % that begins no escape is a mistake of the store, and its fix is told wit
   assert.deepEqual(mistakesOf('', { FILMGATE_STORE: 'postgres://me:100%25@db/films' }), [])
 })
 
+it('what cuts a password short in the URL of the store is named, without the password', () => {
+  const shape = 'postgres://user:password@host:5432/database'
+  for (const mark of ['/', '?', '#'])
+    assert.deepEqual(
+      mistakesOf('', { FILMGATE_STORE: `postgres://me:hu${mark}sh@db/films` }),
+      [`FILMGATE_STORE: its value can't be used; write each / ? # of a password as %2F %3F %23, as in ${shape}`],
+      mark,
+    )
+  const others = mistakesOf('', { FILMGATE_STORE: 'postgres://me@db' })
+  assert.deepEqual(others, [`FILMGATE_STORE: its value can't be used; use ${shape}, or leave it out`])
+})
+
 it('a password is a secret wherever pg takes one from, as it is written and as it is meant', () => {
   const secrets = (url: string) => [...secretsOf({ kind: 'postgres', url })].sort()
   assert.deepEqual(secrets('postgres://me:s%2Fx@db/films'), ['s%2Fx', 's/x'])

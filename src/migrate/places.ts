@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import type { Bucket } from '../buckets/bucket.ts'
 import { openDisk, openS3 } from '../buckets/index.ts'
 import type { BucketPlace, StorePlace } from '../config/places.ts'
@@ -28,12 +28,13 @@ export async function openPlace({ from, to }: { from: Place; to: Place }): Promi
   await using stack = new AsyncDisposableStack()
   if (from.data !== null) refuseForeign(from.data, from)
   const fromFolder = from.data === null ? null : stack.use(lock(from.data, 'source'))
+  if (from.data !== null && to.data !== null) refuseInside(to.data, from.data)
   const sameFolder = from.data !== null && to.data !== null && realPath(from.data) === realPath(to.data)
   const toFolder = sameFolder ? fromFolder : to.data === null ? null : stack.use(lock(to.data, 'target'))
   const stays = isSame(from, to)
   if (fromFolder && !stays.store) refuseUntold(fromFolder)
   const source = stack.use(await openTransfer(from.store, fromFolder, 'source'))
-  const target = stays.store ? null : stack.use(await openTransfer(to.store, toFolder, 'target'))
+  const target = stays.store ? null : stack.use(await openTransfer(to.store, toFolder, 'target', source))
   const buckets = stays.bucket
     ? null
     : { source: await openBucket(from.bucket, fromFolder), target: await openBucket(to.bucket, toFolder) }
@@ -80,8 +81,16 @@ function refuseForeign(path: string, { store }: Place): void {
   if (!statSync(whole).isDirectory()) throw new Error(`${whole} is no folder; name the data folder with --from-data`)
   const has = (name: string) => existsSync(join(whole, name))
   if (store.kind === 'sqlite' && !has('filmgate.db')) throw new Error(`there is no database in ${whole}`)
+  if (store.kind === 'sqlite' && statSync(join(whole, 'filmgate.db')).size === 0)
+    throw new Error(`the database in ${whole} is an empty file; restore it from a backup first`)
   if (!['filmgate.db', 'bucket', 'accounts', 'lock.db'].some(has))
     throw new Error(`${whole} is no data folder of a Filmgate; name the right one with --from-data`)
+}
+
+/** Who removes the old folder afterwards would remove both. */
+function refuseInside(inner: string, outer: string): void {
+  if (realPath(inner).startsWith(`${realPath(outer)}${sep}`))
+    throw new Error(`${resolve(inner)} lies inside the source; name another folder with --to-data`)
 }
 
 function lock(path: string, side: 'source' | 'target'): DataFolder {
@@ -106,10 +115,15 @@ function refuseUntold({ path, spill }: DataFolder): void {
     )
 }
 
-async function openTransfer(store: StorePlace, folder: DataFolder | null, as: 'source' | 'target'): Promise<Transfer> {
+async function openTransfer(
+  store: StorePlace,
+  folder: DataFolder | null,
+  as: 'source' | 'target',
+  source?: Transfer,
+): Promise<Transfer> {
   if (store.kind === 'sqlite') return openSqliteTransfer({ folder: folder?.path ?? '', as })
   try {
-    return await openPostgresTransfer(store.url)
+    return await openPostgresTransfer(store.url, source)
   } catch (error) {
     throw new Error(`the ${as}: ${(error as Error).message}`, { cause: error })
   }

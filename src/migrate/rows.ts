@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Problem } from '../core/problem.ts'
 import type { Row } from '../core/row.ts'
 import type { MoveTools, Progress } from '../migrate.ts'
 import { type TableName, type Transfer, tableNames, tables } from '../stores/transfer/transfer.ts'
@@ -49,11 +50,24 @@ export async function copyRows({ source, target }: Stores, { sums, rows }: Surve
     const last = await patiently(() => target.last(table), tools)
     let copied = 0
     for await (const page of pagesOf(source, table, last, tools)) {
-      await patiently(() => target.insert(table, page), tools)
+      await patiently(() => target.insert(table, page), tools).catch((error) => oneByOne(target, table, page, error))
       copied += page.length
       count(page.length)
     }
     count(sums[table].rows - copied)
+  }
+}
+
+/** Whoever has to mend a row that is not taken must know which one it is. */
+async function oneByOne(target: Transfer, table: TableName, page: readonly Row[], error: unknown): Promise<void> {
+  if (error instanceof Problem) throw error
+  for (const row of page) {
+    await target.insert(table, [row]).catch((cause: Error) => {
+      const { key }: { key: readonly string[] } = tables[table]
+      const which = key.map((name) => `${name} ${row[name]}`).join(', ')
+      const fix = 'mend it in the source, or remove it there, and run this again'
+      throw new Error(`a row of ${table} is not taken (${which}): ${cause.message}; ${fix}`, { cause })
+    })
   }
 }
 

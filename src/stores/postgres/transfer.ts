@@ -6,6 +6,7 @@ import {
   awayTable,
   type Dialect,
   lastStatement,
+  livesTable,
   type Mark,
   markStatement,
   markTable,
@@ -16,6 +17,7 @@ import {
   type Transfer,
   tableNames,
   tables,
+  usedTables,
 } from '../transfer/transfer.ts'
 import { type Database, openDatabase } from './database.ts'
 import { hashOf } from './entries.ts'
@@ -27,8 +29,8 @@ import { explain } from './unusable.ts'
 const pageMs = 60_000
 const longMs = 3_600_000
 
-/** Refuses a database that a service or another move is using. */
-export async function openPostgresTransfer(url: string): Promise<Transfer> {
+/** Refuses a database that a service or another move is using, or the source of this one. */
+export async function openPostgresTransfer(url: string, source?: Transfer): Promise<Transfer> {
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
     throw new Error(`the database can't be used: ${explain(error)}`, { cause: error })
@@ -40,26 +42,30 @@ export async function openPostgresTransfer(url: string): Promise<Transfer> {
     )
   const client = await database.connect().catch(unusable)
   stack.defer(() => client.end())
-  await lockOut(client)
+  const holder = await lockOut(client, source?.holder)
   await migrate(database).catch(unusable)
   const transfer = transferOf(database)
   const resources = stack.move()
-  return { ...transfer, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+  return { ...transfer, holder, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
 /** The lock is this connection's, and goes with it. Every service has a share of it, on the connection where it listens. */
-async function lockOut(client: Client): Promise<void> {
+async function lockOut(client: Client, source = 0): Promise<number> {
   const { rows } = await client.query(
-    `SELECT pg_try_advisory_lock($1) AS locked, EXISTS (
-       SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::oid AND mode = 'ShareLock'
-         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS served`,
-    [moveLock],
+    `WITH others AS (
+       SELECT pid, mode FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = $1::bigint AND granted
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+     SELECT pg_try_advisory_lock($1::bigint) AS locked, pg_backend_pid() AS own,
+       EXISTS (SELECT FROM others WHERE mode = 'ShareLock') AS served,
+       EXISTS (SELECT FROM others WHERE pid = $2) AS same`,
+    [moveLock, source],
   )
-  const [{ locked, served }] = rows as [{ locked: boolean; served: boolean }]
-  if (locked) return
+  const [{ locked, own, served, same }] = rows as [{ locked: boolean; own: number; served: boolean; same: boolean }]
+  if (locked) return own
+  if (served) throw new Error('a Filmgate is running on the database; stop every process of it first')
   throw new Error(
-    served
-      ? 'a Filmgate is running on the database; stop every process of it first'
+    same
+      ? 'source and target are the same database, under two names; name another, or none if only the films move'
       : 'another move is at work on the database',
   )
 }
@@ -82,14 +88,16 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     },
     async look() {
       if (await has(database, markTable)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
-      const parts = tableNames.map((table) => `EXISTS (SELECT FROM ${table})`)
-      const [row] = await ask(`SELECT ${parts.join(' OR ')} AS used`)
-      return row?.used === true ? 'used' : 'empty'
+      const parts = usedTables.map((name) => `EXISTS (SELECT FROM ${name}) AS ${name}`)
+      const [row] = await ask(`SELECT ${parts.join(', ')}`)
+      const table = usedTables.find((name) => row?.[name])
+      return table === undefined ? 'empty' : { table }
     },
     async begin({ source, checksum }: Mark) {
       await write(database, async (query) => {
         await query(markStatement)
         await query(`DELETE FROM ${markTable}`)
+        await query(`DELETE FROM ${livesTable}`)
         await query(`INSERT INTO ${markTable} (source, checksum) VALUES ($1, $2)`, [source, checksum])
       })
     },

@@ -9,7 +9,11 @@ it('what a database refuses a start with comes with its fix, on one line', () =>
   for (const [message, code, fix] of [
     ['role "u" does not exist', '28000', /; check the user of its URL/],
     ['password authentication failed for user "u"', '28P01', /; check the user and the password, .*PGPASSWORD$/],
-    ['SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string', undefined, /; .*PGPASSWORD$/],
+    [
+      'SASL authentication failed',
+      '08P01',
+      /; check the user and the password, .*PGPASSWORD, and the log of the pooler$/,
+    ],
     ['database "d" does not exist', '3D000', /; create the database/],
     ['permission denied for schema public', '42501', /; let its user create tables: GRANT/],
     ['relation "tasks" already exists', '42P07', /; .*choose an empty one$/],
@@ -28,6 +32,13 @@ it('what a database refuses a start with comes with its fix, on one line', () =>
     assert.ok(text.startsWith(message.split('\n')[0] ?? ''), text)
     assert.match(text, fix)
     assert.equal(explain(Problem.ofStorage(failure(message, code))), text)
+  }
+})
+
+it('that no password was given is said in words of ours', () => {
+  for (const what of ['a string', 'a non-empty string']) {
+    const text = explain(failure(`SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be ${what}`))
+    assert.equal(text, 'it wants a password, and none was given; give one in its URL, or as PGPASSWORD')
   }
 })
 

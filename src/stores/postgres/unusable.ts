@@ -2,6 +2,9 @@
 export function explain(thrown: Error): string {
   const { cause } = thrown
   const error: Error & { code?: string } = cause instanceof Error ? cause : thrown
+  // In the driver's words it is a matter of types.
+  if (/SASL.*password must be/.test(error.message))
+    return 'it wants a password, and none was given; give one in its URL, or as PGPASSWORD'
   // Where a name has several addresses, each has failed, and the whole has no words of its own.
   const said = error.message || error.code || 'no reason given'
   const fix = fixOf(error.code, said)
@@ -10,7 +13,8 @@ export function explain(thrown: Error): string {
 
 /** The driver's own failures have no code. Neither have ours, which say what to do themselves. */
 function fixOf(code: string | undefined, said: string): string | undefined {
-  if (/SASL.*password must be/.test(said)) return fixes['28P01']
+  // The words of PgBouncer, which tells clients no more.
+  if (/^SASL authentication failed/.test(said)) return `${fixes['28P01']}, and the log of the pooler`
   if (/does not support SSL/.test(said)) return 'let it speak TLS, or leave sslmode out of its URL'
   if (code === undefined) return /timeout|terminated/i.test(said) ? address : undefined
   return fixes[code as keyof typeof fixes] ?? (isCertificate.test(code) ? certificate : look)

@@ -50,7 +50,8 @@ export function openWakeups(database: Database, { clock, name, onFatal }: Wakeup
   const say = async () => {
     while (!isSaid && !stop.signal.aborted) {
       isSaid = true
-      // Also from behind a pooler: others may have a connection of their own. Lost where the database is: then there is nothing to do there either, and everybody looks again by himself.
+      // Also from behind a pooler: others may have a connection of their own. Lost where the database is: then there is
+      // nothing to do there either, and everybody looks again by himself.
       await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
       await clock.sleep(spacingMs, stop.signal)
     }

@@ -7,6 +7,7 @@ import {
   awayTable,
   type Dialect,
   lastStatement,
+  livesTable,
   type Mark,
   markStatement,
   markTable,
@@ -17,6 +18,7 @@ import {
   type Transfer,
   tableNames,
   tables,
+  usedTables,
 } from '../transfer/transfer.ts'
 import { migrate } from './migrate.ts'
 
@@ -58,12 +60,12 @@ function transferOf(database: DatabaseSync): Transfer {
     },
     async look() {
       if (has(database, markTable)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
-      const isUsed = tableNames.some((table) => database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get())
-      return isUsed ? 'used' : 'empty'
+      const table = usedTables.find((name) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get())
+      return table === undefined ? 'empty' : { table }
     },
     async begin({ source, checksum }: Mark) {
       inTransaction(database, () => {
-        database.exec(`${markStatement}; DELETE FROM ${markTable}`)
+        database.exec(`${markStatement}; DELETE FROM ${markTable}; DELETE FROM ${livesTable}`)
         database.prepare(`INSERT INTO ${markTable} (source, checksum) VALUES (?, ?)`).run(source, checksum)
       })
     },

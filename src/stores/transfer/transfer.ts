@@ -6,15 +6,17 @@ import { deliveryColumns, endpointColumns } from '../../core/webhook-row.ts'
  * filled is marked as unfinished, and no service starts on it until the mark is gone.
  */
 export interface Transfer extends AsyncDisposable {
+  /** By which process of its server the database is held, where others are kept out of it so. */
+  readonly holder?: number
   /** The rows that come after this one in the order of the key, which is the same in every store. */
   read(table: TableName, after: Row | null, limit: number): Promise<Row[]>
   /** The row with the last key. */
   last(table: TableName): Promise<Row | null>
   /** All of them or none. What is there already stays as it is. */
   insert(table: TableName, rows: readonly Row[]): Promise<void>
-  /** What an unfinished move left; 'used' if there are rows that no move put there. */
-  look(): Promise<Mark | 'empty' | 'used'>
-  /** Writes the mark. */
+  /** What an unfinished move left, or the first table with rows that no move put there. */
+  look(): Promise<Mark | Used | 'empty'>
+  /** Writes the mark, and removes what processes left that only lived there. */
   begin(mark: Mark): Promise<void>
   /** Removes all rows of an unfinished move. */
   clear(): Promise<void>
@@ -30,6 +32,11 @@ export interface Transfer extends AsyncDisposable {
 export interface Mark {
   source: string
   checksum: string
+}
+
+/** Rows that somebody may still want. */
+export interface Used {
+  table: TableName
 }
 
 interface Table {
@@ -58,6 +65,10 @@ export const tables = {
 
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]
+
+/** Where a process says that it lives, also one that never had a task: such rows are of no use to anybody else. */
+export const livesTable = 'healths' satisfies TableName
+export const usedTables = tableNames.filter((name) => name !== livesTable)
 
 export const markTable = 'unfinished_move'
 export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`
