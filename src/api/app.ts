@@ -50,8 +50,6 @@ export interface AppDependencies
     ServerDependencies,
     WebhookDependencies {
   tokens: Tokens
-  /** A process that only works has nothing else to say. */
-  healthOnly?: boolean
   /** Whether it shows its reference. */
   docs?: boolean
   /** How many videos a token may ask for in a minute, if it has no rate of its own; 0, or nothing, is no limit. */

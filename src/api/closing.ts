@@ -36,6 +36,8 @@ export function openClosing(app: App, clock: Clock): () => Promise<void> {
     // A connection whose answer ends only now would be kept for the next request.
     server.keepAliveTimeout = 1
     const closing = app.close().finally(() => closed.abort())
+    // The first request of a new connection may be on its way as well.
+    if (silent.size > 0) await clock.sleep(graceMs, closed.signal)
     for (const socket of silent) socket.destroy()
     await Promise.race([closing, clock.sleep(finishMs, closed.signal)])
     server.closeAllConnections()

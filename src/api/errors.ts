@@ -89,11 +89,22 @@ export function errorHandler(log: Log) {
 }
 
 export function notFoundHandler(request: FastifyRequest): never {
-  const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? ''
-  const there = /^\/operator\b/.test(path)
+  const there = /^\/operator\b/.test(request.url)
     ? 'The operator has /operator/v1/tasks/{id}, /operator/v1/attempts and /operator/v1/accounts.'
     : 'See GET /v1/models and POST /v1/videos.'
-  throw new Problem('unknown_url', `Unknown request URL: ${request.method} ${path}. ${there}`)
+  throw unknownUrl(request, there)
+}
+
+/** Of a process that only works: what it lacks is there, elsewhere. */
+export function workerHandler(request: FastifyRequest): never {
+  const there =
+    'This process is a worker, with /livez and /readyz alone: send requests to one with the role api or all.'
+  throw unknownUrl(request, there)
+}
+
+function unknownUrl({ method, url }: FastifyRequest, there: string): Problem {
+  const path = url.split('?', 1)[0]?.slice(0, 200) ?? ''
+  return new Problem('unknown_url', `Unknown request URL: ${method} ${path}. ${there}`)
 }
 
 /** What Fastify and its parsers throw, in our words: theirs speak of their own settings. */

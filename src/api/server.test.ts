@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { openLog } from '../log.ts'
+import { openRandom } from '../random.ts'
+import { openServer } from './server.ts'
+
+it('a worker says that requests go elsewhere, and others what they have', async () => {
+  const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
+  for (const [healthOnly, said] of [
+    [true, /^Unknown request URL: POST \/v1\/videos\. This process is a worker.* the role api/],
+    [false, /^Unknown request URL: POST \/v1\/videos\. See GET \/v1\/models/],
+  ] as const) {
+    await using app = openServer({ log, random: openRandom(), healthOnly })
+    const answer = await app.inject({ method: 'POST', url: '/v1/videos?x=1', payload: {} })
+    const { error } = answer.json()
+    assert.deepEqual([answer.statusCode, error.code], [404, 'unknown_url'])
+    assert.match(error.message, said)
+  }
+})
