@@ -1,5 +1,5 @@
-import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 
 /** A client that reads slower than that is cut off. */
@@ -7,13 +7,8 @@ const finishMs = 15_000
 /** A request may be on its way on a connection that looks idle: for so long each is still answered. */
 const graceMs = 250
 
-interface App {
-  server: Server
-  close(): Promise<void>
-}
-
 /** How a server ends without cutting off anybody who has asked for something. */
-export function openClosing(app: App, clock: Clock): () => Promise<void> {
+export function openClosing(app: Pick<FastifyInstance, 'server' | 'close'>, clock: Clock): () => Promise<void> {
   const { server } = app
   const all = new Set<Socket>()
   // Those on which nobody has asked for anything yet: Node counts them as busy when it closes.
