@@ -9,21 +9,18 @@ import { parseStore } from '../src/config/places.ts'
 import { assertMoved, local, move, objectsOf } from './migrate/moving.ts'
 import { makeSource } from './migrate/source.ts'
 import { operatorToken, startService, until } from './service.ts'
-import { startPostgres } from './services/postgres.ts'
-import { startS3 } from './services/s3.ts'
+import { startPlaces } from './services/places.ts'
 
 /* What is easily done wrong around a move: each is told at once, and with what helps. */
 
-const [postgres, s3] = await Promise.all([startPostgres({ fsync: 'off' }), startS3()])
+const places = await startPlaces({ fsync: 'off' })
+const { postgres, s3 } = places
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-migrate-'))
 after(async () => {
-  await Promise.all([postgres[Symbol.asyncDispose](), s3[Symbol.asyncDispose]()])
+  await places[Symbol.asyncDispose]()
   rmSync(folder, { recursive: true })
 })
-const keys = {
-  AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-}
+const { AWS_ACCESS_KEY_ID = '', AWS_SECRET_ACCESS_KEY = '' } = process.env
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
@@ -37,7 +34,7 @@ async function makeDatabase(name: string): Promise<string> {
 }
 
 async function run(...args: string[]): Promise<string> {
-  await using cli = startCli(['migrate', ...args], { cwd: folder, env: keys })
+  await using cli = startCli(['migrate', ...args], { cwd: folder, env: { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } })
   const { code, stderr } = await cli.exit
   return `${code} ${stderr}`
 }
