@@ -69,7 +69,9 @@ export function errorHandler(log: Log) {
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError, request)
     const status = statuses[problem.code]
-    if (status >= 500) {
+    // Who went away while he waited for room has not been refused.
+    const isLeft = problem.code === 'overloaded' && reply.raw.destroyed
+    if (status >= 500 && !isLeft) {
       const { method, url } = request
       log.error('request failed', {
         request: request.id,
