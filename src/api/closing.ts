@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 /** A client that reads slower than that is cut off. */
 const finishMs = 15_000
 /** A request may be on its way on a connection that looks idle: for so long each is still answered. */
-const graceMs = 250
+const graceMs = 100
 
 /** How a server ends without cutting off anybody who has asked for something. */
 export function openClosing(app: Pick<FastifyInstance, 'server' | 'close'>, clock: Clock): () => Promise<void> {
