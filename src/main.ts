@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { buildApp } from './api/app.ts'
 import { openClosing } from './api/closing.ts'
 import type { Bucket } from './buckets/bucket.ts'
-import { explainS3, openDisk, openS3 } from './buckets/index.ts'
+import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { AccountConfig } from './config/accounts.ts'
 import { defaultTokenName, operatorTokenName } from './config/tokens.ts'
 import type { Config } from './config.ts'
@@ -86,7 +86,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
   const bucket = await openBucket(config, folder)
   // Not waited for: a bucket that hangs must not hold up the start.
-  if (config.bucket.kind === 's3') void probe(bucket, log)
+  if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
   const media = stack.use(openMedia({ clock, renderers, verifiers: availableParallelism() }))
@@ -172,10 +172,10 @@ function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Buck
   return place.kind === 'disk' ? openDisk({ folder: folder.bucket }) : openS3(place)
 }
 
-/** Asks for what is not there, once. The service starts all the same: the bucket may come back. */
-async function probe(bucket: Bucket, log: Log): Promise<void> {
+/** The service starts all the same: the bucket may come back. */
+async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
   try {
-    await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
+    await probe(bucket)
   } catch (error) {
     const { why, fix } = explainS3(error) ?? { why: (error as Error).message, fix: 'check its URL' }
     log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)

@@ -1,5 +1,5 @@
 import { cp } from 'node:fs/promises'
-import type { Bucket } from './buckets/bucket.ts'
+import { probe } from './buckets/index.ts'
 import { type Moved, moveObjects } from './migrate/objects.ts'
 import { nameOf, openPlace, type Place, type Sides, targetOf } from './migrate/places.ts'
 import { type Compared, checksumOf, compare, copyRows, type Sums, survey } from './migrate/rows.ts'
@@ -83,11 +83,6 @@ async function isDone({ source, target }: Sides, wanted: string): Promise<boolea
 }
 
 const again = `To move it all the same, while no service uses those rows, drop the table ${awayTable} of the source`
-
-/** Asks for what is not there, once. */
-async function probe(bucket: Bucket): Promise<void> {
-  await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
-}
 
 /** Marks the target as ours. What an earlier run left is kept only if the source has not changed since. */
 async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: Sums): Promise<void> {

@@ -83,9 +83,9 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
       const own = code === 'idempotency_key_taken' ? await store.find(fields.id) : undefined
       if (own) return own
       // A store that went away in the middle may have the row after all, and what it is made of must be there then.
-      const isAlone = code !== 'storage_unavailable' && (order.reference !== null || order.source !== null)
+      const isKept = order.source !== null || (order.reference !== null && !('url' in order.reference))
       // What stays there if the bucket is away is in nobody's way; why this failed is what its client has to know.
-      if (isAlone) await bucket.removeFolder(fields.id).catch(() => {})
+      if (isKept && code !== 'storage_unavailable') await bucket.removeFolder(fields.id).catch(() => {})
       throw error
     }
   }

@@ -34,6 +34,11 @@ export interface LinkOptions {
   filename?: string
 }
 
+/** Throws if it can't be used now: asks for what is not there. */
+export async function probe(bucket: Bucket): Promise<void> {
+  await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
+}
+
 export function splitKey(key: string): { folder: string; name: string } {
   const [, folder, name] = /^([a-z0-9][a-z0-9_.-]*)\/([a-z0-9][a-z0-9_.-]*)$/.exec(key) ?? []
   if (!folder || !name) throw new Error(`not a key: ${key}`)

@@ -41,13 +41,13 @@ export interface Polled {
   waits: boolean
 }
 
-/** A Videos API in the shape of OpenAI's. Each call is one request; who wants it repeated, repeats it. */
 /** What is listed. A server that does not know these lists all. */
 export interface Narrowed {
   status?: string
   model?: string
 }
 
+/** A Videos API in the shape of OpenAI's. Each call is one request; who wants it repeated, repeats it. */
 export interface Client {
   readonly baseUrl: string
   models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
