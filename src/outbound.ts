@@ -3,7 +3,7 @@ import { connect as dial } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Client, type Dispatcher } from 'undici'
 import { Problem } from './core/problem.ts'
-import { type Allow, parseAllow } from './outbound/address.ts'
+import { type Allow, isPublic, parseAllow } from './outbound/address.ts'
 import { collect } from './outbound/answer.ts'
 import { readBase } from './outbound/base.ts'
 import { connect, type Network, onlyOnce, type Resolver } from './outbound/connect.ts'
@@ -11,6 +11,7 @@ import { judge } from './outbound/judge.ts'
 import { type Posted, type PostRequest, post } from './outbound/post.ts'
 import { PrivateRefusal, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
 import {
+  type Departure,
   openUpstream,
   UPSTREAM_DEADLINES,
   type Upstream,
@@ -21,6 +22,8 @@ import { isTimeout } from './outbound/watch.ts'
 
 export {
   type Allow,
+  type Departure,
+  isPublic,
   type Network,
   type Posted,
   type PostRequest,

@@ -16,11 +16,12 @@ export interface Upstream {
   /**
    * One request on a connection of its own, so that a stale keep-alive can't fake an unknown outcome. Throws
    * `provider_unreachable` (retryable) only if surely no byte of the request left this machine: resolve, connect or TLS
-   * failed, or the caller's signal ended it before. Whatever else is thrown leaves the outcome open. Redirects are not
-   * followed: they are answers. An answer has up to 4 MiB, also when decoded; one whose status refuses the request (4xx,
-   * but neither 408 nor 409) stays an answer where its body is longer or can't be read, with an empty one.
+   * failed, the peer closed before the first byte, or the caller's signal ended it before. Whatever else is thrown leaves
+   * the outcome open. Redirects are not followed: they are answers. An answer has up to 4 MiB, also when decoded; one whose
+   * status refuses the request (4xx, but neither 408 nor 409) stays an answer where its body is longer or can't be read,
+   * with an empty one.
    */
-  send(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
+  send(path: string, init: UpstreamRequest, signal: AbortSignal, departure?: Departure): Promise<Response>
   /** Any other request, which may be repeated: whether it left is no matter. Redirects are answers here too. */
   fetch(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
   /**
@@ -32,6 +33,14 @@ export interface Upstream {
    * retryable, for a URL or a redirect that is refused. Whoever does not read the body to its end has to cancel it.
    */
   download(place: string, init: DownloadRequest, signal: AbortSignal): Promise<Response>
+}
+
+/** Called around the moment at which a request leaves. */
+export interface Departure {
+  /** The connection is open, and no byte has left. The request leaves when this resolves, or never if it rejects. */
+  ready(): Promise<void>
+  /** The request was handed to the connection. Not called if it never is. */
+  left(): void
 }
 
 export interface DownloadRequest {
@@ -92,7 +101,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 export function openUpstream(baseUrl: string, around: Surroundings): Upstream {
   const way = new Way(readBase(baseUrl), around)
   return {
-    send: async (path, init, signal) => around.track(way.request('send', path, init, signal)),
+    send: async (path, init, signal, departure) => around.track(way.request('send', path, init, signal, departure)),
     fetch: async (path, init, signal) => around.track(way.request('fetch', path, init, signal)),
     download: async (place, init, signal) => around.track(way.download(place, init, signal)),
   }
@@ -107,7 +116,13 @@ class Way {
     this.#around = around
   }
 
-  async request(kind: 'send' | 'fetch', path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response> {
+  async request(
+    kind: 'send' | 'fetch',
+    path: string,
+    init: UpstreamRequest,
+    signal: AbortSignal,
+    departure?: Departure,
+  ): Promise<Response> {
     const { headersMs, bodyIdleMs, totalMs } = this.#around.deadlines
     const target = this.#base.below(path)
     const question = { method: init.method, url: target.url, headers: readHeaders(init.headers), body: init.body }
@@ -117,7 +132,11 @@ class Way {
     let socket: Socket | undefined
     try {
       socket = await this.#connect(target, stop)
+      await departure?.ready()
+      stop.throwIfAborted()
+      if (socket.readableEnded || socket.destroyed) throw new Error('the peer closed the connection before the request')
       const exchange = new Exchange(socket, question, { headersMs, idleMs: bodyIdleMs }, stop)
+      departure?.left()
       const head = await exchange.head()
       return kind === 'send' && refuses(head)
         ? await answerByStatus(exchange, head, MAX_ANSWER_BYTES, signal)

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { openOutbound, type UpstreamRequest } from '../outbound.ts'
+import { dialLoopback as dial, listen, reply } from './loopback.fixture.ts'
+
+const never = new AbortController().signal
+const job: UpstreamRequest = { method: 'POST', body: '{}' }
+const unreachable = { name: 'Problem', code: 'provider_unreachable', retryable: true }
+const outboundOf = () => openOutbound({ dial, allow: [], resolve: async () => ['127.0.0.1'] })
+
+test('the connection is open, and no byte has left, before the caller says that it may', async () => {
+  await using server = await listen(() => reply(200, {}, 'made'))
+  await using outbound = outboundOf()
+  const seen: string[] = []
+  const look = (name: string) =>
+    seen.push(`${name}: ${server.connections} connections, ${server.heads.length} requests`)
+  const departure = {
+    async ready() {
+      while (server.connections === 0) await new Promise((resolve) => setImmediate(resolve))
+      look('ready')
+    },
+    left: () => look('left'),
+  }
+  const answer = await outbound.upstream(server.origin).send('/', job, never, departure)
+  assert.equal(await answer.text(), 'made')
+  assert.deepEqual(seen, ['ready: 1 connections, 0 requests', 'left: 1 connections, 0 requests'])
+  assert.equal(server.heads.length, 1)
+})
+
+test('nothing leaves where the caller says that it may not', async () => {
+  await using server = await listen(() => reply(200))
+  await using outbound = outboundOf()
+  const departure = { ready: () => Promise.reject(new Error('no commit')), left: () => assert.fail('it left') }
+  await assert.rejects(outbound.upstream(server.origin).send('/', job, never, departure), unreachable)
+  assert.deepEqual(server.heads, [])
+})
+
+test('nothing leaves where the request was given up meanwhile', async () => {
+  await using server = await listen(() => reply(200))
+  await using outbound = outboundOf()
+  const stop = new AbortController()
+  const departure = { ready: async () => stop.abort(), left: () => assert.fail('it left') }
+  await assert.rejects(outbound.upstream(server.origin).send('/', job, stop.signal, departure), unreachable)
+  assert.deepEqual(server.heads, [])
+})
+
+for (const how of ['end', 'resetAndDestroy'] as const)
+  test(`a peer that closes (${how}) before the first byte has got nothing`, async () => {
+    const accepted = Promise.withResolvers<Socket>()
+    const server = createServer((socket) => accepted.resolve(socket.on('error', () => {})))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const sockets: Socket[] = []
+    const outbound = openOutbound({
+      allow: [],
+      dial: (options) => {
+        const socket = dial(options)
+        sockets.push(socket)
+        return socket
+      },
+    })
+    const departure = {
+      async ready() {
+        const peer = await accepted.promise
+        const closed = once(sockets[0] as Socket, 'close')
+        peer[how]()
+        await closed
+      },
+      left: () => assert.fail('it left'),
+    }
+    const sent = outbound.upstream(`http://127.0.0.1:${port}`).send('/', job, never, departure)
+    await assert.rejects(sent, unreachable)
+    await outbound[Symbol.asyncDispose]()
+    server.close()
+  })
