@@ -64,9 +64,10 @@ function providerOf(name: string, recovery: Recovery): Provider {
       if (response.status !== 200) throw unclear(`the question for jobs got ${response.status}`)
       const { jobs } = (await response.json()) as { jobs: Record<string, unknown>[] }
       const wanted = Object.entries(toUpstream(request))
-      return jobs
+      const matches = jobs
         .filter((job) => recovery === 'lookup' || wanted.every(([key, value]) => job[key] === value))
         .map(({ id }) => String(id))
+      return { matches, possible: [], isPartial: false }
     },
     async cancel(operation, call) {
       const path = `/jobs/${encodeURIComponent(String(operation))}`

@@ -272,12 +272,13 @@ const inAccounts = ['queued', 'held', 'running', 'storing', 'completed'] as cons
 
 /** Sends a queued task, as attempt a of task 1, b of task 2 and so on; leaves all others as they are. */
 const sends =
-  (operation: Json): Run =>
+  (operation: Json, { adopts }: { adopts?: string } = {}): Run =>
   async (task, _tools, { commit }) => {
     if (task.state !== 'queued') return { change: { dueAt: null } }
     const id = String.fromCharCode(96 + Number(task.id.slice(-1)))
     await commit({ state: 'held', attempt: id, attempts: 1, dueAt: null }, newAttempt(id, task))
-    const fact = { id, state: 'accepted', operation, settledAt: 7, problem: null } as const
+    const how = adopts === id ? { adopted: true as const } : {}
+    const fact = { id, state: 'accepted', operation, settledAt: 7, problem: null, ...how } as const
     return { change: { state: 'running', operation, dueAt: null }, fact }
   }
 
@@ -334,18 +335,35 @@ it('an operation is kept as it came, also where it contains a secret of the conf
   assert.equal((await engine.store.bound('p', [operationKey(operation)])).size, 1)
 })
 
-it('an answer that names the work of another attempt ends its task, and the operator can see what it named', async () => {
+it('an answer that names the work of another attempt holds its task, and raises an alarm', async () => {
   await using engine = await world(sends({ id: 'same' }), undefined, inAccounts)
   await engine.store.insert(newTask('1'))
   await engine.until(({ state }) => state === 'running')
   const second = newTask('2')
   await engine.store.insert(second)
-  const failed = await engine.until(({ state }) => state === 'failed', second.id)
-  assert.equal(failed.error?.code, 'internal')
+  const isLeft = ({ state, dueAt }: Task) => state === 'held' && (dueAt ?? 0) > engine.clock.now() + leaseMs
+  await engine.until(isLeft, second.id)
   const { state, operation, problem } = (await engine.store.attempt('b')) ?? {}
-  assert.deepEqual([state, operation, problem?.code], ['abandoned', null, 'operation_taken'])
-  assert.match(problem?.message ?? '', /another attempt's: \{"id":"same"\}$/)
-  assert.match(engine.lines.join('\n'), /an answer could not be recorded .*"attempt":"b".*"operation":\{"id":"same"\}/)
+  assert.deepEqual([state, operation, problem?.code], ['open', null, 'operation_taken'])
+  assert.match(problem?.message ?? '', /of another attempt: \{"id":"same"\}$/)
+  assert.match(engine.lines.join('\n'), /two attempts claim one operation .*"attempt":"b".*"operation":\{"id":"same"\}/)
+  assert.equal((await engine.store.find(newTask('1').id))?.state, 'running')
+})
+
+it('an answer beats an adoption: the rightful task runs, and the other is held again', async () => {
+  await using engine = await world(sends({ id: 'same' }, { adopts: 'a' }), undefined, inAccounts)
+  const [first, second] = [newTask('1'), newTask('2')]
+  await engine.store.insert(first)
+  await engine.until(({ state }) => state === 'running')
+  await engine.store.insert(second)
+  await engine.until(({ state }) => state === 'running', second.id)
+  assert.deepEqual((await engine.store.attempt('b'))?.operation, { id: 'same' })
+  const { state, problem } = (await engine.store.attempt('a')) ?? {}
+  assert.deepEqual(
+    [state, problem?.code, (await engine.store.find(first.id))?.state],
+    ['open', 'operation_taken', 'held'],
+  )
+  assert.match(engine.lines.join('\n'), /two attempts claim one operation .*"loser":"a"/)
 })
 
 it('an answer outlives a decision that the store will never take', async () => {

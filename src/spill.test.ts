@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { manualClock } from './core/clock.fixture.ts'
 import { replay } from './engine/replay.ts'
 import { openSpill } from './spill.ts'
 import { factOf, newTask, sent } from './stores/contract/world.ts'
@@ -24,7 +25,7 @@ it('what one process learnt and could not record, the next one tells the store',
     // A disk that lost a part of what it had.
     writeFileSync(join(folder, 'att_4.json'), '{"id"')
 
-    await replay({ store, spill, log })
+    await replay({ store, spill, log, clock: manualClock() })
     const attempt = await store.attempt('att_1')
     assert.deepEqual([attempt?.state, attempt?.operation], ['accepted', { id: 'paid for' }])
     assert.equal((await store.find(newTask('1').id))?.state, 'held')

@@ -42,7 +42,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await using upstream = await listen({ POST: echo(200), GET: echo(200), DELETE: echo(200) })
     await using way = await openAt(upstream.url, 'lookup', { deadlines: { total: '60s' } })
     const lost = await way.submit('film', 'lost')
-    await until('it was asked after', () => way.isNoted(lost, 'asked in vain'))
+    await until('it was asked after', () => way.isNoted(lost, 'lookup failed'))
     const [attempt] = (await way.show(lost)).attempts
     assert.equal(attempt?.problem?.code, 'provider_unavailable')
     assert.match(attempt?.problem?.message ?? '', /\(200, with something else than JSON in it\)$/)
@@ -64,7 +64,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await using upstream = await listen({ POST: echo(500), GET: echo(502) })
     await using way = await openAt(upstream.url, 'list')
     const lost = await way.submit('film', 'lost')
-    await until('it was asked after', () => way.isNoted(lost, 'asked in vain'))
+    await until('it was asked after', () => way.isNoted(lost, 'lookup failed'))
     upstream.answers.POST = { status: 200, body: '{"id":"job_1"}' }
     const taken = await way.submit('film', 'taken')
     await until('it was polled', () => way.isNoted(taken, 'poll met a problem'))
@@ -101,7 +101,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await using way = await openAt(upstream.url, 'list')
     const id = await way.submit('film')
     await until('it was asked twice', () => upstream.asked.length >= 3)
-    const vain = (await way.show(id)).timeline.filter(({ name }) => name === 'asked in vain')
+    const vain = (await way.show(id)).timeline.filter(({ name }) => name === 'lookup failed')
     assert.deepEqual([vain.length, /it names more than 1000 jobs/.test(JSON.stringify(vain))], [1, true])
     upstream.answers.GET = { status: 200, body: JSON.stringify({ jobs: jobs.slice(0, 1) }) }
     await until('it is found', async () => (await way.show(id)).attempts[0]?.operation === 'job_0')

@@ -91,12 +91,17 @@ function readOptions(
   return { concurrency: concurrency as number, onUnknown, baseUrl, credential }
 }
 
-export function readOnUnknown(where: string, options: Record<string, unknown>, mistakes: Mistakes): OnUnknown {
-  const { on_unknown: given = 'hold' } = options
+export function readOnUnknown(
+  where: string,
+  options: Record<string, unknown>,
+  mistakes: Mistakes,
+  usual: OnUnknown = 'hold',
+): OnUnknown {
+  const { on_unknown: given = usual } = options
   if (given === 'hold' || given === 'fail' || given === 'resubmit') return given
   const fix = 'use hold, fail or resubmit'
   mistakes.addUnknown(`${where}.on_unknown`, given, fix, (quoted) => `${quoted} means nothing`)
-  return 'hold'
+  return usual
 }
 
 /** The text of an option that only providers on the network have, or null. */

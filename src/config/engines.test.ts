@@ -27,3 +27,14 @@ it('what is wrong with an engine is named with its fix', () => {
   ] as const)
     assert.match(mistakesOf(yaml)[0] ?? '', expected, yaml)
 })
+
+it('resubmits what the list of an engine without a key, on a private address, shows it never got; others hold', () => {
+  const policyOf = (engine: string) => load(`engines: [${engine}]`).accounts.at(-1)?.onUnknown
+  for (const host of ['127.0.0.1:8000', 'localhost:8000', '192.168.1.20', '10.0.0.3:30000', '[::1]:8000', '[fd00::1]'])
+    assert.equal(policyOf(`{ url: "http://${host}" }`), 'resubmit', host)
+  for (const host of ['203.0.113.9.example.com', '8.8.8.8', 'gpu', '[2606:4700::1]'])
+    assert.equal(policyOf(`{ url: "http://${host}" }`), 'hold', host)
+  assert.equal(policyOf('{ url: "http://127.0.0.1", key: "secret" }'), 'hold')
+  assert.equal(policyOf('{ url: "http://127.0.0.1", on_unknown: fail }'), 'fail')
+  assert.equal(policyOf('{ url: "http://8.8.8.8", on_unknown: resubmit }'), 'resubmit')
+})

@@ -1,12 +1,14 @@
+import { isIP } from 'node:net'
+import type { OnUnknown } from '../core/attempt.ts'
 import { isPossibleSecret } from '../core/token.ts'
-import { readBase } from '../outbound.ts'
+import { isPublic, readBase } from '../outbound.ts'
 import { type AccountConfig, readOnUnknown } from './accounts.ts'
 import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
 
 /**
  * `engines: [{url, name, key, concurrency, on_unknown}]`: servers of one's own that speak OpenAI's Videos API, such as
- * vLLM-Omni and SGLang. The address is enough: their models are read from them. A GPU makes one film at a time unless
- * it is said otherwise.
+ * vLLM-Omni and SGLang. The address is enough: their models are read from them. A GPU generates one video at a time unless
+ * the entry says otherwise.
  */
 export function readEngines(given: unknown, others: readonly string[], mistakes: Mistakes): AccountConfig[] {
   if (given === undefined || given === null) return []
@@ -25,8 +27,8 @@ function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountC
   const options = mistakes.mapAt(where, value)
   mistakes.keysOf(where, options, ['url', 'name', 'key', 'concurrency', 'on_unknown'])
   const { url, concurrency = 1, key = null } = options
-  const onUnknown = readOnUnknown(where, options, mistakes)
   const baseUrl = readUrl(`${where}.url`, url, mistakes)
+  const onUnknown = readOnUnknown(where, options, mistakes, defaultOnUnknown(baseUrl, key))
   if (!isLimit(concurrency))
     mistakes.add(`${where}.concurrency`, `it is not a whole number from 1 to ${mostAtOnce}`, 'leave it out for 1')
   if (key !== null && (typeof key !== 'string' || !isPossibleSecret(key.trimEnd())))
@@ -41,6 +43,16 @@ function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountC
   const credential = typeof key === 'string' ? key.trimEnd() : null
   const rest = { concurrency: concurrency as number, onUnknown, baseUrl, credential }
   return [{ name, provider: 'openai', ...rest }]
+}
+
+/**
+ * An engine without a key on one's own network costs GPU time, not money: what its list shows it never got is submitted
+ * again. A name may be anybody's, except for `localhost`.
+ */
+function defaultOnUnknown(baseUrl: string | undefined, key: unknown): OnUnknown {
+  if (baseUrl === undefined || key !== null) return 'hold'
+  const { host } = readBase(baseUrl)
+  return host === 'localhost' || (isIP(host) !== 0 && !isPublic(host)) ? 'resubmit' : 'hold'
 }
 
 /** The API lies below /v1, unless another path is named. */

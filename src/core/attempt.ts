@@ -17,7 +17,7 @@ export interface Attempt {
   /** Also the idempotency key, client reference or whatever else the provider takes from us. */
   readonly id: string
   readonly task: string
-  /** The how-manieth of its task, from 1. */
+  /** Its number among the attempts of its task, from 1. */
   readonly number: number
   readonly account: string
   /** Where it was sent and with which credential, as `keyVersionOf` has it. */
@@ -29,10 +29,19 @@ export interface Attempt {
   settledAt: number | null
   /** Why it was refused, or what is known of an open one's fate. */
   problem: TaskError | null
+  /** Its operation was found by a lookup. An operation that the provider answered to a submit overrules it. */
+  adopted?: true
 }
 
 /** What was learnt about an attempt. */
-export type AttemptFact = Pick<Attempt, 'id' | 'state' | 'operation' | 'settledAt' | 'problem'>
+export type AttemptFact = Pick<Attempt, 'id' | 'state' | 'operation' | 'settledAt' | 'problem' | 'adopted'>
+
+/** Another attempt whose work the provider may list, without being known as its own yet. */
+export interface Rival {
+  id: string
+  /** Null if the row of its task is gone. */
+  prompt: string | null
+}
 
 /**
  * What a provider offers after a submit whose outcome is unknown:
@@ -49,6 +58,12 @@ export type OnUnknown = 'hold' | 'fail' | 'resubmit'
 export const unknownOutcome: TaskError = {
   code: 'submission_unknown',
   message: 'It could not be found out whether the provider took this video. Submit it again.',
+}
+
+/** Why an attempt lost the operation that it had adopted. */
+export const overruled: TaskError = {
+  code: 'operation_taken',
+  message: 'Its operation was found by a lookup. The provider has named it in the response to another submit.',
 }
 
 export function newAttemptId(random: Random): string {

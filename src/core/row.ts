@@ -1,5 +1,5 @@
 import type { AccountHealth } from './account.ts'
-import type { Attempt, AttemptState } from './attempt.ts'
+import type { Attempt, AttemptState, Rival } from './attempt.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
 import type { Token } from './token.ts'
@@ -135,7 +135,7 @@ export function readable<Result>(rows: readonly Row[], read: (row: Row) => Resul
 
 export const attemptColumns = [
   ...['id', 'task', 'number', 'account', 'key_version', 'upstream_model', 'opened_at', 'state', 'operation'],
-  ...['settled_at', 'problem'],
+  ...['settled_at', 'problem', 'adopted'],
 ]
 
 export function toAttempt(row: Row): Attempt {
@@ -151,7 +151,12 @@ export function toAttempt(row: Row): Attempt {
     operation: parse(row.operation),
     settledAt: row.settled_at as number | null,
     problem: parse(row.problem),
+    ...(row.adopted === 1 && { adopted: true as const }),
   }
+}
+
+export function toRival({ id, prompt }: Row): Rival {
+  return { id: String(id), prompt: prompt as string | null }
 }
 
 export function toEvent(row: Row): TaskEvent {

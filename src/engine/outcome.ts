@@ -77,23 +77,31 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     if (!fact) return entry
     const { id, state, operation } = fact
     log.error('an answer could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
-    return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(reasonOf(fact, cause)) } }
+    return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(unstored) } }
+  }
+
+  /** An operation that another attempt has: the task is held, whatever it was about to do. */
+  function disputed(task: Task, fact: AttemptFact): Entry {
+    const message = `The provider answered with the operation of another attempt: ${operationKey(fact.operation)}`
+    const problem: TaskError = { code: 'operation_taken', message: message.slice(0, 500) }
+    return entryOf(task, {
+      change: { state: 'held', dueAt: clock.now() + disputeMs },
+      fact: { id: fact.id, state: 'open', operation: null, settledAt: null, problem },
+      note: ['operation disputed', problem.message],
+    })
   }
 
   function eventOf(name: string, detail: Json): TaskEvent {
     return { at: clock.now(), name, detail: safe(detail) }
   }
 
-  return { entryOf, afterFailure, failing, givingUp, eventOf }
+  return { entryOf, afterFailure, failing, givingUp, disputed, eventOf }
 }
 
-/** Whose the work is can't be told, but the operator may find out. */
-function reasonOf({ operation }: AttemptFact, cause: unknown): TaskError {
-  const { code } = Problem.from(cause)
-  if (code !== 'operation_taken')
-    return { code: 'internal', message: 'Its answer could not be stored; the log has it.' }
-  return { code, message: `It was answered with what is another attempt's: ${operationKey(operation).slice(0, 400)}` }
-}
+const unstored: TaskError = { code: 'internal', message: 'Its answer could not be stored; the log has it.' }
+
+/** When a held task whose operation is disputed is looked at again: the other attempt may lose it. */
+const disputeMs = 60_000
 
 function textOf({ message, cause }: Problem): string {
   return (cause instanceof Error ? `${message} (${cause.message})` : message).slice(0, 500)

@@ -1,4 +1,4 @@
-import type { AttemptFact } from '../core/attempt.ts'
+import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import type { Entry } from '../stores/store.ts'
@@ -74,6 +74,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     })
     if (!fact || held === undefined) return held ? entry : undefined
     const forgotten = held || !fact.operation ? false : await insist(by, () => isForgotten(fact))
+    if (forgotten === false && !held) await insist(by, () => overrule(entry.task, fact))
     if (forgotten) {
       // As after a fail-over that lost the last moments: an operator has to look, and needs to know what it was.
       keep(fact, answer)
@@ -87,6 +88,27 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     return (await store.attempt(fact.id)) === undefined
   }
 
+  /** A late answer to an attempt for which another operation was adopted: the answer is right, and the adoption was not. */
+  async function overrule(task: Task, fact: AttemptFact): Promise<boolean> {
+    const attempt = fact.operation === null || fact.adopted ? undefined : await store.attempt(fact.id)
+    if (!attempt?.adopted || operationKey(attempt.operation) === operationKey(fact.operation)) return false
+    log.error('a wrong operation was adopted', { task: task.id, attempt: fact.id, operation: attempt.operation })
+    await store.disown(attempt.account, attempt.operation, clock.now())
+    return store.record({ task, fact })
+  }
+
+  /**
+   * Two attempts claim one operation. A direct answer beats an adoption: the attempt that adopted the operation loses it.
+   * Else nobody can tell whose it is: the task is held until the operator decides, or its time is over.
+   */
+  async function dispute(by: Decider, entry: Entry, fact: AttemptFact, answer: Answer): Promise<Entry | undefined> {
+    const account = by.task.account ?? ''
+    const loser = fact.adopted ? undefined : await store.disown(account, fact.operation, clock.now())
+    const { id: attempt, operation } = fact
+    log.error('two attempts claim one operation', { task: by.task.id, attempt, account, operation, loser })
+    return write(by, loser === undefined ? outcomes.disputed(by.task, fact) : entry, answer)
+  }
+
   return {
     get stuck() {
       return waiting > 0
@@ -96,9 +118,10 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       try {
         return await write(by, entry, answer)
       } catch (error) {
+        if (Problem.from(error).code === 'operation_taken' && entry.fact) return dispute(by, entry, entry.fact, answer)
         const failing = await outcomes.failing(entry, by.task, by.worker, error)
         const giveUp = (cause: unknown) => write(by, outcomes.givingUp(failing, cause), answer)
-        return Problem.from(error).code === 'operation_taken' ? giveUp(error) : write(by, failing, answer).catch(giveUp)
+        return write(by, failing, answer).catch(giveUp)
       }
     },
     async remove(by, options) {

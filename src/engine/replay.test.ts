@@ -25,7 +25,13 @@ async function openWorld() {
   const say = (event: string, fields: object = {}) => void lines.push(`${event} ${JSON.stringify(fields)}`)
   const spilled = join(data, 'spill')
   return {
-    ...{ store, lines, spill: openSpill(spilled, say), log: { info: say, warn: say, error: say } },
+    ...{
+      store,
+      lines,
+      spill: openSpill(spilled, say),
+      log: { info: say, warn: say, error: say },
+      clock: manualClock(),
+    },
     files: () => readdirSync(spilled),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
@@ -55,6 +61,20 @@ it("an answer that is another attempt's by now is set aside, and keeps nobody fr
   assert.equal(world.lines.length, before)
 })
 
+it('an answer beats the adoption of its operation by another attempt', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const first = await sent(store, '1', 'att_1')
+  const adopted = { ...accepted('att_1'), adopted: true as const }
+  await store.record(decide(first, { state: 'running', operation }, { fact: adopted }))
+  await sent(store, '2', 'att_2')
+  spill.keep(accepted('att_2'))
+  await replay(world)
+  assert.deepEqual((await store.attempt('att_2'))?.operation, operation)
+  assert.deepEqual([(await store.attempt('att_1'))?.state, (await store.find(first.id))?.state], ['open', 'held'])
+  assert.deepEqual(world.files(), [])
+})
+
 it('an answer is kept for the next start where the store goes away', async () => {
   await using world = await openWorld()
   await sent(world.store, '1', 'att_1')
@@ -82,7 +102,7 @@ it('work that was taken for a task whose row is gone is shown to the operator', 
 })
 
 for (const last of ['its lease is held', 'its lease is lost']) {
-  it(`an answer that was spilt, and then given up as another attempt's, leaves no file: ${last}`, async () => {
+  it(`an answer that was spilt, and then proved to be another attempt's, leaves no file: ${last}`, async () => {
     await using world = await openWorld()
     const { store } = world
     const taken = await sent(store, '1', 'att_1')
@@ -106,6 +126,6 @@ for (const last of ['its lease is held', 'its lease is lost']) {
     assert.deepEqual(kept, ['att_2.json'])
     assert.deepEqual(world.files(), [])
     const { state, problem } = (await store.attempt('att_2')) ?? {}
-    assert.deepEqual([state, problem?.code], ['abandoned', 'operation_taken'])
+    assert.deepEqual([state, problem?.code], ['open', 'operation_taken'])
   })
 }

@@ -3,16 +3,27 @@ import { Problem } from '../core/problem.ts'
 import { queueTask, type Task } from '../core/task.ts'
 import type { EngineOptions } from './options.ts'
 
-/** Tells the store what an earlier process learnt and could not record. Facts need no lease, and no task either. */
-export async function replay({ store, spill, log }: Pick<EngineOptions, 'store' | 'spill' | 'log'>): Promise<void> {
+type Means = Pick<EngineOptions, 'store' | 'spill' | 'clock' | 'log'>
+
+/** Records what an earlier process learnt and could not record. Facts need no lease, and no task either. */
+export async function replay({ store, spill, clock, log }: Means): Promise<void> {
   const tell = async (fact: AttemptFact) => {
     const { id, operation } = fact
     const attempt = await store.attempt(id)
     // Its row is gone, as after a fail-over that lost the last moments: an operator has to look.
     if (!attempt) return log.error('an answer belongs to no attempt', { attempt: id, operation })
-    await store.record({ task: nobodys(attempt), fact })
+    await record(attempt, fact)
     spill.drop(id)
     log.warn('an answer was recorded late', { task: attempt.task, attempt: id })
+  }
+  /** A direct answer beats an adoption. */
+  const record = async (attempt: Attempt, fact: AttemptFact) => {
+    const entry = { task: nobodys(attempt), fact }
+    await store.record(entry).catch(async (error) => {
+      const isTaken = Problem.from(error).code === 'operation_taken' && !fact.adopted
+      if (!isTaken || !(await store.disown(attempt.account, fact.operation, clock.now()))) throw error
+      await store.record(entry)
+    })
   }
   for (const fact of spill.all()) {
     try {

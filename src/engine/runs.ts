@@ -9,6 +9,7 @@ import type { EngineOptions } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 import { openPauses } from './pauses.ts'
 import type { Records } from './records.ts'
+import { openTurnstile } from './turnstile.ts'
 
 /** A task that a worker of this process moves on at this moment. */
 export interface Run {
@@ -33,12 +34,19 @@ export interface Runs {
 
 class LeaseLost extends Error {}
 
+/**
+ * How many attempts are committed at once whose request has not left: a crash leaves as many unknown that were never sent.
+ * More at once gain nothing, because the store groups its commits.
+ */
+const maxUnsent = 4
+
 export function openRuns(
   options: EngineOptions,
   { outcomes, records, onEnd }: { outcomes: Outcomes; records: Records; onEnd: () => void },
 ): Runs {
   const { store, discard, tools, healths, clock, log } = options
   const active = new Set<Run>()
+  const unsent = openTurnstile(maxUnsent)
   const sayIfPaused = openPauses(tools, log)
   let renewedAt = clock.now()
 
@@ -77,14 +85,21 @@ export function openRuns(
       signal: abort.signal,
       attempt: task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null,
       bound: (account, operations) => store.bound(account, operations),
-      hasTwin: (attempt) => store.hasTwin(attempt),
+      rivals: (attempt, since, limit) => store.rivals(attempt, since, limit),
       attempts: () => store.attempts(task.id),
+      left: () => unsent.leave(run),
       async commit(change, opened) {
+        await unsent.enter(run, abort.signal)
         const after = apply(task, change)
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
         const entry: Entry = { task: after, opened, keep: true, events: [outcomes.eventOf('attempt opened', detail)] }
-        if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')
+        try {
+          if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')
+        } catch (thrown) {
+          unsent.leave(run)
+          throw thrown
+        }
         run.task = after
         return after
       },
@@ -103,6 +118,7 @@ export function openRuns(
       run.done = act(run)
         .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
         .finally(() => {
+          unsent.leave(run)
           active.delete(run)
           onEnd()
         })

@@ -112,7 +112,7 @@ describe('what ark answers', () => {
       assert.deepEqual(await refusalOf(400, code), ['request', 'content_policy'])
     })
 
-  it('lists tasks without prompts, of which only one with the expiry of the attempt may be ours', async () => {
+  it('lists tasks without prompts, of which only one with the expiry of the attempt is ours', async () => {
     const provider = await ark.create({ folder: '', media: undefined as never })
     const { model } = request
     const ours = { id: 'cgt-1', model, created_at: 1_000, execution_expires_after: 172_807 }
@@ -125,12 +125,14 @@ describe('what ark answers', () => {
       ...[{ ...ours, id: '../5' }, { id: 'cgt-6' }, null],
     ]
     const find = (body: unknown) => provider.find?.(request, 1_010_000, callOf(200, body))
-    assert.deepEqual(await find({ total: items.length, items }), ['cgt-1', 'cgt-6'])
-    assert.deepEqual(await find({ total: 0, items: null }), [])
+    const found = { matches: ['cgt-1'], possible: ['cgt-6'], isPartial: false }
+    assert.deepEqual(await find({ total: items.length, items }), found)
+    assert.deepEqual(await find({ total: 900, items }), { ...found, isPartial: true })
+    assert.deepEqual(await find({ total: 0, items: null }), { matches: [], possible: [], isPartial: false })
     await assert.rejects(async () => find({}), { code: 'provider_unavailable' })
     const endpoint = { ...request, model: 'ep-1' }
-    const found = await provider.find?.(endpoint, 1_010_000, callOf(200, { total: 1, items: [ours] }))
-    assert.deepEqual(found, ['cgt-1'])
+    const own = await provider.find?.(endpoint, 1_010_000, callOf(200, { total: 1, items: [ours] }))
+    assert.deepEqual(own?.matches, ['cgt-1'])
   })
 
   for (const status of ['expired', 'cancelled'])

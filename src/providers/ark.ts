@@ -6,11 +6,14 @@ import type { Member } from './index.ts'
 import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
+  clockSlackMs,
   dataUri,
   downloadFrom,
   type Fields,
   fieldsOf,
+  foundIn,
   isSegment,
+  type Likeness,
   problems,
   readFields,
   refused,
@@ -42,6 +45,7 @@ export const ark: Member = {
 }
 
 const tasks = '/contents/generations/tasks'
+const mostListed = 500
 
 async function createArk(): Promise<Provider> {
   return {
@@ -60,16 +64,16 @@ async function createArk(): Promise<Provider> {
     poll: async (operation, call) => readProgress(await ask('GET', pathOf(operation), call)),
     download: (output, call) => downloadFrom(String(fieldsOf(output).url), call),
     async find(request, openedAt, call) {
-      const response = await ask('GET', `${tasks}?page_num=1&page_size=500`, call)
+      const response = await ask('GET', `${tasks}?page_num=1&page_size=${mostListed}`, call)
       if (response.status !== 200) throw unclear(`the question for tasks got ${response.status}`)
       const { items, total } = await readFields(response)
-      if (total === 0) return []
+      if (total === 0) return foundIn([], () => 'other')
       if (!Array.isArray(items)) throw unclear('a list of tasks without items')
-      return items
-        .map(fieldsOf)
-        .filter((task) => mayBe(task, request, openedAt, call.attemptId))
-        .map(({ id }) => id as Json)
+      const isPartial = typeof total === 'number' ? total > items.length : items.length >= mostListed
+      const likeness = (task: Fields) => likenessOf(task, request, openedAt, call.attemptId)
+      return foundIn(items.map(fieldsOf), likeness, isPartial)
     },
+    listedAs: ({ id }) => String(expiryOf(id)),
     cancel,
     check: (call) => ask('GET', `${tasks}?page_num=1&page_size=1`, call),
   }
@@ -174,14 +178,12 @@ async function readProgress(response: Response): Promise<Progress> {
   return { status: 'succeeded', output: { url } }
 }
 
-/**
- * A minute of slack: its clock is not ours. What it does not tell is no reason to think that it is another's; of an
- * endpoint it tells the model behind it.
- */
-function mayBe(task: Fields, { model }: ProviderRequest, openedAt: number, attemptId: string): boolean {
-  const { id, model: named, created_at: created, execution_expires_after: expiry } = task
-  const isRecent = typeof created !== 'number' || created * 1_000 >= openedAt - 60_000
+/** Without the time at which it would expire, a task may be anybody's. Of an endpoint the list tells the model behind it. */
+function likenessOf(task: Fields, { model }: ProviderRequest, openedAt: number, attemptId: string): Likeness {
+  const { model: named, created_at: created, execution_expires_after: expiry } = task
+  const isRecent = typeof created !== 'number' || created * 1_000 >= openedAt - clockSlackMs
   const isModel = named === model || typeof named !== 'string' || model.startsWith('ep-')
-  const isMarked = typeof expiry !== 'number' || expiry === expiryOf(attemptId)
-  return isSegment(id as Json) && isRecent && isModel && isMarked
+  if (!isRecent || !isModel) return 'other'
+  if (typeof expiry !== 'number') return 'possible'
+  return expiry === expiryOf(attemptId) ? 'match' : 'other'
 }

@@ -148,12 +148,12 @@ describe('what the kling provider makes of an answer', async () => {
     const first = await provider.submit(text, call)
     assert.ok('operation' in first)
     await assert.rejects(provider.submit(text, call), { code: 'provider_unavailable' })
-    assert.deepEqual(await provider.find?.(text, 0, call), [first.operation])
+    assert.deepEqual((await provider.find?.(text, 0, call))?.matches, [first.operation])
     assert.equal(upstream.ledger().accepts.length, 1)
   })
 
   it('finds nothing of another, and does not take silence for nothing', async () => {
-    const find = async (body: unknown) => provider.find?.(text, 0, answering(200, body))
+    const find = async (body: unknown) => (await provider.find?.(text, 0, answering(200, body)))?.matches
     assert.deepEqual(await find({ code: 0, data: [] }), [])
     assert.deepEqual(await find({ code: 0, data: [task, { ...task, external_id: 'att_other' }] }), ['8123'])
     assert.deepEqual(await find({ code: 0, data: { result: [task] } }), ['8123'])

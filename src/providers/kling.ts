@@ -9,6 +9,7 @@ import {
   downloadFrom,
   type Fields,
   fieldsOf,
+  foundIn,
   isSegment,
   problems,
   readFields,
@@ -61,9 +62,9 @@ const provider: Provider = {
     const { attemptId } = call
     const response = await ask(`external_task_ids=${encodeURIComponent(attemptId)}`, call)
     if (response.status !== 200) throw unclear(`the question for a task got ${response.status}`)
-    return tasksOf(await readFields(response))
-      .filter(({ external_id: reference = attemptId }) => reference === attemptId)
-      .flatMap(({ id }) => (isSegment(String(id)) ? [String(id)] : []))
+    const tasks = tasksOf(await readFields(response)).map((task) => ({ ...task, id: String(task.id) }))
+    // Without its reference it is still the answer to a question for that reference alone.
+    return foundIn(tasks, ({ external_id: reference = attemptId }) => (reference === attemptId ? 'match' : 'other'))
   },
   /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
   async check(call) {

@@ -1,17 +1,21 @@
 import type { OperationForm } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import { Problem } from '../core/problem.ts'
-import type { Json } from '../core/task.ts'
+import type { Json, Size } from '../core/task.ts'
 import { anyModel, toCards } from './cards/openai.ts'
 import type { Member } from './index.ts'
 import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
+  clockSlackMs,
   downloadFrom,
   type Fields,
   fieldsOf,
+  foundIn,
   isSegment,
+  type Likeness,
   percentOf,
+  plainPrompt,
   problems,
   readFields,
   refused,
@@ -64,16 +68,18 @@ const provider: Provider = {
     })
   },
   async find(request, openedAt, call) {
-    const path = '/videos?limit=100&order=desc'
+    const path = `/videos?limit=${mostListed}&order=desc`
     const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
     if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
-    const { data } = await readFields(response)
+    const { data, has_more: more } = await readFields(response)
     if (!Array.isArray(data)) throw unclear('a list of videos without data')
-    return data
-      .map(fieldsOf)
-      .filter((video) => mayBe(video, request, openedAt))
-      .map(({ id }) => id as Json)
+    const videos = data.map(fieldsOf)
+    const since = openedAt + skewOf(response, call) - clockSlackMs
+    const isPast = videos.some((video) => (createdAt(video) ?? since) < since)
+    const isPartial = !isPast && (more === true || videos.length >= mostListed)
+    return foundIn(videos, (video) => likenessOf(video, request, since), isPartial)
   },
+  listedAs: ({ prompt }) => plainPrompt(prompt),
   async cancel(operation, call) {
     const path = `/videos/${encodeURIComponent(String(operation))}`
     const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
@@ -150,16 +156,46 @@ function codeOf(error: Fields): string {
   return wordOf(error.code)
 }
 
-/** A minute of slack: its clock is not ours. What it does not tell is no reason to think that it is another's. */
-function mayBe(video: Fields, { prompt, seconds, size }: ProviderRequest, openedAt: number): boolean {
-  const { created_at: created } = video
-  const at = typeof created !== 'number' ? openedAt : created > 1e11 ? created : created * 1_000
-  const same = (value: unknown, wanted: string) => value === undefined || value === null || String(value) === wanted
-  return (
-    isSegment(video.id as Json) &&
-    at >= openedAt - 60_000 &&
-    same(video.prompt, prompt) &&
-    same(video.seconds, String(seconds)) &&
-    same(video.size, formatSize(size))
-  )
+/** The most that all of them list at once. */
+const mostListed = 100
+
+function createdAt({ created_at: created }: Fields): number | undefined {
+  if (typeof created !== 'number') return undefined
+  return created > 1e11 ? created : created * 1_000
+}
+
+/** How far its clock is ahead of ours, by the date of its answer. */
+function skewOf({ headers }: Response, call: Call): number {
+  const date = Date.parse(headers.get('date') ?? '')
+  return Number.isNaN(date) ? 0 : date - call.now()
+}
+
+/**
+ * What a list does not tell proves nothing: without a prompt (SGLang, FastVideo) a video may be anybody's. Seconds and
+ * sizes may be those that the engine adjusted to its model, so they are compared with a tolerance.
+ */
+function likenessOf(video: Fields, { prompt, seconds, size }: ProviderRequest, since: number): Likeness {
+  if ((createdAt(video) ?? since) < since) return 'other'
+  const told = textOf(video.prompt)
+  const isClose = areClose(video.seconds, seconds) && isCloseSize(video.size, size)
+  if (told === undefined) return isClose ? 'possible' : 'other'
+  const [theirs, ours] = [plainPrompt(told), plainPrompt(prompt)]
+  if (theirs === ours) return isClose ? 'match' : 'possible'
+  // It may be cut off.
+  return theirs !== '' && ours.startsWith(theirs.replace(/(…|\.{3})$/, '')) ? 'possible' : 'other'
+}
+
+/** Engines align frames to their model and their GPUs. What is not told may be anything. */
+function areClose(told: unknown, wanted: number): boolean {
+  if (told === undefined || told === null) return true
+  return Math.abs(Number(told) - wanted) <= Math.max(1, wanted / 4)
+}
+
+function isCloseSize(told: unknown, { width, height }: Size): boolean {
+  const sides = /^(\d+)x(\d+)$/
+    .exec(String(told ?? ''))
+    ?.slice(1)
+    .map(Number)
+  const near = (side = 0, wanted: number) => Math.abs(side - wanted) <= Math.max(64, wanted / 10)
+  return sides === undefined || (near(sides[0], width) && near(sides[1], height))
 }

@@ -24,17 +24,23 @@ export interface Provider {
    */
   readonly operations?: OperationForm
   /**
-   * The one billable request, which goes by `call.send` and by nothing else: where that was never called, or surely did
-   * not leave, the task may be sent elsewhere. Whatever else is thrown leaves its outcome unknown. Nothing that is
-   * thrown by `call.fetch` says anything about it. An operation that an upstream names has up to 16 KiB of JSON.
+   * Submits the work. Everything before `call.send` prepares: uploads, credentials, the body. `call.send` is the one
+   * billable request, made once: it opens the connection, commits the attempt, and only then sends. What fails before it,
+   * or where it surely did not leave, may be sent elsewhere; whatever else is thrown leaves the outcome unknown. Nothing
+   * that `call.fetch` throws says anything about it. An operation that an upstream names has up to 16 KiB of JSON.
    */
   submit(request: ProviderRequest, call: Call): Promise<Submitted>
   /** An unknown upstream status means running. An output has up to 16 KiB of JSON. */
   poll(operation: Json, call: Call): Promise<Progress>
   /** The bytes of a succeeded poll's output. Throws `output_unavailable` where only a new poll can help. */
   download(output: Json, call: Call): Promise<Response>
-  /** With `lookup` and `list`: every operation that may be this attempt's, whoever else's it may be. */
-  find?(request: ProviderRequest, openedAt: number, call: Call): Promise<Json[]>
+  /** With `lookup` and `list`: what it has that may be this attempt's. Throws if the question got no usable answer. */
+  find?(request: ProviderRequest, openedAt: number, call: Call): Promise<Found>
+  /**
+   * With `list`: the part of an attempt by which its list tells two attempts apart; the prompt if it is left out. Where it
+   * is equal, `find` may name the work of one for the other.
+   */
+  listedAs?(attempt: { id: string; prompt: string }): string
   /** Stops the work, if it can still be stopped. */
   cancel?(operation: Json, call: Call): Promise<'cancelled' | 'too_late'>
   /** The cheapest question that only a good key at the right place gets 2xx for. It costs nothing. */
@@ -78,6 +84,16 @@ export interface Call extends Upstream {
 }
 
 export type Submitted = { operation: Json } | { refused: Refusal }
+
+/** The answer to the question for an attempt. It does not matter whose the operations are known to be already. */
+export interface Found {
+  /** What is told of these shows that they are of a request like ours. */
+  matches: readonly Json[]
+  /** Too little is told of these to say whether they are. */
+  possible: readonly Json[]
+  /** There may be more than was told: what is not among these may still exist. */
+  isPartial: boolean
+}
 
 export interface Refusal {
   problem: Problem

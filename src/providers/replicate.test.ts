@@ -211,7 +211,7 @@ it('is looked through page by page, as far back as the submit', async () => {
   for (const request of [veo, wan, { ...veo, seconds: 4 }, { ...wan, image: picture }, kling, kling, kling])
     assert.ok('operation' in (await provider.submit(request, call)))
   const ids = upstream.ledger().accepts.map(({ id }) => id)
-  const find = (request: ProviderRequest, at = openedAt) => provider.find?.(request, at, call)
+  const find = async (request: ProviderRequest, at = openedAt) => (await provider.find?.(request, at, call))?.matches
   assert.deepEqual(await find(veo), [ids[0]])
   assert.deepEqual(await find({ ...wan, image: picture }), [ids[3]])
   assert.deepEqual(await find(kling), [ids[6], ids[5], ids[4]])

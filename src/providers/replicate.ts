@@ -6,11 +6,14 @@ import type { Member } from './index.ts'
 import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
   blameOf,
+  clockSlackMs,
   dataUri,
   downloadFrom,
   type Fields,
   fieldsOf,
+  foundIn,
   isSegment,
+  type Likeness,
   percentOf,
   problems,
   readFields,
@@ -58,9 +61,7 @@ async function createReplicate(): Promise<Provider> {
     // Its results lie on another host, for whoever knows their name.
     download: (output, call) => downloadFrom(String(output), call),
     find: async (request, openedAt, call) =>
-      (await predictionsOf(openedAt, call))
-        .filter((prediction) => mayBe(prediction, request, openedAt))
-        .map(({ id }) => id as Json),
+      foundIn(await predictionsOf(openedAt, call), (prediction) => likenessOf(prediction, request, openedAt)),
     async cancel(operation, call) {
       const path = `/predictions/${encodeURIComponent(String(operation))}/cancel`
       const response = await call.fetch(path, { method: 'POST', headers: keyOf(call) }, call.signal)
@@ -183,7 +184,7 @@ function linksIn(value: unknown, depth: number): string[] {
 
 /** What may have been made of a submit at that time. Throws where there is more than can be looked through. */
 async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
-  const [after, before] = [openedAt - slackMs, openedAt + arrivalMs].map((at) => new Date(at).toISOString())
+  const [after, before] = [openedAt - clockSlackMs, openedAt + arrivalMs].map((at) => new Date(at).toISOString())
   const all: Fields[] = []
   let query = new URLSearchParams({ created_after: after ?? '', created_before: before ?? '' })
   for (let pages = 0; pages < 10; pages += 1) {
@@ -194,15 +195,13 @@ async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
     const page = results.map(fieldsOf)
     all.push(...page)
     // The newest come first.
-    const isPast = page.some((prediction) => (createdAt(prediction) ?? openedAt) < openedAt - slackMs)
+    const isPast = page.some((prediction) => (createdAt(prediction) ?? openedAt) < openedAt - clockSlackMs)
     if (typeof next !== 'string' || isPast) return all
     query = new URLSearchParams(URL.parse(next)?.search)
   }
   throw unclear('more predictions than can be looked through')
 }
 
-/** Its clock is not ours. */
-const slackMs = 60_000
 /** No submit takes longer to arrive, with the upload before it. */
 const arrivalMs = 15 * 60_000
 
@@ -211,19 +210,15 @@ function createdAt(prediction: Fields): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** What it does not tell, or has removed, is no reason to think that it is another's. */
-function mayBe(prediction: Fields, request: ProviderRequest, openedAt: number): boolean {
+/** Where the input is not told, or was removed, a prediction may be of anything that was asked of the same model. */
+function likenessOf(prediction: Fields, request: ProviderRequest, openedAt: number): Likeness {
   // The image is left out: nobody says that it comes back as it was sent.
   const { model, input } = toUpstream(request, request.image && '')
+  const isModel = prediction.model === undefined || prediction.model === model
+  const isRecent = (createdAt(prediction) ?? openedAt) >= openedAt - clockSlackMs
+  if (!isModel || !isRecent || prediction.source === 'web') return 'other'
   const told = fieldsOf(prediction.input)
-  const same = Object.entries(input).every(
-    ([name, value]) => value === '' || told[name] === undefined || String(told[name]) === String(value),
-  )
-  return (
-    isSegment(prediction.id as Json) &&
-    (prediction.model === undefined || prediction.model === model) &&
-    prediction.source !== 'web' &&
-    (createdAt(prediction) ?? openedAt) >= openedAt - slackMs &&
-    same
-  )
+  const asked = Object.entries(input).filter(([, value]) => value !== '')
+  if (asked.some(([name, value]) => told[name] !== undefined && String(told[name]) !== String(value))) return 'other'
+  return told.prompt === undefined ? 'possible' : 'match'
 }

@@ -7,7 +7,7 @@ import { followClock } from './postgres/clock.ts'
 import { openDatabase } from './postgres/database.ts'
 import { openDeliveries, recoverDeliveries } from './postgres/deliveries.ts'
 import { openEndpoints } from './postgres/endpoints.ts'
-import { occupies, recordAll, remove } from './postgres/entries.ts'
+import { disown, occupies, recordAll, remove } from './postgres/entries.ts'
 import { CommitUnknown } from './postgres/failures.ts'
 import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
@@ -89,6 +89,11 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       const removed = await database.write((query) => remove(query, lease, orphans))
       wake()
       return removed
+    },
+    async disown(account, operation, now) {
+      const attempt = await database.write((query) => disown(query, account, operation, now))
+      wake()
+      return attempt
     },
     async recover(now) {
       await claims.recover(now)

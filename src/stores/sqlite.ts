@@ -77,6 +77,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       wake()
       return removed
     },
+    async disown(account, operation, now) {
+      const attempt = await writer.write('disown', account, operation, now)
+      wake()
+      return attempt ?? undefined
+    },
     onDue(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

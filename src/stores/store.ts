@@ -1,7 +1,7 @@
 import type { AccountHealth } from '../core/account.ts'
-import type { Attempt, AttemptFact, AttemptState } from '../core/attempt.ts'
+import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { Notice } from '../core/notice.ts'
-import type { State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
+import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 import type { Turns } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
@@ -123,10 +123,16 @@ export interface Store extends AsyncDisposable {
   /** The operations of this account that belong to an attempt, of those given. */
   bound(account: string, operations: readonly string[]): Promise<Set<string>>
   /**
-   * Whether another open attempt on the same account is of a task with the same prompt: what that account lists may be
-   * either's. False if there is no such attempt.
+   * Up to `limit` other attempts on the same account without a known operation, whose work a list may show: open ones,
+   * and those given up that were opened since `since`.
    */
-  hasTwin(attempt: string): Promise<boolean>
+  rivals(attempt: Pick<Attempt, 'id' | 'account'>, since: number, limit: number): Promise<Rival[]>
+  /**
+   * Takes this operation from the attempt that adopted it; the id of that attempt, or undefined if none did. The attempt
+   * is open again, and its task held and due, with its lease lost. Where that task has gone on without the attempt, or has
+   * ended, the attempt is abandoned.
+   */
+  disown(account: string, operation: Json, now: number): Promise<string | undefined>
   events(task: string): Promise<TaskEvent[]>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>

@@ -10,8 +10,9 @@ import { buildCatalog, defaultDeadlines, type ModelCard } from '../core/catalog.
 import { manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
 import { apply } from '../core/states.ts'
-import type { State, Task } from '../core/task.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { Json, State, Task } from '../core/task.ts'
+import type { Upstream } from '../outbound.ts'
+import type { Found, Provider, Submitted } from '../providers/provider.ts'
 import type { Account, Action, Decision, Tools, Worker } from './worker.ts'
 
 const png = Buffer.from(
@@ -26,7 +27,7 @@ export interface WorkerWorld {
   tools: Tools
   answers: Partial<Provider>
   /** What the store says, where a test has a say in it. */
-  known: Partial<Pick<Action, 'bound' | 'hasTwin' | 'attempts' | 'commit'>>
+  known: Partial<Pick<Action, 'bound' | 'rivals' | 'attempts'>> & { onCommit?: (opened: Attempt) => Promise<void> }
   run(task: Task, attempt?: Partial<Attempt>): Promise<{ decision: Decision; after: Task | undefined }>
   read(key: string): Promise<string | undefined>
 }
@@ -76,13 +77,15 @@ function action(task: Task, held = { task }, attempt = openAttempt(task), known:
     signal: new AbortController().signal,
     attempt: task.state === 'held' ? attempt : null,
     bound: async () => new Set(),
-    hasTwin: async () => false,
+    rivals: async () => [],
+    left: () => {},
     attempts: async () => [attempt],
-    async commit(change) {
+    ...known,
+    async commit(change, opened) {
+      await known.onCommit?.(opened)
       held.task = apply(held.task, change)
       return held.task
     },
-    ...known,
   }
 }
 
@@ -94,6 +97,20 @@ export function openAttempt(task: Task, fields: Partial<Attempt> = {}): Attempt 
   }
 }
 
+/** The answer to the question for an attempt: these are like it, and there are no others. */
+export function found(...matches: Json[]): Found {
+  return { matches, possible: [], isPartial: false }
+}
+
+/** A submit that sends its request and gets this answer, or fails with what is thrown. */
+export function sends(answer: Submitted | Error): Provider['submit'] {
+  return async (_request, call) => {
+    await call.send('/', { method: 'POST' }, call.signal)
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+}
+
 export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
   const folder = mkdtempSync(join(tmpdir(), `filmgate-${worker.name}-`))
   after(() => rmSync(folder, { recursive: true }))
@@ -102,20 +119,26 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
   const answers: Partial<Provider> = {}
   const known: WorkerWorld['known'] = {}
   const answer = async () => new Response('{}')
+  const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+    await departure?.ready()
+    departure?.left()
+    return answer()
+  }
   const provider: Provider = {
     name: 'p',
     cadenceMs: 100,
     recovery: 'none',
-    submit: async (request, call) => (await answers.submit?.(request, call)) ?? { operation: 'op' },
+    submit: async (request, call) =>
+      (await answers.submit?.(request, call)) ?? (await sends({ operation: 'op' })(request, call)),
     poll: async (operation, call) => (await answers.poll?.(operation, call)) ?? { status: 'running', progress: 10 },
     download: async (output, call) => (await answers.download?.(output, call)) ?? new Response('bytes'),
-    find: async (request, openedAt, call) => (await answers.find?.(request, openedAt, call)) ?? [],
+    find: async (request, openedAt, call) => (await answers.find?.(request, openedAt, call)) ?? found(),
     cancel: async (operation, call) => (await answers.cancel?.(operation, call)) ?? 'cancelled',
     forget: async (operation, call) => answers.forget?.(operation, call),
   }
   const account = (name: string): Account => ({
     ...{ name, provider, credential: null, keyVersion: '1' },
-    upstream: { send: answer, fetch: answer, download: answer },
+    upstream: { send, fetch: answer, download: answer },
     ...{ concurrency: 1, onUnknown: 'hold', health: healthy },
   })
   const tools: Tools = {

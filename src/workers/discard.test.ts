@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { Recovery } from '../core/attempt.ts'
 import { settleMs } from '../core/timing.ts'
 import { newTask } from '../stores/contract.ts'
-import { makeWorld } from './contract.ts'
+import { found, makeWorld } from './contract.ts'
 import { discard } from './discard.ts'
 
 const now = 1_000_000
@@ -49,7 +49,7 @@ it('discard: a way there that is blocked is tried again until the deadline, then
 for (const recovery of ['lookup', 'list'] as const)
   it(`discard: a submit of unknown outcome is looked for (${recovery}) and what is found is stopped`, async () => {
     const world = await worldOf(recovery)
-    world.answers.find = async () => ['found']
+    world.answers.find = async () => found('found')
     const { after, decision } = await world.run(held)
     assert.deepEqual([after?.state, after?.operation], ['running', 'found'])
     assert.deepEqual('fact' in decision && [decision.fact?.state, decision.fact?.operation], ['accepted', 'found'])

@@ -3,7 +3,7 @@ import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import { nextLook, nextPoll, settleMs } from '../core/timing.ts'
-import { findOut, type Looking } from './submit/resolve.ts'
+import { adopt, asksFor, findOut, type Looking } from './submit/resolve.ts'
 import { accept } from './submit/send.ts'
 import { type Account, type Action, attemptOf, callOf, type Decision, type Tools, type Worker } from './worker.ts'
 
@@ -53,10 +53,9 @@ async function lookFor(task: Task, account: Account, tools: Tools, action: Actio
   if (!attempt || attempt.state === 'refused') return undefined
   const looking: Looking = { task, attempt, account, tools, signal }
   if (attempt.state === 'accepted') return accept(looking, attempt.operation, 'late answer: accepted')
-  const { recovery } = account.provider
-  if (recovery !== 'lookup' && recovery !== 'list') return undefined
-  const asked = await findOut(looking, action)
-  if ('found' in asked) return accept(looking, asked.found, 'attempt adopted')
+  if (!asksFor(account.provider)) return undefined
+  const finding = await findOut(looking, action)
+  if (finding.is === 'found') return adopt(looking, finding.operation)
   const now = tools.clock.now()
   const age = now - attempt.openedAt
   return age < settleMs ? { change: { dueAt: now + nextLook(age, settleMs - age, true) } } : undefined

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keyVersionOf } from '../core/account.ts'
 import { holdMs, settleMs } from '../core/timing.ts'
-import type { Call, Provider } from '../providers/provider.ts'
+import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { collect } from './collect.ts'
-import { makeWorld } from './contract.ts'
+import { found, makeWorld, sends } from './contract.ts'
 import { discard } from './discard.ts'
 import { poll } from './poll.ts'
 import { submit } from './submit.ts'
@@ -17,7 +17,6 @@ const now = 1_000_000
 const queued = newTask('1', { account: 'p' })
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
 const running = newTask('1', { account: 'p', attempt: 'att_1', state: 'running', startedAt: 1, operation: 'op' })
-const post = (call: Call) => call.send('/', { method: 'POST' }, call.signal)
 const notSent = async () => assert.fail('it was sent again')
 const factOf = (decision: Decision) => ('fact' in decision ? decision.fact : undefined)
 const noteOf = (decision: Decision) => ('note' in decision ? JSON.stringify(decision.note) : '')
@@ -50,7 +49,7 @@ describe('a held task past its deadline', () => {
       const { run, answers } = await worldOf({ recovery, submit: notSent })
       const { after } = await run(late, { openedAt: now - settleMs + 5_000 })
       assert.deepEqual([after?.state, after?.dueAt], ['held', now + 5_000])
-      answers.find = async () => ['found']
+      answers.find = async () => found('found')
       for (const attempt of [{}, old]) assert.equal((await run(late, attempt)).after?.operation, 'found')
     }
     const { run } = await worldOf({ recovery: 'key', submit: notSent })
@@ -76,11 +75,8 @@ describe('a name that an upstream gives its work', () => {
   const operations = { example: '"job_1"', fits: (operation: unknown) => operation !== '..' }
   const named = (operation: string): Partial<Provider> => ({
     operations,
-    async submit(_request, call) {
-      await post(call)
-      return { operation }
-    },
-    find: async () => [operation],
+    submit: sends({ operation }),
+    find: async () => found(operation),
   })
 
   for (const [what, operation, seen] of [
@@ -93,9 +89,9 @@ describe('a name that an upstream gives its work', () => {
       assert.deepEqual([sent.after?.state, factOf(sent.decision)?.state], ['held', 'open'])
       assert.match(noteOf(sent.decision), seen)
       assert.ok(!JSON.stringify(sent).includes('xxxxx'))
-      const found = await (await worldOf({ ...named(operation), recovery: 'lookup' })).run(held)
-      assert.equal(found.after?.state, 'held')
-      assert.match(noteOf(found.decision), seen)
+      const looked = await (await worldOf({ ...named(operation), recovery: 'lookup' })).run(held)
+      assert.equal(looked.after?.state, 'held')
+      assert.match(noteOf(looked.decision), seen)
     })
   }
 
@@ -117,7 +113,7 @@ describe('a name that an upstream gives its work', () => {
 })
 
 it('more jobs than anybody could tell apart are no answer, which is said once and asked of no store', async () => {
-  const count = (jobs: number) => async () => Array.from({ length: jobs }, (_, at) => `op${at}`)
+  const count = (jobs: number) => async () => found(...Array.from({ length: jobs }, (_, at) => `op${at}`))
   const { run, known, answers } = await worldOf({ recovery: 'list', submit: notSent })
   answers.find = count(1_001)
   known.bound = async () => assert.fail('the store was asked')

@@ -3,15 +3,17 @@ import { describe, it } from 'node:test'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
-import type { Call } from '../providers/provider.ts'
+import type { Upstream } from '../outbound.ts'
+import type { Call, Found } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
-import { makeWorld, openAttempt } from './contract.ts'
+import { found, makeWorld, openAttempt, sends } from './contract.ts'
 import { submit } from './submit.ts'
 import type { Account, Decision } from './worker.ts'
 
 const queued = newTask('1', { account: 'p' })
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
 const unreachable = new Problem('provider_unreachable', 'no way', { retryable: true })
+const nowhere = { send: () => Promise.reject(unreachable) } as unknown as Upstream
 const post = (call: Call) => call.send('/', { method: 'POST' }, call.signal)
 const factOf = (decision: Decision) => ('fact' in decision ? decision.fact : undefined)
 
@@ -25,49 +27,108 @@ async function worldOf(provider: Partial<Account['provider']> = {}, account: Par
 
 describe('a submit', () => {
   it('that is accepted runs, with the operation on its attempt', async () => {
-    const { run } = await worldOf({ submit: async () => ({ operation: { id: 7 } }) })
+    const { run } = await worldOf({ submit: sends({ operation: { id: 7 } }) })
     const { after, decision } = await run(queued)
     assert.deepEqual([after?.state, after?.attempts, after?.operation], ['running', 1, { id: 7 }])
     assert.equal(factOf(decision)?.state, 'accepted')
     assert.equal(factOf(decision)?.id, after?.attempt)
   })
 
-  it('that surely did not arrive goes to the next route at once, and round again after a while', async () => {
-    const { run } = await worldOf({ submit: () => Promise.reject(unreachable) })
+  it('that can not leave opens no attempt, goes to the next route at once, and round again after a while', async () => {
+    const { run, known } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: nowhere })
+    known.onCommit = async () => assert.fail('an attempt was opened')
     const first = await run(queued)
     assert.deepEqual([first.after?.state, first.after?.tried, first.after?.dueAt], ['queued', ['p'], 1_000_000])
-    assert.equal(factOf(first.decision)?.state, 'refused')
+    assert.equal(factOf(first.decision), undefined)
+    assert.ok('note' in first.decision)
+    assert.match(first.decision.note?.join() ?? '', /^attempt not sent,no way/)
     const last = await run({ ...queued, tried: ['q'] })
     assert.deepEqual([last.after?.tried, last.after?.tries, last.after?.dueAt], [[], 1, 1_001_000])
   })
 
-  it('that did not arrive twice at the same account, the others being full, waits longer each time', async () => {
-    const { run } = await worldOf({ submit: () => Promise.reject(unreachable) })
+  it('that did not leave twice at the same account, the others being full, waits longer each time', async () => {
+    const { run } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: nowhere })
     const second = await run({ ...queued, tried: ['p'] })
     assert.deepEqual([second.after?.tried, second.after?.tries, second.after?.dueAt], [['p'], 1, 1_001_000])
     assert.equal((await run({ ...queued, tried: ['p'], tries: 3 })).after?.dueAt, 1_008_000)
   })
 
-  it('is not sent where the request for it never left, whatever the adapter throws', async () => {
+  it('opens no attempt where the request for it never left, whatever the adapter throws', async () => {
     for (const thrown of [new TypeError('no such field'), new Problem('provider_unavailable', 'the upload failed')]) {
-      const { run } = await worldOf({ submit: () => Promise.reject(thrown) })
+      const { run, known } = await worldOf({ submit: () => Promise.reject(thrown) })
+      known.onCommit = async () => assert.fail('an attempt was opened')
       const { after, decision } = await run(queued)
-      assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
+      assert.deepEqual([after?.state, factOf(decision)], ['queued', undefined])
     }
   })
 
+  it('that is refused before anything leaves opens no attempt either', async () => {
+    const refused = { blame: 'request', problem: new Problem('generation_failed', 'no such size') } as const
+    const { run, known } = await worldOf({ submit: async () => ({ refused }) })
+    known.onCommit = async () => assert.fail('an attempt was opened')
+    const { after, decision } = await run(queued)
+    assert.deepEqual([after?.error?.message, factOf(decision)], ['no such size', undefined])
+  })
+
+  it('is prepared, then connected, then committed, and only then sent', async () => {
+    const seen: string[] = []
+    const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+      seen.push('connected')
+      await departure?.ready()
+      seen.push('sent')
+      departure?.left()
+      return new Response('{}')
+    }
+    const { run, known } = await worldOf(
+      {
+        async submit(_request, call) {
+          seen.push(`prepared ${call.attemptId}`)
+          await post(call)
+          return { operation: 'op' }
+        },
+      },
+      { upstream: { send } as Upstream },
+    )
+    known.onCommit = async ({ id }) => void seen.push(`committed ${id}`)
+    await run(queued)
+    const id = seen[0]?.split(' ')[1]
+    assert.deepEqual(seen, [`prepared ${id}`, 'connected', `committed ${id}`, 'sent'])
+  })
+
+  it('is not sent where its attempt can not be committed, and that is told as it was', async () => {
+    const lost = new Error('the lease was lost')
+    const { run, known } = await worldOf({
+      submit: (request, call) => sends({ operation: 'op' })(request, call).catch(() => ({ operation: 'swallowed' })),
+    })
+    known.onCommit = () => Promise.reject(lost)
+    await assert.rejects(run(queued), lost)
+  })
+
+  it('whose peer closes after the commit and before the first byte was surely not sent', async () => {
+    const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+      await departure?.ready()
+      throw unreachable
+    }
+    const { run } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: { send } as Upstream })
+    const { after, decision } = await run(queued)
+    assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
+  })
+
   it('that found nobody is not sent; one of whose other requests found nobody may have been', async () => {
-    const failing = { send: () => Promise.reject(unreachable) } as never
-    const none = await worldOf({ submit: async (_request, call) => post(call) as never }, { upstream: failing })
-    assert.equal((await none.run(queued)).after?.state, 'queued')
-    const some = await worldOf({
+    const { run } = await worldOf({ submit: sends(unreachable) })
+    const { after, decision } = await run(queued)
+    assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'])
+  })
+
+  it('has one billable request', async () => {
+    const { run } = await worldOf({
       async submit(_request, call) {
         await post(call)
-        throw unreachable
+        await post(call)
+        return { operation: 'op' }
       },
     })
-    const { after, decision } = await some.run(queued)
-    assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'])
+    assert.equal((await run(queued)).after?.state, 'held')
   })
 
   it('whose image can not be read now opens no attempt', async () => {
@@ -75,7 +136,7 @@ describe('a submit', () => {
     tools.bucket.open = () => Promise.reject(new Error('503 from the bucket'))
     const asset = { key: 'a', bytes: 1, sha256: 'x' }
     const task = { ...queued, image: { asset, type: 'image/png', size: { width: 1, height: 1 } } } as const
-    known.commit = async () => assert.fail('an attempt was opened')
+    known.onCommit = async () => assert.fail('an attempt was opened')
     await assert.rejects(run(task), { code: 'storage_unavailable', retryable: true })
   })
 
@@ -83,13 +144,13 @@ describe('a submit', () => {
     const refusal = (blame: 'request' | 'account' | 'busy') => ({
       refused: { blame, problem: new Problem('content_policy', 'no swords'), retryAfterMs: 7_000 },
     })
-    const asked = await worldOf({ submit: async () => refusal('request') })
+    const asked = await worldOf({ submit: sends(refusal('request')) })
     assert.deepEqual((await asked.run(queued)).after?.error, { code: 'content_policy', message: 'no swords' })
     for (const [blame, reason, pauseMs] of [
       ['account', 'credentials', 300_000],
       ['busy', 'busy', 7_000],
     ] as const) {
-      const { run, account } = await worldOf({ submit: async () => refusal(blame) })
+      const { run, account } = await worldOf({ submit: sends(refusal(blame)) })
       assert.equal((await run(queued)).after?.state, 'queued')
       assert.deepEqual([account.health.reason, account.health.pausedUntil], [reason, 1_000_000 + pauseMs])
     }
@@ -97,12 +158,7 @@ describe('a submit', () => {
 
   for (const thrown of [new Error('socket hang up'), new Problem('internal', 'odd'), new SyntaxError('not JSON')]) {
     it(`whose answer is none (${thrown.message}) is held, and its attempt stays open`, async () => {
-      const { run } = await worldOf({
-        async submit(_request, call) {
-          await post(call)
-          throw thrown
-        },
-      })
+      const { run } = await worldOf({ submit: sends(thrown) })
       const { after, decision } = await run(queued)
       assert.equal(after?.state, 'held')
       assert.equal(factOf(decision)?.state, 'open')
@@ -112,15 +168,16 @@ describe('a submit', () => {
   it('that was begun before a pause does not end it', async () => {
     const paused = { failures: 1, pausedUntil: 1_300_000, reason: 'credentials' } as const
     const { run, account } = await worldOf({
-      async submit() {
+      async submit(_request, call) {
         account.health = paused
+        await post(call)
         return { operation: 'op' }
       },
     })
     assert.equal((await run(queued)).after?.state, 'running')
     assert.deepEqual(account.health, paused)
     account.health = { ...paused, pausedUntil: 999_999 }
-    Object.assign(account.provider, { submit: async () => ({ operation: 'op' }) })
+    Object.assign(account.provider, { submit: sends({ operation: 'op' }) })
     await run(queued)
     assert.deepEqual(account.health, healthy)
   })
@@ -145,9 +202,9 @@ describe('an unknown outcome', () => {
     const keys: string[] = []
     const { run } = await worldOf({
       recovery: 'key',
-      submit: async (_request, { attemptId }) => {
-        keys.push(attemptId)
-        return { operation: 'same' }
+      submit: (request, call) => {
+        keys.push(call.attemptId)
+        return sends({ operation: 'same' })(request, call)
       },
     })
     assert.equal((await run(held)).after?.operation, 'same')
@@ -160,13 +217,13 @@ describe('an unknown outcome', () => {
   })
 
   it('by lookup is adopted if found, and sent again only where a duplicate is refused, and only after a while', async () => {
-    const found = await worldOf({ recovery: 'lookup', find: async () => ['op5'], submit: notSent })
-    assert.equal((await found.run(held)).after?.operation, 'op5')
-    const absent = { recovery: 'lookup', find: async () => [] } as const
+    const known = await worldOf({ recovery: 'lookup', find: async () => found('op5'), submit: notSent })
+    assert.equal((await known.run(held)).after?.operation, 'op5')
+    const absent = { recovery: 'lookup', find: async () => found() } as const
     const old = { openedAt: 1_000_000 - settleMs }
     const careful = await worldOf({ ...absent, submit: notSent })
     for (const attempt of [{}, old]) assert.equal((await careful.run(held, attempt)).after?.state, 'held')
-    const safe = await worldOf({ ...absent, refusesDuplicates: true, submit: async () => ({ operation: 'again' }) })
+    const safe = await worldOf({ ...absent, refusesDuplicates: true, submit: sends({ operation: 'again' }) })
     assert.equal((await safe.run(held)).after?.state, 'held')
     assert.equal((await safe.run(held, old)).after?.operation, 'again')
   })
@@ -177,29 +234,57 @@ describe('an unknown outcome', () => {
       [['one', 'two'], undefined],
       [[], undefined],
     ] as const) {
-      const { run } = await worldOf({ recovery: 'list', find: async () => [...candidates], submit: notSent })
+      const { run } = await worldOf({ recovery: 'list', find: async () => found(...candidates), submit: notSent })
       const { after } = await run(held)
       assert.deepEqual([after?.state, after?.operation ?? undefined], [operation ? 'running' : 'held', operation])
     }
   })
 
   it('by list is not adopted while another attempt may be the one that is listed, and by lookup it is', async () => {
-    for (const [recovery, state] of [
-      ['list', 'held'],
-      ['lookup', 'running'],
-    ] as const) {
-      const { run, known } = await worldOf({ recovery, find: async () => ['one'], submit: notSent })
-      known.hasTwin = async () => true
-      assert.equal((await run(held)).after?.state, state)
+    const rival = (prompt: string | null) => async () => [{ id: 'att_2', prompt }]
+    const outcome = async (recovery: 'list' | 'lookup', prompt: string | null, provider = {}) => {
+      const { run, known } = await worldOf({ recovery, find: async () => found('one'), submit: notSent, ...provider })
+      known.rivals = rival(prompt)
+      return (await run(held)).after?.state
+    }
+    assert.equal(await outcome('list', held.prompt), 'held')
+    assert.equal(await outcome('list', null), 'held', 'a rival whose task is gone may be any')
+    assert.equal(await outcome('list', 'another prompt'), 'running')
+    assert.equal(await outcome('list', 'another prompt', { listedAs: () => 'all the same' }), 'held')
+    assert.equal(await outcome('lookup', held.prompt), 'running')
+  })
+
+  it('by list is not adopted beside more rivals than are compared', async () => {
+    const { run, known } = await worldOf({ recovery: 'list', find: async () => found('one'), submit: notSent })
+    known.rivals = async (_attempt, _since, limit) => Array.from({ length: limit }, () => ({ id: 'x', prompt: 'y' }))
+    assert.equal((await run(held)).after?.state, 'held')
+  })
+
+  it('is not adopted where too little is told of what is listed, be it beside a match', async () => {
+    for (const answer of [
+      { matches: [], possible: ['other'], isPartial: false },
+      { matches: ['one'], possible: ['other'], isPartial: false },
+    ]) {
+      const { run, known } = await worldOf({ recovery: 'list', find: async () => answer, submit: notSent })
+      assert.equal((await run(held)).after?.state, 'held')
+      known.bound = async () => new Set(['"other"'])
+      assert.equal((await run(held)).after?.operation ?? undefined, answer.matches[0])
     }
   })
 
+  it('says of an adopted operation that it was adopted, and of an answered one that it was not', async () => {
+    const adopts = await worldOf({ recovery: 'list', find: async () => found('one'), submit: notSent })
+    assert.equal(factOf((await adopts.run(held)).decision)?.adopted, true)
+    const { run } = await worldOf({ submit: sends({ operation: 'op' }) })
+    assert.equal(factOf((await run(queued)).decision)?.adopted, undefined)
+  })
+
   it('by list is not adopted if the other has its answer while the question is asked', async () => {
-    const { run, known } = await worldOf({ recovery: 'list', find: async () => ['one'], submit: notSent })
+    const { run, known } = await worldOf({ recovery: 'list', find: async () => found('one'), submit: notSent })
     let answered = false
-    known.hasTwin = async () => {
+    known.rivals = async () => {
       answered = true
-      return false
+      return []
     }
     known.bound = async (_account, operations) => new Set(answered ? operations : [])
     assert.equal((await run(held)).after?.state, 'held')
@@ -215,9 +300,53 @@ describe('an unknown outcome', () => {
     assert.equal(after?.state, 'held')
     const problem = factOf(decision)?.problem ?? null
     assert.ok('note' in decision)
-    assert.deepEqual(decision.note, ['asked in vain', problem?.message])
+    assert.deepEqual(decision.note, ['lookup failed', problem?.message])
     assert.match(problem?.message ?? '', /down/)
     assert.ok(!('note' in (await run(held, { problem })).decision))
+  })
+
+  it('is sent again only after an answered lookup without it: not after a failed one, however old it is', async () => {
+    const old = { openedAt: 1_000_000 - settleMs }
+    const asked = { recovery: 'lookup', refusesDuplicates: true, submit: notSent } as const
+    const failed = await worldOf({ ...asked, find: () => Promise.reject(new Error('503')) })
+    assert.equal((await failed.run(held, old)).after?.state, 'held')
+    const end = await failed.run(held, { openedAt: 1_000_000 - holdMs })
+    assert.equal(end.after?.error?.code, 'submission_unknown')
+    for (const answer of [
+      { matches: [], possible: ['x'], isPartial: false },
+      { matches: [], possible: [], isPartial: true },
+    ]) {
+      const { run } = await worldOf({ ...asked, find: async () => answer })
+      assert.equal((await run(held, old)).after?.state, 'held')
+    }
+  })
+
+  it('is submitted again, where the account says so, only after an answered and whole list without it', async () => {
+    const old = { openedAt: 1_000_000 - settleMs }
+    const stateAfter = async (find: () => Promise<Found>, attempt = old) => {
+      const { run } = await worldOf({ recovery: 'list', find, submit: notSent }, { onUnknown: 'resubmit' })
+      return (await run(held, attempt)).after?.state
+    }
+    assert.equal(await stateAfter(() => Promise.reject(new Error('503'))), 'held')
+    assert.equal(await stateAfter(async () => ({ ...found(), possible: ['x'] })), 'held')
+    assert.equal(await stateAfter(async () => ({ ...found(), isPartial: true })), 'held')
+    assert.equal(await stateAfter(async () => found('one', 'two')), 'held')
+    assert.equal(await stateAfter(async () => found(), { openedAt: 1_000_000 }), 'held', 'it may still appear')
+    assert.equal(await stateAfter(async () => found()), 'queued')
+  })
+
+  it('is submitted again three times at most where each list showed that it had not arrived', async () => {
+    const absent = { recovery: 'list', find: async () => found(), submit: notSent } as const
+    const { run, known } = await worldOf(absent, { onUnknown: 'resubmit' })
+    const old = { openedAt: 1_000_000 - settleMs }
+    const abandoned = (count: number) => {
+      known.attempts = async () =>
+        Array.from({ length: count }, (_, at) => openAttempt(held, { id: `att_${at}`, state: 'abandoned' }))
+    }
+    abandoned(2)
+    assert.equal((await run(held, old)).after?.state, 'queued')
+    abandoned(3)
+    assert.equal((await run(held, old)).after?.error?.code, 'submission_unknown')
   })
 
   it('fails after half an hour even if its account is gone, and not before', async () => {

@@ -7,8 +7,8 @@ import { send } from './submit/send.ts'
 import { type Account, type Action, accountOf, type Decision, requestOf, type Tools, type Worker } from './worker.ts'
 
 /**
- * Opens an attempt and sends it. The attempt is committed, and the task held, before a byte leaves: if we die, whoever
- * takes the held task next knows that something may have been sent.
+ * Opens an attempt and sends it. The attempt is committed, and the task held, right before a byte leaves: if this process
+ * dies, the next worker that takes the held task knows that something may have been sent.
  */
 export const submit: Worker = {
   name: 'submit',
@@ -29,11 +29,14 @@ export const submit: Worker = {
       ...{ keyVersion: account.keyVersion, upstreamModel, openedAt: now },
       ...{ state: 'open', operation: null, settledAt: null, problem: null },
     }
-    // Before the attempt is there: what fails here was surely not sent.
     const request = await requestOf(task, upstreamModel, tools)
-    const opening = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
-    const held = await action.commit(opening, attempt)
-    return send({ task: held, attempt, account, request, tools, signal })
+    const change = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
+    const commit = async () => {
+      // Not before: how long its outcome is looked for counts from here.
+      const opened = { ...attempt, openedAt: tools.clock.now() }
+      return { attempt: opened, task: await action.commit(change, opened) }
+    }
+    return send({ task, attempt, account, request, tools, signal }, { commit, left: action.left })
   },
 }
 

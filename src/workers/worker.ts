@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
 import { isElsewhere } from '../core/account.ts'
-import type { Attempt, AttemptFact, OnUnknown } from '../core/attempt.ts'
+import type { Attempt, AttemptFact, OnUnknown, Rival } from '../core/attempt.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { Health } from '../core/health.ts'
@@ -32,12 +32,17 @@ export interface Action {
   readonly signal: AbortSignal
   /** The task's last attempt, where it matters: of a held task. */
   readonly attempt: Attempt | null
-  /** Writes a change with its new attempt now and keeps the lease; the task as it is then. Throws if that was lost. */
+  /**
+   * Writes a change with its new attempt now and keeps the lease; the task as it is then. Throws if that was lost. Few
+   * attempts are open and unsent at once, so this may wait for `left` of others.
+   */
   commit(change: Change, opened: Attempt): Promise<Task>
+  /** The request of the attempt that was committed has left, or never will. */
+  left(): void
   /** Those of an account's operations that belong to an attempt already. */
   bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
-  /** Whether what the account lists for this attempt may be another's, which has no answer yet either. */
-  hasTwin(attempt: string): Promise<boolean>
+  /** As the store knows them: attempts on the same account, without an answer either, whose work it may list. */
+  rivals(attempt: Attempt, since: number, limit: number): Promise<readonly Rival[]>
   /** All of the task's, in their order. */
   attempts(): Promise<readonly Attempt[]>
 }
@@ -95,9 +100,14 @@ export interface Tools {
   maxVideoBytes: number
 }
 
-export function callOf(account: Account, task: Task, { clock }: Pick<Tools, 'clock'>, signal: AbortSignal): Call {
+export function callOf(
+  account: Account,
+  { attempt }: Pick<Task, 'attempt'>,
+  { clock }: Pick<Tools, 'clock'>,
+  signal: AbortSignal,
+): Call {
   const { credential, upstream } = account
-  const attemptId = task.attempt ?? ''
+  const attemptId = attempt ?? ''
   const none = () => Promise.reject(new Error(`account '${account.name}' has no address to talk to`))
   const now = () => clock.now()
   return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential, now }

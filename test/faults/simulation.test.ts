@@ -50,9 +50,16 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
   })
 })
 
-/** The rule broken on purpose: nobody looks whether another attempt may be the one that is listed. */
+/** The rule broken on purpose: what is listed is adopted whatever other attempts there are, and taken for an answer. */
 function greedyOf(submit: Worker): Worker {
-  return { ...submit, run: (task, tools, action) => submit.run(task, tools, { ...action, hasTwin: async () => false }) }
+  return {
+    ...submit,
+    async run(task, tools, action) {
+      const decision = await submit.run(task, tools, { ...action, rivals: async () => [] })
+      if ('fact' in decision && decision.fact) delete decision.fact.adopted
+      return decision
+    },
+  }
 }
 
 /** The rule broken on purpose: the provider is asked first, and what we know of it is written down afterwards. */

@@ -49,8 +49,10 @@ export class SimulatedUpstream {
   /** As one life of the gateway reaches it: a request of a dead one gets no answer, but it may have arrived. */
   reachedFrom(life: Life): Upstream {
     return {
-      send: async (_path, init) => {
+      send: async (_path, init, _signal, departure) => {
         const body = JSON.parse(String(init.body))
+        await departure?.ready()
+        departure?.left()
         await life.pass('before-arrival', body.prompt)
         this.arrived.add(body.prompt)
         const result = this.#submit(body)

@@ -15,6 +15,8 @@ export interface NetworkCase {
   key: string
   /** One for each way to ask: by text alone, with an image, of each sort of model. The first is used where one will do. */
   requests: readonly [ProviderRequest, ...ProviderRequest[]]
+  /** Its list does not tell enough to know an attempt by. */
+  listsBlindly?: true
   /** Faults that this wire can't show, because it has no words for them, with the reason. */
   without?: Readonly<Record<string, string>>
 }

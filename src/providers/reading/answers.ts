@@ -1,7 +1,7 @@
 import { Problem } from '../../core/problem.ts'
 import { retryAfterMs } from '../../core/retry-after.ts'
 import type { Json } from '../../core/task.ts'
-import type { Call, Refusal, Submitted } from '../provider.ts'
+import type { Call, Found, Refusal, Submitted } from '../provider.ts'
 
 /*
  * What the members have in common when they read an answer. None of its words goes on: they may hold a key, or what
@@ -85,6 +85,24 @@ export function percentOf(value: unknown): number | null {
 /** Part of a path, where "." and ".." are none. */
 export function isSegment(value: Json | undefined): value is string {
   return typeof value === 'string' && /^(?!\.{1,2}$)[\w.~:-]{1,200}$/.test(value)
+}
+
+/** The slack for times that a provider tells: its clock is not ours. */
+export const clockSlackMs = 60_000
+
+/** What a list says of one of its entries: it is like our request, may be, or is not. */
+export type Likeness = 'match' | 'possible' | 'other'
+
+/** The entries of a list that may be an attempt's. */
+export function foundIn(entries: readonly Fields[], likenessOf: (entry: Fields) => Likeness, isPartial = false): Found {
+  const judged = entries.flatMap((entry) => (isSegment(entry.id as Json) ? [{ entry, is: likenessOf(entry) }] : []))
+  const idsOf = (wanted: Likeness) => judged.filter(({ is }) => is === wanted).map(({ entry }) => entry.id as Json)
+  return { matches: idsOf('match'), possible: idsOf('possible'), isPartial }
+}
+
+/** A prompt as lists may tell it: with other white space, or another way to write the same characters. */
+export function plainPrompt(prompt: string): string {
+  return prompt.normalize('NFC').replace(/\s+/g, ' ').trim()
 }
 
 /** The bytes of a result: from a host of results without a word of ours, or from the provider itself with its headers. */

@@ -8,7 +8,8 @@ export function testAttempts(world: StoreWorld): void {
   testOpened(world)
   testFacts(world)
   testOperations(world)
-  testTwins(world)
+  testRivals(world)
+  testDisowned(world)
   testEvents(world)
 }
 
@@ -193,22 +194,86 @@ function testOperations(world: StoreWorld): void {
   })
 }
 
-function testTwins(world: StoreWorld): void {
-  it('knows whether another open attempt on the same account is for the same prompt', async () => {
+function testRivals(world: StoreWorld): void {
+  it('knows the other attempts on an account whose work a list may show', async () => {
     await using store = await fresh(world)
-    const alone = await sent(store, '1', 'a', { prompt: 'a fox', seconds: 4 })
-    assert.equal(await store.hasTwin('a'), false)
-    assert.equal(await store.hasTwin('none'), false)
-    await sent(store, '2', 'b', { prompt: 'a hen' })
+    const rivals = async (id: string, since = 0, account = 'p') =>
+      (await store.rivals({ id, account }, since, 10)).map(({ id, prompt }) => `${id} ${prompt}`).sort()
+    await sent(store, '1', 'a', { prompt: 'a fox' })
+    assert.deepEqual(await rivals('a'), [])
+    const hen = await sent(store, '2', 'b', { prompt: 'a hen', owner: 'bob' })
     const elsewhere = await taken(store, '3', { prompt: 'a fox' })
     await store.record({ task: elsewhere, opened: newAttempt('c', elsewhere, { account: 'q' }), keep: true })
-    assert.equal(await store.hasTwin('a'), false)
-    const twin = await sent(store, '4', 'd', { prompt: 'a fox', owner: 'bob', card: 'm', seconds: 9 })
-    assert.deepEqual(await Promise.all(['a', 'b', 'c', 'd'].map((id) => store.hasTwin(id))), [true, false, false, true])
-    await store.record(decide(twin, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
-    assert.deepEqual([await store.hasTwin('a'), await store.hasTwin('d')], [false, true])
-    assert.ok(await store.remove(alone))
-    assert.equal(await store.hasTwin('d'), false)
+    assert.deepEqual([await rivals('a'), await rivals('b'), await rivals('c', 0, 'q')], [['b a hen'], ['a a fox'], []])
+    assert.equal((await store.rivals({ id: 'none', account: 'p' }, 0, 1)).length, 1)
+    const answered = await sent(store, '4', 'd', { prompt: 'a cat' })
+    await store.record(decide(answered, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
+    assert.deepEqual(await rivals('a'), ['b a hen'])
+    // One that was given up may have been accepted all the same, unless that was long before.
+    await store.record(decide(hen, { state: 'failed' }, { fact: factOf('b', 'abandoned') }))
+    const { openedAt } = (await store.attempt('b')) ?? { openedAt: 0 }
+    assert.deepEqual([await rivals('a', openedAt), await rivals('a', openedAt + 1)], [['b a hen'], []])
+  })
+
+  it('knows a rival whose task is gone by its id alone', async () => {
+    await using store = await fresh(world)
+    await sent(store, '1', 'a', { prompt: 'a fox' })
+    const gone = await sent(store, '2', 'b', { prompt: 'a hen' })
+    assert.ok(await store.remove(gone))
+    assert.deepEqual(await store.rivals({ id: 'a', account: 'p' }, 0, 10), [{ id: 'b', prompt: null }])
+  })
+}
+
+function testDisowned(world: StoreWorld): void {
+  const adoption = (id: string, operation: string) => ({ ...factOf(id, 'accepted', operation), adopted: true as const })
+
+  it('keeps whether an operation was adopted or answered', async () => {
+    await using store = await fresh(world)
+    const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    await store.record(decide(one, { state: 'running' }, { fact: adoption('a', 'found') }))
+    await store.record(decide(two, { state: 'running' }, { fact: factOf('b', 'accepted', 'answered') }))
+    assert.deepEqual([(await store.attempt('a'))?.adopted, (await store.attempt('b'))?.adopted], [true, undefined])
+  })
+
+  it('takes an operation from the attempt that adopted it: its task is held again, and its lease lost', async () => {
+    await using store = await fresh(world)
+    const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    await store.record(decide(one, { state: 'running', operation: 'op', dueAt: 10 }, { fact: adoption('a', 'op') }))
+    const [running] = await store.claim({ state: 'running', account: 'p', limit: 1, now: 20, leaseUntil: 99 })
+    assert.ok(running)
+    const answered = { ...decide(two, { state: 'running', operation: 'op' }), fact: factOf('b', 'accepted', 'op') }
+    await assert.rejects(store.record(answered), { code: 'operation_taken' })
+    assert.equal(await store.disown('p', 'op', 50), 'a')
+    const { state, operation, adopted, problem } = (await store.attempt('a')) ?? {}
+    assert.deepEqual([state, operation, adopted, problem?.code], ['open', null, undefined, 'operation_taken'])
+    const after = await store.find(one.id)
+    assert.deepEqual([after?.state, after?.operation, after?.dueAt], ['held', null, 50])
+    assert.equal(await store.record(decide(running, { state: 'storing' })), false, 'its worker has lost it')
+    assert.equal((await store.events(one.id)).at(-1)?.name, 'adoption overruled')
+    assert.equal(await store.record(answered), true)
+    assert.deepEqual((await store.attempt('b'))?.operation, 'op')
+  })
+
+  it('takes nothing from an attempt whose operation was answered, nor on another account', async () => {
+    await using store = await fresh(world)
+    const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', 'answered') }))
+    await store.record(decide(two, { state: 'running' }, { fact: adoption('b', 'found') }))
+    assert.equal(await store.disown('p', 'answered', 50), undefined)
+    assert.equal(await store.disown('q', 'found', 50), undefined)
+    assert.equal(await store.disown('p', 'nothing', 50), undefined)
+    assert.deepEqual([(await store.attempt('a'))?.state, (await store.attempt('b'))?.state], ['accepted', 'accepted'])
+  })
+
+  it('leaves a task as it is that has ended with an adopted operation, and abandons the attempt', async () => {
+    await using store = await fresh(world)
+    const one = await sent(store, '1', 'a')
+    await store.record(decide(one, { state: 'running', operation: 'op', dueAt: 10 }, { fact: adoption('a', 'op') }))
+    const [running] = await store.claim({ state: 'running', account: 'p', limit: 1, now: 20, leaseUntil: 99 })
+    assert.ok(running)
+    await store.record(decide(running, { state: 'failed' }))
+    assert.equal(await store.disown('p', 'op', 50), 'a')
+    assert.deepEqual([(await store.find(one.id))?.state, (await store.attempt('a'))?.state], ['failed', 'abandoned'])
   })
 }
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { leftBehind, operationKey } from '../../core/attempt.ts'
+import { leftBehind, operationKey, overruled } from '../../core/attempt.ts'
 import { decidedAt, noticeOf } from '../../core/notice.ts'
 import { Problem } from '../../core/problem.ts'
 import { attemptColumns, json, mutableColumns, type Row, toMutable, toSeen } from '../../core/row.ts'
+import type { Json } from '../../core/task.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import { deliveryColumns } from '../../core/webhook-row.ts'
 import type { Entry, Lease } from '../store.ts'
@@ -174,7 +175,7 @@ async function insertAll(query: Query, table: string, columns: readonly string[]
 
 /** The first answer stays: a later one changes nothing but what nobody knew. */
 const settleStatement = `UPDATE attempts SET operation = made.operation, operation_hash = made.operation_hash, settled_at = made.settled_at,
-  problem = made.problem, state = CASE
+  problem = made.problem, adopted = made.adopted, state = CASE
     WHEN attempts.state = 'abandoned' AND made.state = 'accepted' THEN 'orphan'
     WHEN attempts.state = 'abandoned' AND made.state = 'open' THEN 'abandoned'
     ELSE made.state END
@@ -190,10 +191,11 @@ const wakeStatement = `UPDATE tasks SET due_at = CASE WHEN leased THEN due_at EL
 async function settle(query: Query, entries: readonly Entry[], held: ReadonlySet<Entry>): Promise<string[]> {
   const facts = entries.flatMap((entry) => (entry.fact ? [{ entry, fact: entry.fact }] : []))
   if (facts.length === 0) return []
-  const rows = facts.map(({ fact: { id, state, operation, settledAt, problem } }) => {
+  const rows = facts.map(({ fact: { id, state, operation, settledAt, problem, adopted } }) => {
     const key = operation === null ? null : operationKey(operation)
     const hash = key === null ? null : hashOf(key)
-    return { id, state, operation: key, operation_hash: hash, settled_at: settledAt, problem: json(problem) }
+    const found = { operation: key, operation_hash: hash, adopted: adopted ? 1 : null }
+    return { id, state, ...found, settled_at: settledAt, problem: json(problem) }
   })
   const settled = new Set((await query(settleStatement, [JSON.stringify(rows)])).map(({ id }) => id))
   const news = facts.filter(({ fact }) => settled.has(fact.id))
@@ -236,6 +238,35 @@ async function orphan(query: Query, attempts: readonly string[]): Promise<void> 
 async function freeSlots(query: Query, tasks: readonly string[]): Promise<void> {
   if (tasks.length > 0) await query('DELETE FROM slots WHERE task = ANY($1)', [tasks])
 }
+
+export async function disown(query: Query, account: string, operation: Json, now: number): Promise<string | undefined> {
+  const hash = hashOf(operationKey(operation))
+  const wanted = 'SELECT id, task FROM attempts WHERE account = $1 AND operation_hash = $2 AND adopted = 1'
+  const [found] = await query(wanted, [account, hash])
+  if (!found) return undefined
+  const [attempt, task] = [String(found.id), String(found.task)]
+  // The task first, as everywhere: whoever locks both in another order waits for ever.
+  const heldAgain = await query(holdAgainStatement, [task, attempt, now])
+  const isHeldAgain = heldAgain.length === 1
+  const taken = await query(
+    `UPDATE attempts SET state = $3, operation = NULL, operation_hash = NULL, adopted = NULL, settled_at = $4, problem = $5
+     WHERE id = $1 AND operation_hash = $2 AND adopted = 1 RETURNING id`,
+    [attempt, hash, isHeldAgain ? 'open' : 'abandoned', isHeldAgain ? null : now, json(overruled)],
+  )
+  if (taken.length === 0) throw new Error('the attempt was changed meanwhile')
+  if (isHeldAgain)
+    await insertAll(
+      query,
+      'events',
+      ['task', 'at', 'name', 'detail'],
+      [{ task, at: now, name: 'adoption overruled', detail: json({ attempt }) }],
+    )
+  return attempt
+}
+
+const holdAgainStatement = `UPDATE tasks SET state = 'held', operation = NULL, output = NULL, missing_at = NULL, tries = 0,
+    due_at = $3, leased = false, fence = fence + 1
+  WHERE id = $1 AND attempt = $2 AND state IN ('running', 'storing') RETURNING id`
 
 /** What may have cost money and is nobody's stays. */
 export async function remove(query: Query, { id, fence }: Lease, orphans: boolean): Promise<boolean> {

@@ -8,6 +8,7 @@ import {
   toEvent,
   toHealth,
   toNotice,
+  toRival,
   toToken,
   toView,
   viewColumns,
@@ -22,7 +23,7 @@ import { openWindow } from './window.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -116,15 +117,14 @@ export function openReads(database: Database): Reads {
       const rows = await query(text, [account, operations.map(hashOf)])
       return new Set(rows.map(({ operation }) => String(operation)))
     },
-    async hasTwin(id) {
+    async rivals({ id, account }, since, limit) {
       const rows = await query(
-        `SELECT FROM attempts AS own JOIN tasks AS own_task ON own_task.id = own.task
-         JOIN attempts AS other ON other.state = 'open' AND other.account = own.account AND other.id <> own.id
-         JOIN tasks AS other_task ON other_task.id = other.task AND other_task.prompt = own_task.prompt
-         WHERE own.id = $1 LIMIT 1`,
-        [id],
+        `SELECT attempts.id, tasks.prompt FROM attempts LEFT JOIN tasks ON tasks.id = attempts.task
+         WHERE attempts.account = $1 AND attempts.id <> $2
+           AND (attempts.state = 'open' OR attempts.state = 'abandoned' AND attempts.opened_at >= $3) LIMIT $4`,
+        [account, id, since, limit],
       )
-      return rows.length > 0
+      return rows.map(toRival)
     },
     events: async (task) =>
       (await query('SELECT at, name, detail FROM events WHERE task = $1 ORDER BY number', [task])).map(toEvent),

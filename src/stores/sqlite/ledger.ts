@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Attempt, type AttemptFact, operationKey } from '../../core/attempt.ts'
+import { type Attempt, type AttemptFact, operationKey, overruled } from '../../core/attempt.ts'
 import type { NewNotice } from '../../core/notice.ts'
 import { json } from '../../core/row.ts'
 import type { Json, TaskEvent } from '../../core/task.ts'
@@ -12,11 +12,23 @@ export function prepareLedger(database: DatabaseSync) {
   )
   // The first answer stays: a later one changes nothing but what nobody knew.
   const settle = database.prepare(
-    `UPDATE attempts SET operation = ?2, settled_at = ?3, problem = ?4, state = CASE
+    `UPDATE attempts SET operation = ?2, settled_at = ?3, problem = ?4, adopted = ?6, state = CASE
        WHEN state = 'abandoned' AND ?5 = 'accepted' THEN 'orphan'
        WHEN state = 'abandoned' AND ?5 = 'open' THEN 'abandoned'
        ELSE ?5 END
      WHERE id = ?1 AND state IN ('open', 'abandoned')`,
+  )
+  const adopter = database.prepare(
+    `SELECT id, task FROM attempts INDEXED BY attempts_operation
+     WHERE account = ? AND operation = ? AND operation IS NOT NULL AND adopted = 1`,
+  )
+  const holdAgain = database.prepare(
+    `UPDATE tasks SET state = 'held', operation = NULL, output = NULL, missing_at = NULL, tries = 0, due_at = :now,
+       leased = 0, fence = fence + 1
+     WHERE id = :task AND attempt = :attempt AND state IN ('running', 'storing')`,
+  )
+  const takeFrom = database.prepare(
+    'UPDATE attempts SET state = ?2, operation = NULL, adopted = NULL, settled_at = ?3, problem = ?4 WHERE id = ?1',
   )
   const orphan = database.prepare("UPDATE attempts SET state = 'orphan' WHERE id = ? AND state = 'accepted'")
   const wake = database.prepare(
@@ -44,11 +56,21 @@ export function prepareLedger(database: DatabaseSync) {
      * `current` is the attempt of the task as its holder has just recorded it. Without one it comes late, from somebody
      * who holds the task no more: if the task still waits for it, it is due now.
      */
-    settle({ id, state, operation, settledAt, problem }: AttemptFact, current: string | null | undefined): void {
-      const { changes } = settle.run(id, toOperation(operation), settledAt, json(problem), state)
+    settle(fact: AttemptFact, current: string | null | undefined): void {
+      const { id, state, operation, settledAt, problem, adopted } = fact
+      const { changes } = settle.run(id, toOperation(operation), settledAt, json(problem), state, adopted ? 1 : null)
       if (changes === 0) return
       const awaited = current === undefined ? wake.run(id).changes === 1 : current === id
       if (!awaited) orphan.run(id)
+    },
+    disown(account: string, operation: Json, now: number): string | null {
+      const found = adopter.get(account, toOperation(operation))
+      if (!found) return null
+      const [attempt, task] = [String(found.id), String(found.task)]
+      const isHeldAgain = holdAgain.run({ task, attempt, now }).changes === 1
+      takeFrom.run(attempt, isHeldAgain ? 'open' : 'abandoned', isHeldAgain ? null : now, json(overruled))
+      if (isHeldAgain) note.run(task, now, 'adoption overruled', json({ attempt }))
+      return attempt
     },
     /** Nobody waits for it any more. Only one that was accepted becomes an orphan. */
     orphan: (id: string) => void orphan.run(id),

@@ -8,6 +8,7 @@ import {
   toEvent,
   toHealth,
   toNotice,
+  toRival,
   toToken,
   toView,
   viewColumns,
@@ -20,7 +21,7 @@ import { prepareWindow } from './window.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'hasTwin' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
   }
 
@@ -68,13 +69,12 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `SELECT operation FROM attempts INDEXED BY attempts_operation
      WHERE account = ? AND operation IS NOT NULL AND operation IN (SELECT value FROM json_each(?))`,
   )
-  const twin = reader.prepare(
-    `SELECT 1 FROM attempts AS own
-     JOIN tasks AS own_task ON own_task.id = own.task
-     JOIN attempts AS other INDEXED BY attempts_state
-       ON other.state IN ('open', 'abandoned', 'orphan') AND other.state = 'open' AND other.account = own.account
-     JOIN tasks AS other_task ON other_task.id = other.task
-     WHERE own.id = ? AND other.id <> own.id AND other_task.prompt = own_task.prompt LIMIT 1`,
+  const rivalsIn = (state: 'open' | 'abandoned') =>
+    `SELECT attempts.id, tasks.prompt FROM attempts INDEXED BY attempts_state LEFT JOIN tasks ON tasks.id = attempts.task
+     WHERE attempts.state IN ('open', 'abandoned', 'orphan') AND attempts.state = '${state}'
+       AND attempts.account = :account AND attempts.id <> :id`
+  const rivals = reader.prepare(
+    `${rivalsIn('open')} UNION ALL ${rivalsIn('abandoned')} AND attempts.opened_at >= :since LIMIT :limit`,
   )
   const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
   // From one to the next in the index: a DISTINCT would read all that is in flight.
@@ -143,7 +143,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const rows = bound.all(account, JSON.stringify(operations))
       return new Set(rows.map(({ operation }) => String(operation)))
     },
-    hasTwin: async (id) => twin.get(id) !== undefined,
+    rivals: async ({ id, account }, since, limit) => rivals.all({ id, account, since, limit }).map(toRival),
     events: async (task) => events.all(task).map(toEvent),
     async accountsInUse() {
       const names: string[] = []

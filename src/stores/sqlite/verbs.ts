@@ -3,7 +3,7 @@ import type { AccountHealth } from '../../core/account.ts'
 import { leftBehind } from '../../core/attempt.ts'
 import { decidedAt, noticeOf } from '../../core/notice.ts'
 import { columns, fromRow, mutableColumns, readable, toMutable, toSeen, type Value } from '../../core/row.ts'
-import type { State, Task } from '../../core/task.ts'
+import type { Json, State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import type { Token } from '../../core/token.ts'
 import { occupiesSlots } from '../../core/turns.ts'
@@ -105,6 +105,7 @@ export function prepareVerbs(database: DatabaseSync) {
       if (hidden) ledger.tell({ owner, task: id, at: now, kind: 'deleted' })
       return hidden
     },
+    disown: (account: string, operation: Json, now: number) => ledger.disown(account, operation, now),
     trimNotices: (before: number, limit: number) => ledger.trimNotices(before, limit),
     recover(now: number): void {
       recover.run({ now, late: now + longestDelayMs })

@@ -1,4 +1,4 @@
-import { columns, type Row } from '../../core/row.ts'
+import { attemptColumns, columns, type Row } from '../../core/row.ts'
 import { deliveryColumns, endpointColumns } from '../../core/webhook-row.ts'
 
 /**
@@ -49,10 +49,7 @@ const named = (key: string, columns: string): Table => ({ key: key.split(' '), c
 /** Every table, with the columns that all stores have. Leases are not among them: nobody holds any. */
 export const tables = {
   tasks: { key: ['id'], columns },
-  attempts: named(
-    'id',
-    'id task number account key_version upstream_model opened_at state operation settled_at problem',
-  ),
+  attempts: { key: ['id'], columns: attemptColumns },
   events: named('number', 'number task at name detail'),
   notices: named('number', 'number owner task at kind'),
   endpoints: { key: ['id'], columns: endpointColumns },

@@ -6,7 +6,7 @@ import type { Change } from '../../core/states.ts'
 import type { Json, Task, TaskError } from '../../core/task.ts'
 import { backoff, lookUntil, nextLook, nextPoll } from '../../core/timing.ts'
 import type { Call, ProviderRequest, Refusal } from '../../providers/provider.ts'
-import { type Account, callOf, type Decision, faultOf, type Tools } from '../worker.ts'
+import { type Account, callOf, type Decision, faultOf, type Notes, type Tools } from '../worker.ts'
 
 /** An attempt on its way: everything that sending it takes. */
 export interface Sending {
@@ -18,51 +18,103 @@ export interface Sending {
   signal: AbortSignal
 }
 
+/** How the attempt is committed, at the last moment before its request leaves. */
+export interface Opening {
+  /** The task and its attempt as they were committed. */
+  commit(): Promise<Opened>
+  left(): void
+}
+
+type Opened = Pick<Sending, 'task' | 'attempt'>
+
 /**
- * Sends an open attempt and says what became of it. Where it is sent for the second time only an acceptance says anything:
- * that the repeat was refused, or did not arrive, tells nothing of the first.
+ * Sends an attempt and says what became of it. With an opening the attempt does not exist yet: the provider prepares its
+ * request, the connection is opened, the attempt is committed, and then the request leaves. A process that dies earlier
+ * leaves nothing unknown. Without an opening this repeats an open attempt: then only an acceptance says anything, because
+ * a repeat that was refused, or did not arrive, tells nothing of the first.
  */
-export async function send(sending: Sending, repeat: 'repeat' | null = null): Promise<Decision> {
-  const { task, attempt, account, request, tools, signal } = sending
+export async function send(sending: Sending, opening: Opening | null = null): Promise<Decision> {
+  const { attempt, account, request, tools, signal } = sending
   const begunAt = tools.clock.now()
   const answered = (): Answered => ({ begunAt, now: tools.clock.now() })
-  const { call, mayHaveLeft } = watchSend(callOf(account, task, tools, signal))
+  const departure = openDeparture(opening)
+  const call = callOf(account, { attempt: attempt.id }, tools, signal)
   try {
-    const answer = await account.provider.submit(request, call)
-    if ('refused' in answer) return refuse(sending, answer.refused, answered(), repeat)
+    // A local provider sends nothing: its work begins with the submit.
+    if (account.upstream === null) await departure.commitOnly()
+    const answer = await account.provider.submit(request, departure.watch(call))
+    const sent: Sending = { ...sending, ...departure.opened() }
+    if ('refused' in answer) return refuse(sent, answer.refused, answered(), departure)
+    if (!departure.isCommitted()) throw new Error('a provider names an operation without having sent anything')
     requireUsable(account, answer.operation, attempt.id)
     account.health = afterAnswer(account.health, answered())
-    return accept(sending, answer.operation, 'attempt accepted')
+    return accept(sent, answer.operation, 'attempt accepted')
   } catch (thrown) {
-    signal.throwIfAborted()
+    departure.throwIfNotCommitted()
     const problem = faultOf(thrown)
+    const isUnsent = opening !== null && !departure.mayHaveLeft()
+    if (!isUnsent || !departure.isCommitted()) signal.throwIfAborted()
     if (!isOurs(problem)) account.health = afterFault(account.health, answered())
-    if (!mayHaveLeft() && !repeat) return goElsewhere(sending, problem, 'attempt not sent')
-    return stayHeld(sending, problem)
+    const sent: Sending = { ...sending, ...departure.opened() }
+    return isUnsent ? goElsewhere(sent, problem, 'attempt not sent', departure) : stayHeld(sent, problem)
   }
 }
 
-/** It is this machine that can't open another connection: no reason to keep other processes from the account. */
+/** This machine can't open another connection: no reason to keep other processes from the account. */
 function isOurs({ code, cause }: Problem): boolean {
   return code === 'provider_unreachable' && Problem.from(cause).code === 'storage_unavailable'
 }
 
+type SentAttempt = ReturnType<typeof openDeparture>
+
 /**
- * Whether the billable request may have left is seen where it leaves, not by what the adapter throws: it may be another
- * of its requests that found nobody.
+ * What is known of the one billable request. Whether it may have left is seen where it leaves, not by what the adapter
+ * throws: another of its requests may have failed.
  */
-function watchSend(call: Call): { call: Call; mayHaveLeft: () => boolean } {
-  let left = 0
-  const send: Call['send'] = async (path, init, signal) => {
-    left += 1
+function openDeparture(opening: Opening | null) {
+  let opened: Opened | undefined
+  let failure: { thrown: unknown } | undefined
+  let mayHaveLeft = opening === null
+  const commit = async () => {
+    if (!opening) return
+    if (opened) throw new Error('a provider sends one billable request for an attempt')
     try {
-      return await call.send(path, init, signal)
+      opened = await opening.commit()
     } catch (thrown) {
-      if (thrown instanceof Problem && thrown.code === 'provider_unreachable') left -= 1
+      failure = { thrown }
       throw thrown
     }
   }
-  return { call: { ...call, send }, mayHaveLeft: () => left > 0 }
+  const left = () => {
+    mayHaveLeft = true
+    opening?.left()
+  }
+  const watch = (call: Call): Call => {
+    const send: Call['send'] = async (path, init, signal) => {
+      try {
+        return await call.send(path, init, signal, { ready: commit, left })
+      } catch (thrown) {
+        if (thrown instanceof Problem && thrown.code === 'provider_unreachable' && opening) mayHaveLeft = false
+        throw thrown
+      }
+    }
+    return { ...call, send }
+  }
+  return {
+    isRepeat: opening === null,
+    async commitOnly(): Promise<void> {
+      await commit()
+      opening?.left()
+    },
+    watch,
+    opened: () => opened,
+    isCommitted: () => opening === null || opened !== undefined,
+    mayHaveLeft: () => mayHaveLeft,
+    /** Whatever an adapter made of it: what could not be committed is told as it was. */
+    throwIfNotCommitted(): void {
+      if (failure) throw failure.thrown
+    },
+  }
 }
 
 /** What can't be kept, or asked after, is no answer: whether the work was taken stays unknown. */
@@ -88,10 +140,11 @@ export function accept(
   { attempt, account, tools }: Pick<Sending, 'attempt' | 'account' | 'tools'>,
   operation: Json,
   name: string,
+  how: Pick<AttemptFact, 'adopted'> = {},
 ): Decision {
   const now = tools.clock.now()
   const dueAt = now + nextPoll(account.provider.cadenceMs, 0, chance(tools.random))
-  const fact: AttemptFact = { id: attempt.id, state: 'accepted', operation, settledAt: now, problem: null }
+  const fact: AttemptFact = { id: attempt.id, state: 'accepted', operation, settledAt: now, problem: null, ...how }
   const change: Change = { state: 'running', startedAt: now, dueAt, operation, tries: 0, missingAt: null }
   return { change, fact, note: [name, { attempt: attempt.id, account: attempt.account }] }
 }
@@ -100,29 +153,35 @@ function refuse(
   sending: Sending,
   { problem, blame, retryAfterMs }: Refusal,
   answered: Answered,
-  repeat: 'repeat' | null,
+  departure: SentAttempt,
 ): Decision {
-  const { attempt, account } = sending
+  const { account } = sending
   const { now } = answered
   account.health =
     blame === 'request'
       ? afterAnswer(account.health, answered)
       : afterRefusal(account.health, blame, answered, retryAfterMs)
-  if (repeat) return stayHeld(sending, problem)
-  if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`)
+  if (departure.isRepeat) return stayHeld(sending, problem)
+  if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`, departure)
   const { code, message } = problem
   return {
     change: { state: 'failed', error: { code, message }, dueAt: now },
-    fact: factOf(attempt, 'refused', now, problem),
+    ...refusalOf(sending, problem, departure),
     note: ['attempt refused: request', textOf(problem)],
   }
+}
+
+/** What was refused before it was committed has no attempt to record it on. */
+function refusalOf({ attempt, tools }: Sending, problem: Problem, departure: SentAttempt): Notes {
+  return departure.isCommitted() ? { fact: factOf(attempt, 'refused', tools.clock.now(), problem) } : {}
 }
 
 /**
  * Not accepted, for sure: the next route now, or whichever has room after a while. Where the same account did not take it
  * twice, the others are full: then it is no use to hurry. It ends at the task's own deadline.
  */
-function goElsewhere({ task, attempt, account, tools }: Sending, problem: Problem, name: string): Decision {
+function goElsewhere(sending: Sending, problem: Problem, name: string, departure: SentAttempt): Decision {
+  const { task, account, tools } = sending
   const now = tools.clock.now()
   const tried = [...new Set([...task.tried, account.name])]
   const routes = tools.catalog.entries.get(task.card)?.card.routes ?? []
@@ -134,7 +193,7 @@ function goElsewhere({ task, attempt, account, tools }: Sending, problem: Proble
     more && !task.tried.includes(account.name)
       ? { state: 'queued', dueAt: now, tried }
       : { state: 'queued', dueAt: now + backoff(task.tries), tried: more ? tried : [], tries: task.tries + 1 }
-  return { change, fact: factOf(attempt, 'refused', now, problem), note: [name, textOf(problem)] }
+  return { change, ...refusalOf(sending, problem, departure), note: [name, textOf(problem)] }
 }
 
 /** A Problem, or what a client is told. */
