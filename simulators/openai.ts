@@ -1,28 +1,44 @@
 import { randomBytes } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
 import { type Answer, json } from './upstream/answer.ts'
-import type { Claim, Job } from './upstream/jobs.ts'
+import type { Claim, Job, JobView } from './upstream/jobs.ts'
 import type { Asked, Question, Wire } from './upstream/wire.ts'
 
 /** How engines differ from what OpenAI's API was: see src/providers/openai.ts. */
 export type Dialect = 'openai' | 'vllm-omni' | 'sglang'
 
-/** OpenAI's Videos API, as its SDKs know it, below /v1. */
-export function openaiWire(dialect: Dialect = 'openai'): Wire {
-  const error =
-    dialect === 'openai' ? openaiError : (status: number, message: string) => json(status, { detail: message })
+/**
+ * What vLLM-Omni says to every request for videos where it was started in the wrong way, and how it answers a DELETE
+ * whose abort takes longer than 2 s.
+ */
+const troubles = {
+  'several-api-servers': [
+    409,
+    'Asynchronous video jobs is not supported with --api-server-count > 1 because the operation uses process-local frontend state',
+  ],
+  'no-topology': [503, 'API worker topology is not initialized.'],
+  'no-handler': [503, 'Video generation handler not initialized.'],
+  'slow-abort': [409, 'Cancellation in progress. Please try again later.'],
+} as const
+
+export type Trouble = keyof typeof troubles
+
+/** OpenAI's Videos API, as its SDKs know it, below /v1. The trouble is vLLM-Omni's alone. */
+export function openaiWire(dialect: Dialect = 'openai', trouble?: Trouble): Wire {
+  const error = errors[dialect]
   return {
     mode: 'list',
     filmsApart: false,
     newId: () => `video_${randomBytes(16).toString('hex')}`,
     isSubmit: ({ method, path }) => method === 'POST' && path === '/v1/videos',
-    read: async (asked) => read(dialect, asked, error),
+    read: async (asked) => troubleAt(asked, trouble) ?? read(dialect, asked, error),
     accepted: (job) => json(200, videoOf(job, { status: 'waiting', progress: 0 }, dialect)),
     polled: (job, claim) => polled(job, claim, dialect),
     found: (jobs, at) => {
       const data = jobs.toReversed().map((job) => videoOf(job, at.viewOf(job), dialect))
       return json(200, { object: 'list', data, ...(dialect === 'sglang' ? {} : { has_more: false }) })
     },
-    cancelled: ({ id }, done) => cancelled(id, done, dialect),
+    cancelled: (job, done, was) => cancelled(job, { done, was, trouble }, dialect),
     unknown: () => error(404, 'Video not found'),
   }
 }
@@ -31,6 +47,22 @@ type Refuse = (status: number, message: string, code?: string) => Answer
 
 const openaiError: Refuse = (status, message, code) =>
   json(status, { error: { message, type: 'invalid_request_error', param: null, code: code ?? null } })
+
+/** FastAPI's own, or as vLLM puts it into OpenAI's envelope. */
+const errors: Record<Dialect, Refuse> = {
+  openai: openaiError,
+  sglang: (status, message) => json(status, { detail: message }),
+  'vllm-omni': (status, message) => {
+    const type = STATUS_CODES[status]
+    return json(status, { error: { message, type, param: null, code: status } })
+  },
+}
+
+function troubleAt({ path }: Asked, trouble: Trouble | undefined): Question | undefined {
+  if (trouble === undefined || trouble === 'slow-abort' || !path.startsWith('/v1/videos')) return undefined
+  const [status, message] = troubles[trouble]
+  return { ask: 'nothing', answer: errors['vllm-omni'](status, message) }
+}
 
 async function read(dialect: Dialect, asked: Asked, error: Refuse): Promise<Question> {
   const { method, path, headers } = asked
@@ -90,32 +122,43 @@ const words: Record<string, string> = { waiting: 'queued', running: 'in_progress
 function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect): Record<string, unknown> {
   const { model, prompt, seconds, size } = body
   const word = words[String(claim.status)] ?? claim.status
-  const error =
-    dialect === 'sglang'
-      ? { message: 'simulated' }
-      : { code: codes[String(claim.error)] ?? 'server_error', message: 'simulated' }
   return {
     ...{ id, object: 'video', model, prompt, seconds: String(seconds), size },
-    // SGLang never says that it is in progress.
+    // Before 0.5.23, SGLang never says that it is in progress.
     status: dialect === 'sglang' && word === 'in_progress' ? 'queued' : word,
     progress: claim.progress,
     created_at: Math.floor(acceptedAt / 1_000),
     ...{ completed_at: null, expires_at: null, remixed_from_video_id: null },
-    error: word === 'failed' ? error : null,
+    error: word === 'failed' ? errorOf(claim, dialect) : null,
     ...(dialect === 'sglang' && { file_path: `/outputs/${id}.mp4` }),
   }
 }
 
-const codes: Record<string, string> = { policy: 'moderation_blocked' }
+function errorOf({ error }: Claim, dialect: Dialect): Record<string, unknown> {
+  const isPolicy = error === 'policy'
+  const message = 'simulated'
+  if (dialect === 'sglang') return { message }
+  if (dialect === 'openai') return { code: isPolicy ? 'moderation_blocked' : 'server_error', message }
+  return isPolicy ? { code: 400, message: 'Guardrail blocked prompt: simulated' } : { code: 500, message }
+}
 
 /** vLLM-Omni answers with the error of a failed video as its HTTP status. */
 function polled(job: Job, claim: Claim, dialect: Dialect): Answer {
-  return json(dialect === 'vllm-omni' && claim.status === 'failed' ? 500 : 200, videoOf(job, claim, dialect))
+  const isOdd = dialect === 'vllm-omni' && claim.status === 'failed'
+  return json(isOdd ? Number(errorOf(claim, dialect).code) : 200, videoOf(job, claim, dialect))
 }
 
-/** SGLang forgets a video, and its GPU goes on with it. */
-function cancelled(id: string, done: boolean, dialect: Dialect): Answer {
-  if (dialect === 'sglang') return json(200, { id, object: 'video', status: 'deleted' })
-  if (!done) return dialect === 'vllm-omni' ? json(409, { detail: 'try again' }) : openaiError(400, 'It has ended.')
-  return json(200, { id, object: 'video.deleted', deleted: true })
+/** Engines forget a video, finished or not. vLLM-Omni stops it before, and SGLang's GPU goes on with it. */
+function cancelled(
+  job: Job,
+  { done, was, trouble }: { done: boolean; was: JobView; trouble: Trouble | undefined },
+  dialect: Dialect,
+): Answer {
+  const { id } = job
+  const deleted = json(200, { id, object: 'video.deleted', deleted: true })
+  if (dialect === 'openai') return done ? deleted : openaiError(400, 'It has ended.')
+  const isRunning = was.status === 'waiting' || was.status === 'running'
+  if (trouble === 'slow-abort' && isRunning) return errors['vllm-omni'](...troubles[trouble])
+  job.unknownUntil = Number.POSITIVE_INFINITY
+  return dialect === 'sglang' ? json(200, { id, object: 'video', status: 'deleted' }) : deleted
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
 import { simulators } from '../simulators/index.ts'
+import { openaiWire } from '../simulators/openai.ts'
 import { startUpstream } from '../simulators/upstream.ts'
 import { load } from './config/load.fixture.ts'
 import { examine } from './doctor.ts'
@@ -49,3 +50,10 @@ for (const [name, { open, provider, path }] of Object.entries(simulators))
     assert.deepEqual([finding?.state, finding?.seen], ['usable', 'it takes our key'])
     assert.equal(upstream.ledger().accepts.length, 0)
   })
+
+it('says what to do about a vLLM-Omni that was started in the wrong way, although it tells its models', async () => {
+  await using upstream = await startUpstream({ wire: openaiWire('vllm-omni', 'several-api-servers') })
+  const [finding] = await diagnose({ main: { provider: 'openai', base_url: `${upstream.url}/v1` } })
+  assert.deepEqual([finding?.state, finding?.seen], ['unusable', 'it takes no videos'])
+  assert.match(finding?.fix ?? '', /--api-server-count 1/)
+})

@@ -1,5 +1,6 @@
 import type { AccountConfig } from './config/accounts.ts'
 import type { Config } from './config.ts'
+import { Problem } from './core/problem.ts'
 import { type Outbound, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 
@@ -47,7 +48,10 @@ async function ask(
   try {
     const { status } = (await provider.check?.(call)) ?? { status: 0 }
     return byStatus(status, account, member)
-  } catch {
+  } catch (thrown) {
+    const { code, cause } = Problem.from(thrown)
+    if (code === 'generation_failed' && cause instanceof Error)
+      return { state: 'unusable', seen: 'it takes no videos', fix: cause.message }
     const seen = 'no answer: it is not there, or speaks otherwise'
     return { state: 'unclear', seen, fix: `check ${place(account)} and the way there` }
   }

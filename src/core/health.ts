@@ -12,7 +12,7 @@ export interface Health {
 }
 
 export type PauseReason =
-  | 'credentials' // it refused our key, or has no credit: an operator has to act
+  | 'credentials' // it refused our key, has no credit, or is set up wrong: an operator has to act
   | 'busy' //        it asked us to slow down
   | 'failing' //     it can't be reached, or answers with nonsense, several times in a row
 

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { openaiWire } from '../../simulators/openai.ts'
+import { openaiWire, type Trouble } from '../../simulators/openai.ts'
+import { startUpstream } from '../../simulators/upstream.ts'
+import { openOutbound } from '../outbound.ts'
 import { picture, testNetworkProvider } from './contract.ts'
 import { openai } from './openai.ts'
 import type { Call } from './provider.ts'
 
+const key = 'sk-test-1234567890'
 const request = {
   ...{ model: 'film', prompt: 'a red fox', seconds: 4, size: { width: 1280, height: 720 }, parameters: { seed: 7 } },
   image: null,
@@ -13,7 +16,7 @@ const requests = [request, { ...request, prompt: 'a red fox, from a picture', im
 
 for (const dialect of ['openai', 'vllm-omni', 'sglang'] as const)
   testNetworkProvider(`openai (${dialect})`, {
-    ...{ member: openai, path: '/v1', key: 'sk-test-1234567890', requests },
+    ...{ member: openai, path: '/v1', key, requests },
     wire: () => openaiWire(dialect),
     without: {
       'poll-status-expired': 'gateways do say so, of what has failed',
@@ -74,5 +77,148 @@ describe('the videos that an upstream lists', () => {
     assert.equal((await find(others(3, 0), { has_more: true }))?.isPartial, true)
     assert.equal((await find(others(100, 0)))?.isPartial, true)
     assert.equal((await find([...others(99, 0), ...others(1, 90)], { has_more: true }))?.isPartial, false)
+
+/** A call that gets this answer to each request. */
+function answering(status: number, body: unknown): Call {
+  const answer = async () => Response.json(body, { status })
+  return {
+    ...{ fetch: answer, send: answer, download: answer, signal: new AbortController().signal },
+    ...{ attemptId: `att_${'0'.repeat(36)}`, credential: null, now: () => 0 },
+  }
+}
+
+/** FastAPI's own envelope, and the one that vLLM puts its errors into. */
+function saying(status: number, message: string): Call[] {
+  const error = { message, type: 'Conflict', param: null, code: status }
+  return [answering(status, { detail: message }), answering(status, { error })]
+}
+
+const unclear = { code: 'provider_unavailable' }
+
+describe('what the openai provider makes of an answer', async () => {
+  const provider = await openai.create({ folder: '', media: undefined as never })
+  const submit = (call: Call) => provider.submit(request, call)
+  const poll = (status: number, body: unknown) => provider.poll('v1', answering(status, body))
+  const refusalOf = async (call: Call) => {
+    const answer = await submit(call)
+    assert.ok('refused' in answer)
+    const { blame, problem } = answer.refused
+    return { blame, code: problem.code, why: String((problem.cause as Error).message) }
+  }
+
+  it('reads how vLLM-Omni says that it was started in the wrong way: the operator is told what to do', async () => {
+    const several =
+      'Asynchronous video jobs is not supported with --api-server-count > 1 because the operation uses process-local frontend state'
+    for (const call of saying(409, several)) {
+      const { blame, why } = await refusalOf(call)
+      assert.deepEqual([blame, why.includes('start it with --api-server-count 1')], ['account', true])
+      await assert.rejects(provider.find?.(request, 0, call) ?? assert.fail(), unclear)
+    }
+    for (const call of saying(503, 'Video generation handler not initialized.')) {
+      const { blame, why } = await refusalOf(call)
+      assert.deepEqual([blame, why.includes('start it with a video model')], ['account', true])
+    }
+    for (const call of saying(503, 'API worker topology is not initialized.'))
+      assert.equal((await refusalOf(call)).blame, 'busy')
+  })
+
+  it('leaves open what any other 409 or 503 says, since a proxy may have passed the request on', async () => {
+    const others = ['upstream connect error', 'Service Unavailable', 'no healthy upstream', '']
+    for (const status of [409, 503])
+      for (const call of others.flatMap((message) => saying(status, message)))
+        await assert.rejects(submit(call), unclear)
+    // The words of one with the status of the other are nobody's.
+    for (const call of saying(409, 'Video generation handler not initialized.'))
+      await assert.rejects(submit(call), unclear)
+    for (const status of [409, 503]) await assert.rejects(submit(answering(status, null)), unclear)
+  })
+
+  it('reads the body of a failed video before its HTTP status', async () => {
+    const failed = { id: 'v1', object: 'video', status: 'failed', progress: 0 }
+    for (const code of [400, 404, 409, 422, 500, 503, 599]) {
+      const answer = await poll(code, { ...failed, error: { code, message: 'it broke' } })
+      assert.equal(answer.status, 'failed', String(code))
+      assert.equal(answer.status === 'failed' && answer.problem.code, 'generation_failed')
+    }
+    assert.deepEqual(await poll(404, { detail: 'Video not found' }), { status: 'missing' })
+    assert.deepEqual(await poll(404, { error: { message: 'Video not found', code: 404 } }), { status: 'missing' })
+    // Of a gateway, about the request: not a video.
+    assert.deepEqual(await poll(404, { status: 'error', message: 'no such route' }), { status: 'missing' })
+    await assert.rejects(poll(500, { status: 'error', message: 'try later' }), unclear)
+    await assert.rejects(poll(500, { ...failed, status: 'completed' }), unclear)
+  })
+
+  it('takes a guardrail for content rules, at a submit and in a video that failed', async () => {
+    const message = 'Guardrail blocked prompt: Blocked by keyword filter'
+    for (const call of saying(400, message)) {
+      const { blame, code } = await refusalOf(call)
+      assert.deepEqual([blame, code], ['request', 'content_policy'])
+    }
+    const failed = { id: 'v1', object: 'video', status: 'failed' }
+    const codeOf = async (code: number, said: string) => {
+      const answer = await poll(code, { ...failed, error: { code, message: said } })
+      assert.ok(answer.status === 'failed')
+      return answer.problem.code
+    }
+    assert.equal(await codeOf(400, message), 'content_policy')
+    assert.equal(await codeOf(400, 'Model mismatch'), 'generation_failed')
+    // It broke, whatever it was doing.
+    assert.equal(await codeOf(500, 'CUDA out of memory in the guardrail model'), 'generation_failed')
+    for (const call of saying(400, 'extra_params.guardrails is not a boolean'))
+      assert.equal((await refusalOf(call)).code, 'generation_failed')
+  })
+
+  it('asks again where a cancel is not done yet, and takes any other conflict for too late', async () => {
+    const cancel = (call: Call) => provider.cancel?.('v1', call) ?? assert.fail()
+    for (const message of [
+      'Cancellation in progress. Please try again later.',
+      'Video output not yet available. Please try again later.',
+    ])
+      for (const call of saying(409, message)) await assert.rejects(cancel(call), { ...unclear, retryable: true })
+    for (const call of saying(409, 'It has ended.')) assert.equal(await cancel(call), 'too_late')
+    assert.equal(await cancel(answering(409, null)), 'too_late')
+  })
+
+  it('reads statuses of other servers: a deleted video is missing, an unknown word is running', async () => {
+    assert.deepEqual(await poll(200, { id: 'v1', object: 'video', status: 'deleted' }), { status: 'missing' })
+    for (const body of [{ status: 'NOT_START', progress: '0%' }, { status: 7 }, { status: null }, {}, null, [], 'x', 7])
+      assert.deepEqual(await poll(200, body), { status: 'running', progress: null }, JSON.stringify(body))
+    assert.deepEqual(await poll(200, { status: 'in_progress', progress: 42 }), { status: 'running', progress: 42 })
+    for (const error of [null, 'it broke', 7, [], { code: null }, { code: {} }])
+      assert.equal((await poll(200, { status: 'failed', error })).status, 'failed', JSON.stringify(error))
+  })
+})
+
+describe('the openai provider at a vLLM-Omni in trouble', async () => {
+  const provider = await openai.create({ folder: '', media: undefined as never })
+  const openWorld = async (trouble?: Trouble) => {
+    const upstream = await startUpstream({ wire: openaiWire('vllm-omni', trouble), speed: 60_000 })
+    const outbound = openOutbound({ allow: ['127.0.0.1'] })
+    const call: Call = { ...answering(500, {}), ...outbound.upstream(`${upstream.url}/v1`) }
+    const close = async () => {
+      await outbound[Symbol.asyncDispose]()
+      await upstream[Symbol.asyncDispose]()
+    }
+    return { upstream, call, [Symbol.asyncDispose]: close }
+  }
+
+  for (const trouble of ['several-api-servers', 'no-topology', 'no-handler'] as const)
+    it(`is refused and accepts nothing: ${trouble}`, async () => {
+      await using world = await openWorld(trouble)
+      const answer = await provider.submit(request, world.call)
+      assert.ok('refused' in answer)
+      assert.notEqual(answer.refused.blame, 'request')
+      assert.equal(world.upstream.ledger().accepts.length, 0)
+      await assert.rejects(provider.check?.(world.call) ?? assert.fail(), { code: 'generation_failed' })
+    })
+
+  it('stops a video whose abort takes long, when asked again', async () => {
+    await using world = await openWorld('slow-abort')
+    const { call } = world
+    const answer = await provider.submit(request, call)
+    assert.ok('operation' in answer)
+    await assert.rejects(provider.cancel?.(answer.operation, call) ?? assert.fail(), unclear)
+    assert.equal(await provider.cancel?.(answer.operation, call), 'cancelled')
+    assert.deepEqual(await provider.poll(answer.operation, call), { status: 'missing' })
   })
 })

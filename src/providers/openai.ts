@@ -4,7 +4,7 @@ import { Problem } from '../core/problem.ts'
 import type { Json, Size } from '../core/task.ts'
 import { anyModel, toCards } from './cards/openai.ts'
 import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
+import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 import {
   blameOf,
   clockSlackMs,
@@ -28,8 +28,9 @@ import {
 /*
  * Whoever speaks OpenAI's Videos API: another Filmgate, vLLM-Omni, SGLang, FastVideo, gateways. They differ in small
  * things, which are told from what they answer, so that nobody has to configure them:
- *   vLLM-Omni  takes forms only; answers a poll of a failed video with its error as the HTTP status
- *   SGLang     is `queued` until the end; a DELETE forgets the video, but the GPU goes on with it
+ *   vLLM-Omni  takes forms only; answers a poll of a failed video with its error as the HTTP status, and a DELETE that
+ *              takes longer than 2 s with 409; serves no videos where it was started in the wrong way
+ *   SGLang     may be `queued` until the end; a DELETE forgets the video, but the GPU goes on with it
  *   gateways   say pending, processing, cancelled; count milliseconds; give a `url` in place of /content
  */
 
@@ -83,12 +84,19 @@ const provider: Provider = {
   async cancel(operation, call) {
     const path = `/videos/${encodeURIComponent(String(operation))}`
     const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
+    if (response.status === 409 && isPostponed(await tryFields(response))) throw unclear('a cancel got 409: not yet')
     // It has ended, can't be stopped now, or never can.
     if ([400, 404, 405, 409].includes(response.status)) return 'too_late'
     if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
     return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
   },
-  check: (call) => call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal),
+  async check(call) {
+    const ask = (path: string) => call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
+    const models = await ask('/models')
+    const fault = models.ok && (await setupFaultOf(await ask('/videos?limit=1')))
+    if (fault) throw problems.refused(fault.why)
+    return models
+  },
   async discover(call) {
     const response = await call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal)
     if (response.status !== 200) throw unclear(`the question for models got ${response.status}`)
@@ -118,15 +126,69 @@ async function toUpstream({ model, prompt, seconds, size, parameters, image }: P
 async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
   const blame = blameOf(response.status)
   if (blame) {
-    const code = codeOf(fieldsOf((await tryFields(response)).error))
-    return policies.has(code)
+    const answer = await tryFields(response)
+    const code = codeOf(fieldsOf(answer.error))
+    return policies.has(code) || (response.status === 400 && isGuardrail(messageOf(answer)))
       ? refused(response, call, 'request', problems.policy(code))
       : refused(response, call, blame)
+  }
+  const fault = await setupFaultOf(response)
+  if (fault) {
+    const problem = problems.refused(`a submit got ${response.status}: ${fault.why}`)
+    return refused(response, call, fault.blame, problem)
   }
   if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
   const { id } = await readFields(response)
   if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without an id`)
   return { operation: id as string }
+}
+
+interface SetupFault {
+  status: number
+  said: RegExp
+  blame: Refusal['blame']
+  /** For the operator. */
+  why: string
+}
+
+/*
+ * vLLM-Omni says these before it reads a request, so nothing was accepted. Only its words tell: another 409 or 503 may
+ * come from a proxy that had passed the request on. A server without a handler never gets one.
+ */
+const setupFaults: readonly SetupFault[] = [
+  {
+    ...{ status: 409, said: /not supported with --api-server-count > 1/, blame: 'account' },
+    why: 'vLLM-Omni takes no videos with several API servers; start it with --api-server-count 1',
+  },
+  {
+    ...{ status: 503, said: /^Video generation handler not initialized/, blame: 'account' },
+    why: 'vLLM-Omni serves a model that makes no videos; start it with a video model',
+  },
+  {
+    ...{ status: 503, said: /^API worker topology is not initialized/, blame: 'busy' },
+    why: 'vLLM-Omni has not finished its start',
+  },
+]
+
+async function setupFaultOf(response: Response): Promise<SetupFault | undefined> {
+  const possible = setupFaults.filter(({ status }) => status === response.status)
+  const message = possible.length > 0 ? messageOf(await tryFields(response)) : ''
+  return possible.find(({ said }) => said.test(message))
+}
+
+/** FastAPI says `detail`; vLLM puts it into OpenAI's envelope. */
+function messageOf({ detail, error }: Fields): string {
+  return textOf(detail) ?? textOf(fieldsOf(error).message) ?? ''
+}
+
+/** "Cancellation in progress. Please try again later." */
+function isPostponed(answer: Fields): boolean {
+  return /try again/i.test(messageOf(answer))
+}
+
+/** "Guardrail blocked prompt: …". A 400 alone is any bad request; other mentions are of the setting `guardrails`. */
+function isGuardrail(message: string): boolean {
+  return /\bguardrail\b/i.test(message)
 }
 
 const policies = new Set([
@@ -139,17 +201,23 @@ const ended: Record<string, 'succeeded' | 'failed'> = {
 }
 
 async function readProgress(response: Response, id: string): Promise<Progress> {
-  if (response.status === 404) return { status: 'missing' }
-  const video = response.status === 200 ? await readFields(response) : await tryFields(response)
+  const isFine = response.status === 200
+  const video = isFine ? await readFields(response) : await tryFields(response)
   const end = typeof video.status === 'string' && Object.hasOwn(ended, video.status) ? ended[video.status] : undefined
-  if (end === 'failed') {
-    const code = codeOf(fieldsOf(video.error))
-    return { status: 'failed', problem: policies.has(code) ? problems.policy(code) : problems.failed(code) }
-  }
-  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
-  if (end === undefined) return { status: 'running', progress: percentOf(video.progress) }
+  // Before the status: a failed video comes with its error as the status, which may be 404.
+  if (end === 'failed' && (isFine || video.object === 'video' || video.id === id))
+    return { status: 'failed', problem: failureOf(fieldsOf(video.error)) }
+  if (response.status === 404 || video.status === 'deleted') return { status: 'missing' }
+  if (!isFine) throw unclear(`a poll got ${response.status}`)
+  if (end !== 'succeeded') return { status: 'running', progress: percentOf(video.progress) }
   const url = textOf(video.url) ?? textOf(fieldsOf(video.metadata).url)
   return { status: 'succeeded', output: { id, ...(url !== undefined && { url }) } }
+}
+
+function failureOf(error: Fields): Problem {
+  const code = codeOf(error)
+  const isPolicy = policies.has(code) || (error.code === 400 && isGuardrail(textOf(error.message) ?? ''))
+  return isPolicy ? problems.policy(code) : problems.failed(code)
 }
 
 function codeOf(error: Fields): string {

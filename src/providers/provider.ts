@@ -43,7 +43,10 @@ export interface Provider {
   listedAs?(attempt: { id: string; prompt: string }): string
   /** Stops the work, if it can still be stopped. */
   cancel?(operation: Json, call: Call): Promise<'cancelled' | 'too_late'>
-  /** The cheapest question that only a good key at the right place gets 2xx for. It costs nothing. */
+  /**
+   * The cheapest question that only a good key at the right place gets 2xx for. It costs nothing. Throws
+   * `generation_failed`, with what the operator has to do as its cause, where no submit would be accepted.
+   */
   check?(call: Call): Promise<Response>
   /** The models that it has at this moment, where it can be asked. */
   discover?(call: Call): Promise<Cards>
@@ -99,7 +102,7 @@ export interface Refusal {
   problem: Problem
   /**
    * request  this task will never be taken: it fails
-   * account  our key or our credit is at fault: the account pauses, the task goes elsewhere or waits
+   * account  our key, our credit or its setup is at fault: the account pauses, the task goes elsewhere or waits
    * busy     not now: the account pauses as long as it asks for, the task goes elsewhere or waits
    */
   blame: 'request' | 'account' | 'busy'
