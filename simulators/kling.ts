@@ -16,7 +16,7 @@ export function klingWire(refusing?: number): Wire {
     isSubmit: ({ method, path }) => method === 'POST' && /^\/(text-to|image-to|omni)-video\/[^/]+$/.test(path),
     read: (asked) => read(asked, refusing),
     accepted: (job) => good(created(job)),
-    // It names the reference as well, which is not known here.
+    // As its documents have it, and a client saw it for elements: whether it does so for videos, nobody was found who knows.
     refused: () => bad(1201, 'External_task_id already exists'),
     polled: (job, claim) => good([taskOf(job, claim)]),
     found: (jobs, at) => good(jobs.map((job) => taskOf(job, at.viewOf(job)))),

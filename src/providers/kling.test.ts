@@ -137,19 +137,30 @@ describe('what the kling provider makes of an answer', async () => {
       })
   })
 
-  it('looks for the task whose reference it used before, rather than fail', async () => {
-    for (const message of [`External_task_id ${attemptId} already exists`, `duplicate of ${attemptId}`])
-      await assert.rejects(provider.submit(text, answering(400, { code: 1201, message })), {
-        code: 'provider_unavailable',
-      })
+  it('leaves open a 1201 about our reference, in any words, and takes another for a mistake in the request', async () => {
+    const submit = (message: unknown) => provider.submit(text, answering(400, { code: 1201, message }))
+    for (const message of [
+      `External_task_id ${attemptId} already exists`,
+      'external task id is duplicated',
+      `duplicate of ${attemptId}`,
+    ])
+      await assert.rejects(submit(message), { code: 'provider_unavailable' }, message)
+    for (const message of ['duration is not supported', '', undefined])
+      assert.ok('refused' in (await submit(message)), String(message))
+  })
+
+  it('does not claim that a second task with the same reference is refused: that was never seen', () => {
+    assert.equal(provider.recovery, 'lookup')
+    assert.equal(provider.refusesDuplicates, undefined)
+  })
+
+  it('finds by its reference what was taken', async () => {
     await using upstream = await startUpstream({ wire: klingWire(), speed: 60_000 })
     await using outbound = openOutbound({ allow: ['127.0.0.1'] })
     const call: Call = { ...answering(500, {}), ...outbound.upstream(upstream.url) }
     const first = await provider.submit(text, call)
     assert.ok('operation' in first)
-    await assert.rejects(provider.submit(text, call), { code: 'provider_unavailable' })
     assert.deepEqual((await provider.find?.(text, 0, call))?.matches, [first.operation])
-    assert.equal(upstream.ledger().accepts.length, 1)
   })
 
   it('finds nothing of another, and does not take silence for nothing', async () => {
@@ -157,15 +168,25 @@ describe('what the kling provider makes of an answer', async () => {
     assert.deepEqual(await find({ code: 0, data: [] }), [])
     assert.deepEqual(await find({ code: 0, data: [task, { ...task, external_id: 'att_other' }] }), ['8123'])
     assert.deepEqual(await find({ code: 0, data: { result: [task] } }), ['8123'])
+    assert.deepEqual(await find({ code: 0, data: task }), ['8123'])
+    assert.deepEqual(await find({ code: 0, data: { ...task, external_id: 'att_other' } }), [])
+    assert.deepEqual(await find({ code: 0, data: null }), [])
     await assert.rejects(find({ code: 5000, data: [] }), { code: 'provider_unavailable' })
-    await assert.rejects(find({ code: 0 }), { code: 'provider_unavailable' })
+    for (const body of [{ code: 0 }, { code: 0, data: {} }, { code: 0, data: 'none' }, { code: 5001, data: null }])
+      await assert.rejects(find(body), { code: 'provider_unavailable' }, JSON.stringify(body))
+    // Nothing proves that this is how it says that there is no such task.
+    const unknown = answering(400, { code: 1201, message: 'external_task_id is invalid' })
+    await assert.rejects(provider.find?.(text, 0, unknown) ?? assert.fail(), { code: 'provider_unavailable' })
   })
 
   it('reads a poll: a task that is not in the list is missing, and a code is no end of it', async () => {
     const poll = (body: unknown) => provider.poll('8123', answering(200, body))
     assert.deepEqual(await poll({ code: 0, data: [] }), { status: 'missing' })
     assert.deepEqual(await poll({ code: 0, data: [{ ...task, id: '8124' }] }), { status: 'missing' })
-    assert.deepEqual(await poll({ code: 0, data: [task] }), { status: 'running', progress: null })
+    assert.deepEqual(await poll({ code: 0, data: null }), { status: 'missing' })
+    assert.deepEqual(await poll({ code: 0, data: { ...task, id: '8124' } }), { status: 'missing' })
+    for (const data of [[task], task])
+      assert.deepEqual(await poll({ code: 0, data }), { status: 'running', progress: null })
     await assert.rejects(poll({ code: 1302, message: 'too fast' }), { code: 'provider_unavailable' })
     for (const message of ['content risk control triggered', 'Failure to pass the risk control system']) {
       const progress = await poll({ code: 0, data: [{ ...task, status: 'failed', message }] })

@@ -24,8 +24,10 @@ import {
  * Kling's API of 2026, which has the model in the path and takes a plain key. The older one, with `model_name` in the
  * body and a signed token, is not spoken. What is odd about it:
  *   code     each answer has one, and 0 alone is good, whatever the HTTP status; 429 may mean that there is no credit
- *   1201     says that a parameter is wrong, and also that `external_task_id` was used before: then the task is ours
- *   tasks    are asked for in a list, of ours or of its ids; one that it does not know is simply not in it
+ *   1201     says that a parameter is wrong, and may say that `external_task_id` was used before: then the task is ours.
+ *            Its documents call that id unique in an account; that a second task is refused was not seen on this API,
+ *            so nothing is sent again
+ *   tasks    are asked for by our ids or by its own; one that it does not know is simply not in the answer
  *   failed   comes with a sentence in place of a code, so that content rules can only be told by its words
  *   images   are base64 without "data:", png or jpeg; with a first frame, the film has its shape
  */
@@ -44,7 +46,6 @@ const provider: Provider = {
   name: 'kling',
   cadenceMs: 5_000,
   recovery: 'lookup',
-  refusesDuplicates: true,
   operations,
   async submit(request, call) {
     const shape = shapes[formatSize(request.size)]
@@ -157,10 +158,12 @@ async function readProgress(response: Response, operation: string): Promise<Prog
   return { status: 'succeeded', output: url }
 }
 
-/** Its documents have a list; some who use it have seen one inside of `result`. */
+/** Its documents have a list; those who use it saw one task alone, null where there is none, and a list in `result`. */
 function tasksOf({ code, data }: Fields): Fields[] {
   if (code !== 0) throw unclear(`a question for tasks got code ${wordOf(code)}`)
-  const tasks = Array.isArray(data) ? data : fieldsOf(data).result
+  if (data === null) return []
+  const one = fieldsOf(data)
+  const tasks = 'id' in one ? [one] : Array.isArray(data) ? data : one.result
   if (!Array.isArray(tasks)) throw unclear('an answer without tasks')
   return tasks.map(fieldsOf)
 }

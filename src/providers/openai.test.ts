@@ -77,6 +77,8 @@ describe('the videos that an upstream lists', () => {
     assert.equal((await find(others(3, 0), { has_more: true }))?.isPartial, true)
     assert.equal((await find(others(100, 0)))?.isPartial, true)
     assert.equal((await find([...others(99, 0), ...others(1, 90)], { has_more: true }))?.isPartial, false)
+  })
+})
 
 /** A call that gets this answer to each request. */
 function answering(status: number, body: unknown): Call {
