@@ -143,13 +143,13 @@ models:
   mixed:
     concurrency: 5
     deadlines: { start: 30m, total: 2h }
-    routes: [{ account: two, priority: 1, weight: 3 }, { account: one, model: other }]
+    routes: [{ account: two, priority: 1, weight: 3 }, { account: one, model: studio }]
 tokens: [{ name: a, secret: b, concurrency: 2 }]
 `)
   const card = catalog.entries.get('mixed')?.card
   assert.deepEqual(card?.routes, [
     { account: 'two', upstreamModel: 'studio', priority: 1, weight: 3 },
-    { account: 'one', upstreamModel: 'other', priority: 0, weight: 1 },
+    { account: 'one', upstreamModel: 'studio', priority: 0, weight: 1 },
   ])
   assert.deepEqual([card?.concurrency, card?.deadlines], [5, { startMs: 1_800_000, totalMs: 7_200_000 }])
   assert.equal(tokens[0]?.concurrency, 2)

@@ -10,10 +10,11 @@ import { load } from './config/load.fixture.ts'
 import { examine } from './doctor.ts'
 
 const never = new AbortController().signal
-const diagnose = async (accounts: object) => {
-  const config = load(JSON.stringify({ accounts: { studio: { enabled: false }, ...accounts } }))
+const diagnoseAll = (accounts: object, models = {}) => {
+  const config = load(JSON.stringify({ accounts: { studio: { enabled: false }, ...accounts }, models }))
   return examine(config, { now: () => Date.now(), signal: never })
 }
+const diagnose = async (accounts: object) => (await diagnoseAll(accounts)).accounts
 
 it('what an account answers is told with what to do about it, and costs nothing', async () => {
   let status = 200
@@ -56,4 +57,35 @@ it('says what to do about a vLLM-Omni that was started in the wrong way, althoug
   const [finding] = await diagnose({ main: { provider: 'openai', base_url: `${upstream.url}/v1` } })
   assert.deepEqual([finding?.state, finding?.seen], ['unusable', 'it takes no videos'])
   assert.match(finding?.fix ?? '', /--api-server-count 1/)
+})
+
+it('says of each route whether its account has the model', async () => {
+  await using engine = await startUpstream({ wire: openaiWire('vllm-omni') })
+  await using kling = await startUpstream({ wire: simulators.kling.open().wire })
+  const accounts = {
+    gpu: { provider: 'openai', base_url: `${engine.url}/v1` },
+    k: { provider: 'kling', base_url: kling.url, key: 'a-key' },
+    down: { provider: 'kling', base_url: 'http://127.0.0.1:1', key: 'a-key' },
+  }
+  const narrow = { seconds: { values: [5] }, size: { values: ['1280x720'] } }
+  const { routes } = await diagnoseAll(accounts, {
+    good: { account: 'gpu', model: 'film' },
+    typo: { account: 'gpu', model: 'flim' },
+    'kling-3.0': { ...narrow, routes: [{ account: 'k' }, { account: 'down', priority: 1 }] },
+  })
+  const of = (model: string) => routes.filter((route) => route.model === model)
+  assert.deepEqual(of('good'), [
+    { model: 'good', account: 'gpu', upstream_model: 'film', state: 'usable', seen: 'it has this model', fix: null },
+  ])
+  const [typo] = of('typo')
+  assert.deepEqual([typo?.state, typo?.seen], ['unclear', "it does not tell of 'flim'"])
+  assert.match(typo?.fix ?? '', /models\.typo.*it tells of film$/)
+  assert.deepEqual(
+    of('kling-3.0').map(({ account, state }) => [account, state]),
+    [
+      ['k', 'usable'],
+      ['down', 'unclear'],
+    ],
+  )
+  assert.equal(engine.ledger().accepts.length + kling.ledger().accepts.length, 0)
 })

@@ -4,16 +4,31 @@ import { Problem } from './core/problem.ts'
 import { type Outbound, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 
-/** What is the matter with one account, if anything is. */
-export interface Finding {
-  account: string
-  provider: string
-  /** How many models go through it. Those of an engine are only known by a service that runs. */
-  models: number
+interface Seen {
   state: 'usable' | 'unusable' | 'unclear'
   /** What was seen, and what to do about it. */
   seen: string
   fix: string | null
+}
+
+/** What is the matter with one account, if anything is. */
+export interface Finding extends Seen {
+  account: string
+  provider: string
+  /** How many models go through it. Those of an engine are only known by a service that runs. */
+  models: number
+}
+
+/** Whether an account and what a model is called there go together. */
+export interface RouteFinding extends Seen {
+  model: string
+  account: string
+  upstream_model: string
+}
+
+export interface Findings {
+  accounts: Finding[]
+  routes: RouteFinding[]
 }
 
 interface Surroundings {
@@ -21,40 +36,82 @@ interface Surroundings {
   signal: AbortSignal
 }
 
-/** Asks each account one question that costs nothing. */
-export async function examine(config: Config, { now, signal }: Surroundings): Promise<Finding[]> {
+/** Asks each account one question that costs nothing, and an engine for its models; then looks at each route. */
+export async function examine(config: Config, { now, signal }: Surroundings): Promise<Findings> {
   await using outbound = openOutbound({ allow: [...config.outboundAllow] })
   const around = { outbound, now, signal }
-  return await Promise.all(
-    config.accounts.map(async (account) => {
-      const all = [...config.catalog.entries.values()].filter(({ name, card }) => name === card.id)
-      const models = all.filter(({ card }) => card.routes.some((route) => route.account === account.name)).length
-      return { account: account.name, provider: account.provider, models, ...(await ask(account, around)) }
+  const cards = [...config.catalog.entries.values()]
+    .filter(({ name, card }) => name === card.id)
+    .map(({ card }) => card)
+  const answers = new Map<string, Answer>()
+  const accounts = await Promise.all(
+    config.accounts.map(async (account): Promise<Finding> => {
+      const { name, provider } = account
+      const models = cards.filter(({ routes }) => routes.some((route) => route.account === name)).length
+      const answer = await ask(account, around)
+      answers.set(name, answer)
+      const { state, seen, fix } = answer
+      return { account: name, provider, models, state, seen, fix }
     }),
   )
+  const routes = cards.flatMap(({ id, routes }) =>
+    routes.map(({ account, upstreamModel }): RouteFinding => {
+      const seen = seeRoute(id, upstreamModel, answers.get(account))
+      return { model: id, account, upstream_model: upstreamModel, ...seen }
+    }),
+  )
+  return { accounts, routes }
 }
 
-type Seen = Pick<Finding, 'state' | 'seen' | 'fix'>
+interface Answer extends Seen {
+  /** What our cards call its models. */
+  listed: readonly string[]
+  /** What it says that it calls them, where it can be asked. */
+  told: readonly string[] | null
+}
+
+const mostNamed = 10
+
+/** A name that a provider can't have is a mistake of the configuration already. What an engine has, only it knows. */
+function seeRoute(model: string, upstreamModel: string, answer: Answer | undefined): Seen {
+  if (!answer) return { state: 'unusable', seen: 'its account is not there', fix: null }
+  const { state, seen, listed, told } = answer
+  // What to do is said of the account.
+  if (state !== 'usable') return { state, seen: `its account: ${seen}`, fix: null }
+  if (listed.includes(upstreamModel) || told?.includes(upstreamModel))
+    return { state, seen: 'it has this model', fix: null }
+  if (told === null) return { state, seen: 'a name that we do not know is passed on', fix: null }
+  const names = told.slice(0, mostNamed).join(', ') + (told.length > mostNamed ? ', …' : '')
+  const fix = `check what models.${model} of filmgate.yaml names; it tells of ${names || 'no models'}`
+  return { state: 'unclear', seen: `it does not tell of '${upstreamModel}'`, fix }
+}
 
 async function ask(
   account: AccountConfig,
   { outbound, now, signal }: Surroundings & { outbound: Outbound },
-): Promise<Seen> {
+): Promise<Answer> {
   const members: Readonly<Record<string, Member>> = providers
   const member = members[account.provider]
-  if (!member || account.baseUrl === null) return { state: 'usable', seen: 'it needs nothing', fix: null }
+  const listed = member?.cards.map(({ upstreamModel }) => upstreamModel) ?? []
+  if (!member || account.baseUrl === null)
+    return { state: 'usable', seen: 'it needs nothing', fix: null, listed, told: null }
   const provider = await member.create({ folder: '', media: undefined as never })
   const call = { ...outbound.upstream(account.baseUrl), signal, attemptId: '', credential: account.credential, now }
   try {
     const { status } = (await provider.check?.(call)) ?? { status: 0 }
-    return byStatus(status, account, member)
+    const seen = byStatus(status, account, member)
+    const cards = seen.state === 'usable' ? await provider.discover?.(call).catch(() => []) : undefined
+    return { ...seen, listed, told: cards?.map(({ upstreamModel }) => upstreamModel) ?? null }
   } catch (thrown) {
-    const { code, cause } = Problem.from(thrown)
-    if (code === 'generation_failed' && cause instanceof Error)
-      return { state: 'unusable', seen: 'it takes no videos', fix: cause.message }
-    const seen = 'no answer: it is not there, or speaks otherwise'
-    return { state: 'unclear', seen, fix: `check ${place(account)} and the way there` }
+    return { ...byFault(Problem.from(thrown), account), listed, told: null }
   }
+}
+
+function byFault({ code, cause }: Problem, account: AccountConfig): Seen {
+  if (code === 'generation_failed' && cause instanceof Error)
+    return { state: 'unusable', seen: 'it takes no videos', fix: cause.message }
+  const seen = 'no answer: it is not there, or speaks otherwise'
+  return { state: 'unclear', seen, fix: `check ${place(account)} and the way there` }
 }
 
 function byStatus(status: number, account: AccountConfig, { key }: Member): Seen {

@@ -1,16 +1,18 @@
 import { loadConfig } from '../config.ts'
-import { examine, type Finding } from '../doctor.ts'
+import { examine, type Finding, type RouteFinding } from '../doctor.ts'
 import { readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { exits } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { table } from './screen/table.ts'
-import { jsonLine, painter } from './screen/text.ts'
+import { type Column, table } from './screen/table.ts'
+import { jsonLine, type Paint, painter } from './screen/text.ts'
+import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate doctor [options]
 
 Reads the configuration as the service would, and asks each provider account one
-question that costs nothing: is the address right, is the key taken? What is
+question that costs nothing: is the address right, is the key taken? Then it
+says of each route of each model whether its account has that model. What is
 wrong is said with what to do about it.
 
 Options:
@@ -20,9 +22,10 @@ Options:
 Examples:
   filmgate doctor
   FAL_KEY=… filmgate doctor --json | jq '.data[] | select(.state != "usable")'
+  filmgate doctor --json | jq '.routes[] | select(.state != "usable")'
 
-Exit codes: 0 every account can be used, 1 one can't, 2 a mistake in the
-configuration: it is named.
+Exit codes: 0 every account and route can be used, 1 one can't, 2 a mistake in
+the configuration: it is named.
 `
 
 const options = { config: { type: 'string' }, json: { type: 'boolean' } } as const
@@ -36,34 +39,47 @@ export const command: Command = {
     const config = loadConfig({ flags, env: terminal.env })
     using interrupts = listenForInterrupts(terminal)
     const signal = AbortSignal.any([interrupts.first, AbortSignal.timeout(patienceMs)])
-    const findings = await examine(config, { now: terminal.now, signal })
+    const { accounts, routes } = await examine(config, { now: terminal.now, signal })
     for (const warning of config.warnings) terminal.err(`filmgate: ${warning}\n`)
-    if (values.json) terminal.out(jsonLine({ object: 'list', data: findings }))
-    else {
-      const paint = painter(terminal.colour.stdout)
-      const columns = terminal.stdoutIsTerminal ? terminal.size().columns : null
-      terminal.out(table(findings, columnsOf(paint), { columns, paint }))
-    }
-    for (const { account, fix } of values.json ? [] : findings) if (fix) terminal.err(`${account}: ${fix}\n`)
-    return findings.every(({ state }) => state === 'usable') ? exits.done : exits.error
+    const isFine = [...accounts, ...routes].every(({ state }) => state === 'usable')
+    if (values.json) terminal.out(jsonLine({ object: 'list', data: accounts, routes }))
+    else show(accounts, routes, terminal)
+    return isFine ? exits.done : exits.error
   },
 }
 
-function columnsOf(paint: ReturnType<typeof painter>) {
-  const colours = { usable: 'green', unusable: 'red', unclear: 'yellow' } as const
+function show(accounts: readonly Finding[], routes: readonly RouteFinding[], terminal: Terminal): void {
+  const paint = painter(terminal.colour.stdout)
+  const look = { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint }
+  terminal.out(table(accounts, accountColumns(paint), look))
+  if (routes.length > 0) terminal.out(`\n${table(routes, routeColumns(paint), look)}`)
+  for (const { account, fix } of accounts) if (fix) terminal.err(`${account}: ${fix}\n`)
+  for (const { model, account, fix } of routes) if (fix) terminal.err(`${model} on ${account}: ${fix}\n`)
+}
+
+function accountColumns(paint: Paint): Column<Finding>[] {
   return [
-    {
-      title: 'ACCOUNT',
-      text: ({ account }: Finding) => account,
-      paint: (_: Finding, text: string) => paint('bold', text),
-    },
-    { title: 'PROVIDER', text: ({ provider }: Finding) => provider },
-    { title: 'MODELS', text: ({ models }: Finding) => String(models), align: 'right' as const },
-    {
-      title: 'STATE',
-      text: ({ state }: Finding) => state,
-      paint: ({ state }: Finding, text: string) => paint(colours[state], text),
-    },
-    { title: 'SEEN', text: ({ seen }: Finding) => seen, least: 20 },
+    { title: 'ACCOUNT', text: ({ account }) => account, paint: (_, text) => paint('bold', text) },
+    { title: 'PROVIDER', text: ({ provider }) => provider },
+    { title: 'MODELS', text: ({ models }) => String(models), align: 'right' },
+    ...seenColumns<Finding>(paint),
+  ]
+}
+
+function routeColumns(paint: Paint): Column<RouteFinding>[] {
+  return [
+    { title: 'MODEL', text: ({ model }) => model, paint: (_, text) => paint('bold', text) },
+    { title: 'ACCOUNT', text: ({ account }) => account },
+    { title: 'CALLED THERE', text: ({ upstream_model: called }) => called, least: 12, cut: 'middle' },
+    ...seenColumns<RouteFinding>(paint),
+  ]
+}
+
+const colours = { usable: 'green', unusable: 'red', unclear: 'yellow' } as const
+
+function seenColumns<Row extends Pick<Finding, 'state' | 'seen'>>(paint: Paint): Column<Row>[] {
+  return [
+    { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paint(colours[state], text) },
+    { title: 'SEEN', text: ({ seen }) => seen, least: 20 },
   ]
 }

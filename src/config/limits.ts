@@ -1,19 +1,13 @@
 import { type CardTemplate, type ModelCard, takesSeconds, takesSize, whatItTakes } from '../core/catalog.ts'
 import type { Route } from '../core/routing.ts'
-import type { Member } from '../providers/index.ts'
-import type { Accounts } from './accounts.ts'
 import type { Mistakes } from './mistakes.ts'
-
-interface Known {
-  accounts: Accounts
-  members: Readonly<Record<string, Member>>
-}
+import type { Makers } from './routes.ts'
 
 /** A model may offer less than the providers that make it, and never more: every such film would fail there. */
-export function checkLimits(where: string, card: ModelCard, known: Known, mistakes: Mistakes): void {
+export function checkLimits(where: string, card: ModelCard, makers: Makers, mistakes: Mistakes): void {
   const checked = new Set<CardTemplate>()
   for (const route of card.routes) {
-    const limit = limitOf(route, known)
+    const limit = limitOf(route, makers)
     if (!limit || checked.has(limit)) continue
     checked.add(limit)
     const takes = whatItTakes({ ...limit, id: limit.upstreamModel })
@@ -26,15 +20,11 @@ export function checkLimits(where: string, card: ModelCard, known: Known, mistak
   }
 }
 
-/**
- * What the provider itself says of the model. Of a name that it does not list nothing is known, except where the
- * provider is a part of Filmgate: that has no others.
- */
-function limitOf({ account, upstreamModel }: Route, { accounts, members }: Known): CardTemplate | undefined {
+/** What the provider itself says of the model. Of a name that it does not list nothing is known. */
+function limitOf({ account, upstreamModel }: Route, { accounts, members }: Makers): CardTemplate | undefined {
   const provider = accounts.list.find(({ name }) => name === account)?.provider
   const member = provider === undefined ? undefined : members[provider]
-  const listed = member?.cards.find((card) => card.upstreamModel === upstreamModel)
-  return listed ?? (member?.needsNothing ? member.cards[0] : undefined)
+  return member?.cards.find((card) => card.upstreamModel === upstreamModel)
 }
 
 function secondsOf({ seconds: rule }: ModelCard): readonly number[] {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { newServiceAccount } from '../../simulators/vertex.ts'
 import { providers } from '../providers/index.ts'
 import { load, mistakesOf, remote } from './load.fixture.ts'
 
@@ -25,7 +26,7 @@ it('a mistake in a route is told where it is', () => {
 it('what could mean two things, or nothing, is a mistake', () => {
   for (const [settings, mistake] of [
     [{ routes: [{ account: 'studio' }] }, 'models.fox.account: there are routes as well; leave out one of the two'],
-    [{ model: '' }, 'models.fox.model: it is not text; write in quotes what the provider calls the model'],
+    [{ model: '' }, 'models.fox.model: it is not text; write in quotes what the provider or the catalogue calls'],
     [{ concurrency: 1e300 }, 'models.fox.concurrency: it is not a whole number from 1 to 100000; leave it out for no'],
     [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is no time; use a number and a unit'],
     [{ deadlines: { start: '2h', total: '1h' } }, 'models.fox.deadlines.start: it is later than the end; make it'],
@@ -56,7 +57,7 @@ it('a model offers nothing that its provider can not make', () => {
   for (const [settings, mistake] of [
     [{ size: { values: ['255x255'] } }, `${size} 255x255; ${takes}`],
     [{ size: { values: ['640x360', '1280x721'] } }, `${size} 1280x721; ${takes}`],
-    [{ size: { values: ['4096x2160'] }, model: 'anything' }, `${size} 4096x2160; ${takes}`],
+    [{ size: { values: ['4096x2160'] }, model: 'studio' }, `${size} 4096x2160; ${takes}`],
     [{ size: { default: '255x255' } }, "models.fox.size.default: it is no size of this model; choose one such as '"],
     [
       { seconds: { max: 21 } },
@@ -84,7 +85,58 @@ it('each of its routes has to be able to make all that a model offers, as far as
     "models.fox.size: 'acme' makes no film of 256x256; Supported values are: '1280x720'",
   ])
   assert.deepEqual(both({ routes, seconds: { values: [8] }, size: { values: ['1280x720'] } }), [])
-  assert.deepEqual(both({ account: 'main', model: 'newer', seconds: { values: [30] } }), [])
+  assert.deepEqual(both({ account: 'main', model: 'acme-1', seconds: { values: [30] } }), [
+    "models.fox.seconds: 'acme' makes no film of 30 s; Supported values are: '4', '8'",
+  ])
+})
+
+it('a route takes the name of the catalogue as well as that of the provider', () => {
+  const accounts = `accounts: {v: {provider: vertex, key: '${JSON.stringify(newServiceAccount())}'}, far: {provider: fal, key: k}}`
+  const namesOf = (model: string) =>
+    load(`${accounts}\nmodels: {mine: ${model}}`)
+      .catalog.entries.get('mine')
+      ?.card.routes.map(({ upstreamModel }) => upstreamModel)
+  const card = providers.fal.cards.find(({ id }) => id === 'fal/veo-3.1')
+  assert.ok(card)
+  const narrow = 'seconds: {values: [8]}, size: {values: [1280x720]}'
+  for (const model of ['veo-3.1-fast', 'veo-3.1-fast-generate-001'])
+    assert.deepEqual(namesOf(`{account: v, model: ${model}, ${narrow}}`), ['veo-3.1-fast-generate-001'])
+  assert.deepEqual(namesOf(`{${narrow}, routes: [{account: v, model: veo-3.1}, {account: far, model: fal/veo-3.1}]}`), [
+    'veo-3.1-generate-001',
+    card.upstreamModel,
+  ])
+})
+
+it('a route to a model that its provider does not have is a mistake at the start', () => {
+  const accounts =
+    'accounts: {k: {provider: kling, key: a}, far: {provider: fal, key: b}, r: {provider: replicate, key: c}}'
+  const wrong = (models: string) =>
+    mistakesOf(`${accounts}\nengines: [{url: "http://127.0.0.1:9", name: gpu}]\nmodels: ${models}`)
+  const klings = 'use one of: kling-3.0, kling-3.0-turbo, kling-3.0-omni'
+  for (const [models, place, name] of [
+    ['{m: {account: k, model: kling-4.0}}', 'models.m.model', 'kling-4.0'],
+    ['{m: {routes: [{account: k, model: Kling-3.0}]}}', 'models.m.routes[0].model', 'Kling-3.0'],
+    ['{kling-3.0: {model: kling-4.0}}', 'models.kling-3.0.model', 'kling-4.0'],
+    ['{m: {model: kling-9, routes: [{account: k}]}}', 'models.m.model', 'kling-9'],
+    ['{m: {routes: [{account: gpu, model: wan}, {account: k, model: wan}]}}', 'models.m.routes[1].model', 'wan'],
+  ] as const)
+    assert.deepEqual(wrong(models), [`${place}: 'kling' has no model '${name}'; ${klings}`], models)
+  const [other = ''] = wrong('{m: {routes: [{account: k, model: kling-3.0}, {account: far}]}}')
+  assert.match(other, /^models\.m\.routes\[1\]\.model: 'fal' has no model 'kling-3\.0'; use one of: fal\/veo-3\.1, /)
+  // Names that begin as ours do are ours, and anything else of that form is the provider's own.
+  assert.match(wrong('{m: {account: far, model: fal/veo-9}}')[0] ?? '', /'fal' has no model 'fal\/veo-9'/)
+  assert.match(wrong('{m: {account: r, model: replicate/x}}')[0] ?? '', /'replicate' has no model 'replicate\/x'/)
+  for (const models of ['{m: {account: far, model: fal-ai/new/model}}', '{m: {account: r, model: acme/film}}'])
+    assert.deepEqual(wrong(models), [], models)
+  // What an engine has only the engine knows.
+  assert.deepEqual(wrong('{m: {account: gpu, model: Wan-AI/Wan2.2}}'), [])
+})
+
+it('endpoints and the names of another region are models of Ark', () => {
+  const wrong = (model: string) => mistakesOf(`models: {m: {account: ark, model: ${model}}}`, { ARK_API_KEY: 'abc' })
+  for (const model of ['ep-20261101-abcde', 'doubao-seedance-2-0-260128', 'dreamina-seedance-2-5-261101'])
+    assert.deepEqual(wrong(model), [], model)
+  assert.match(wrong('seedream-5')[0] ?? '', /^models\.m\.model: 'ark' has no model 'seedream-5'; use one of: /)
 })
 
 it('an alias may have any name that is one, and places are written so that names can be told from them', () => {

@@ -1,24 +1,21 @@
 import { defaultDeadlines, type ModelCard, toCard } from '../core/catalog.ts'
 import type { Route } from '../core/routing.ts'
-import type { Member } from '../providers/index.ts'
 import type { Accounts } from './accounts.ts'
 import { checkLimits } from './limits.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
-import { readAccount, readRoutes, readUpstreamModel } from './routes.ts'
+import { type Makers, readAccount, readNamed, readRoutes, toUpstreamModel } from './routes.ts'
 import { type Rules, readRules } from './rules.ts'
 
-interface Known {
+interface Known extends Makers {
   /** Those of the providers, and of filmgate.yaml as far as it is read. */
   cards: Map<string, ModelCard>
-  accounts: Accounts
-  members: Readonly<Record<string, Member>>
 }
 
 /** The cards of the accounts' providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
 export function readModels(
   yaml: Record<string, unknown>,
   accounts: Accounts,
-  members: Known['members'],
+  members: Makers['members'],
   mistakes: Mistakes,
 ) {
   const cards = new Map<string, ModelCard>()
@@ -78,7 +75,7 @@ function readCard(id: string, given: Record<string, unknown>, known: Known, mist
   const provider = accounts.list.find(({ name }) => name === first)?.provider
   const base =
     cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === provider) ?? unlisted(provider, known)
-  const routes = readWays(where, given, { id, base, accounts }, mistakes)
+  const routes = readWays(where, given, { ...known, id, base }, mistakes)
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
   // What is known of another model, such as its price, says nothing of this one.
@@ -103,18 +100,24 @@ function unlisted(provider: string | undefined, { members }: Known): ModelCard |
 function readWays(
   where: string,
   given: Record<string, unknown>,
-  { id, base, accounts }: { id: string; base: ModelCard | undefined; accounts: Accounts },
+  { id, base, ...makers }: Makers & { id: string; base: ModelCard | undefined },
   mistakes: Mistakes,
 ): readonly Route[] {
-  const fallback = base?.routes[0]?.upstreamModel ?? id
-  const upstreamModel = readUpstreamModel(`${where}.model`, given.model, fallback, mistakes)
+  const usual = { model: base?.routes[0]?.upstreamModel ?? id, where: null }
+  const place = `${where}.model`
+  const named = readNamed(place, given.model, usual, mistakes)
   const accountIsSaid = given.account !== undefined && given.account !== null
   if (given.routes !== undefined && given.routes !== null) {
     if (accountIsSaid) mistakes.add(`${where}.account`, 'there are routes as well', 'leave out one of the two')
-    return readRoutes(`${where}.routes`, given.routes, upstreamModel, accounts, mistakes)
+    return readRoutes(`${where}.routes`, given.routes, named, makers, mistakes)
   }
-  if (!accountIsSaid && base) return base.routes.map((route) => ({ ...route, upstreamModel }))
-  const account = readAccount(`${where}.account`, given.account, accounts, mistakes)
+  if (!accountIsSaid && base) {
+    // All of one provider, so that one is asked for all.
+    const upstreamModel = toUpstreamModel(place, named, base.routes[0]?.account ?? '', makers, mistakes)
+    return base.routes.map((route) => ({ ...route, upstreamModel }))
+  }
+  const account = readAccount(`${where}.account`, given.account, makers.accounts, mistakes)
+  const upstreamModel = toUpstreamModel(place, named, account, makers, mistakes)
   return account === '' ? [] : [{ account, upstreamModel, priority: 0, weight: 1 }]
 }
 

@@ -38,6 +38,7 @@ const operations: OperationForm = { example: '"cgt-20261114100000-abcde"', fits:
 
 export const ark: Member = {
   cards: arkCards,
+  otherNames: /^(ep|(doubao|dreamina)-seedance)-[\w.-]+$/,
   needsNothing: false,
   baseUrl: 'https://ark.ap-southeast.bytepluses.com/api/v3',
   key: { variable: 'ARK_API_KEY' },

@@ -45,6 +45,8 @@ function appOf(segments: readonly string[]): readonly string[] {
 
 export const fal: Member = {
   ...{ cards: falCards, needsNothing: false, baseUrl: 'https://queue.fal.run', key: { variable: 'FAL_KEY' } },
+  // Its paths, which never begin as our names for its models do.
+  otherNames: /^(?!fal\/)[\w.-]+(\/[\w.-]+)+$/,
   create: createFal,
 }
 

@@ -26,6 +26,8 @@ export interface Member {
   readonly key?: KeyRule
   /** What a model is like that it does not list. */
   readonly unlisted?: CardTemplate
+  /** What else it may call a model beside its cards: an endpoint of the operator's own, a model newer than the cards. */
+  readonly otherNames?: RegExp
   create(setting: Setting): Promise<Provider>
 }
 

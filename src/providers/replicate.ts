@@ -36,6 +36,8 @@ const operations: OperationForm = { example: '"9x3k…"', fits: isSegment }
 
 export const replicate: Member = {
   cards: replicateCards,
+  // Owner and name, which never begin as our names for its models do.
+  otherNames: /^(?!replicate\/)[\w.-]+\/[\w.-]+$/,
   needsNothing: false,
   baseUrl: 'https://api.replicate.com/v1',
   key: { variable: 'REPLICATE_API_TOKEN' },
