@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keyVersionOf } from '../core/account.ts'
+import { Problem } from '../core/problem.ts'
 import { holdMs, settleMs } from '../core/timing.ts'
 import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
@@ -180,4 +181,16 @@ describe('an account that has another address by now', () => {
       assert.equal((await run(running, { keyVersion })).after?.progress, 10)
     }
   })
+})
+
+it('a refusal of what is sent again tells nothing of the first, whoever is to blame: it stays held', async () => {
+  for (const blame of ['request', 'account', 'busy'] as const)
+    for (const recovery of ['key', 'lookup'] as const) {
+      const problem = new Problem('generation_failed', 'The provider refused this video.')
+      const answer = async () => ({ refused: { blame, problem } })
+      const { run } = await worldOf({ recovery, refusesDuplicates: true, find: async () => found(), submit: answer })
+      const { after, decision } = await run(held, { openedAt: now - settleMs })
+      assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'], `${recovery} ${blame}`)
+      assert.match(noteOf(decision), /outcome unknown/)
+    }
 })
