@@ -9,6 +9,7 @@ import type { Attempt } from '../core/attempt.ts'
 import { buildCatalog, defaultDeadlines, type ModelCard } from '../core/catalog.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
+import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
 import type { Json, State, Task } from '../core/task.ts'
 import type { Upstream } from '../outbound.ts'
@@ -120,7 +121,9 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
   const known: WorkerWorld['known'] = {}
   const answer = async () => new Response('{}')
   const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
-    await departure?.ready()
+    await departure?.ready().catch((cause) => {
+      throw new Problem('provider_unreachable', 'It was held back.', { cause, retryable: true })
+    })
     departure?.left()
     return answer()
   }

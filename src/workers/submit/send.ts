@@ -77,7 +77,6 @@ function openDeparture(opening: Opening | null) {
   let mayHaveLeft = opening === null
   const commit = async () => {
     if (!opening) return
-    if (opened) throw new Error('a provider sends one billable request for an attempt')
     try {
       opened = await opening.commit()
     } catch (thrown) {
@@ -90,7 +89,10 @@ function openDeparture(opening: Opening | null) {
     opening?.left()
   }
   const watch = (call: Call): Call => {
+    let isUsed = false
     const send: Call['send'] = async (path, init, signal) => {
+      if (isUsed) throw new Error('a provider sends one billable request for an attempt')
+      isUsed = true
       try {
         return await call.send(path, init, signal, { ready: commit, left })
       } catch (thrown) {
