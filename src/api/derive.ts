@@ -7,8 +7,8 @@ import { deadlineFields } from '../core/deadlines.ts'
 import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import { expired, fitSource, type Material, promptsOf, requireFilm, requireMaker } from '../core/source.ts'
-import { type Asset, isTaskId, type Parameters, type SourceKind, type Task } from '../core/task.ts'
-import type { VideoFacts } from '../media/media.ts'
+import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
+import type { DecodedVideo } from '../media/media.ts'
 import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
@@ -108,7 +108,9 @@ async function findOwn(
     if (!object) throw expired(id, param)
     return object.stream
   }
-  const { seconds, size } = task
+  const { size, videoFacts } = task
+  // What is drawn anew repeats the request; an extension goes on from the video as it is.
+  const seconds = kind === 'extension' && videoFacts ? wholeSeconds(videoFacts.duration) : task.seconds
   const used = kind === 'extension' ? { video: film, image: null } : inputsOf(task)
   const image = used.image && { ...used.image, open: opener(used.image.asset) }
   const known = Object.entries(task.parameters).filter(([name]) => Object.hasOwn(entry.card.parameters, name))
@@ -137,7 +139,7 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
   const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
   requireMaker(entry, kind, catalog, request.token)
   const { size, seconds: exact } = await examine(file, media)
-  const seconds = Math.max(1, Math.round(exact))
+  const seconds = wholeSeconds(exact)
   // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
   const stream = async () => (await open(file.path)).createReadStream()
   const source = { kind, video: null, prompt: null, seconds, name: file.sha256, image: null, open: stream }
@@ -147,7 +149,7 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-async function examine({ path }: Spooled, media: VideoDependencies['media']): Promise<VideoFacts> {
+async function examine({ path }: Spooled, media: VideoDependencies['media']): Promise<DecodedVideo> {
   const signal = AbortSignal.timeout(patienceMs)
   try {
     const facts = await media.verify(path, signal)

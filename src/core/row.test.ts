@@ -16,6 +16,13 @@ it('a task whose error can not be read is shown with one', () => {
   assert.deepEqual([id, error?.code], ['video_1', 'internal'])
 })
 
+it('a task whose facts or warnings can not be read is shown without them', () => {
+  const damaged = new Set(['video_facts', 'warnings'])
+  const row = viewColumns.map((name) => (damaged.has(name) ? '{bad' : name === 'id' ? 'video_1' : null))
+  const { id, videoFacts, warnings } = toView(row)
+  assert.deepEqual([id, videoFacts, warnings], ['video_1', null, []])
+})
+
 it('a row that can not be read is left out of many', () => {
   const rows = ['{bad', '{}'].map((health, at) => ({ account: `${at}`, key_version: '', health, changed_at: 0 }))
   assert.deepEqual(

@@ -10,7 +10,8 @@ import type { Head } from './turns.ts'
 /** What a decision may write; everything else stays as it was submitted. */
 export const mutableColumns = [
   ...['image', 'state', 'progress', 'start_by', 'started_at', 'missing_at', 'completed_at', 'expires_at'],
-  ...['account', 'attempt', 'attempts', 'tried', 'operation', 'output', 'video', 'error', 'due_at', 'tries'],
+  ...['account', 'attempt', 'attempts', 'tried', 'operation', 'output', 'video', 'video_facts', 'warnings', 'error'],
+  ...['due_at', 'tries'],
 ] as const
 
 /** The columns of `tasks` in the order in which every statement names them. */
@@ -46,18 +47,19 @@ export function toRow(task: Task): Value[] {
 /** In the order of `mutableColumns`. */
 export function toMutable(task: Task): Value[] {
   const { image, state, progress, startBy, startedAt, missingAt, completedAt, expiresAt } = task
-  const { account, attempt, attempts, tried, operation, output, video, error } = task
+  const { account, attempt, attempts, tried, operation, output, video, videoFacts, warnings, error } = task
   return [
     ...[json(image), state, progress, startBy, startedAt, missingAt, completedAt, expiresAt],
-    ...[account, attempt, attempts, tried.length === 0 ? null : JSON.stringify(tried)],
-    ...[json(operation), json(output), json(video), json(error), task.dueAt, task.tries],
+    ...[account, attempt, attempts, listJson(tried)],
+    ...[json(operation), json(output), json(video), json(videoFacts), listJson(warnings), json(error)],
+    ...[task.dueAt, task.tries],
   ]
 }
 
 /** The columns of a `TaskView`, which is read as an array: objects of so many columns cost half as much again. */
 export const viewColumns = [
   ...['id', 'model', 'prompt', 'seconds', 'width', 'height', 'created_at', 'state', 'progress'],
-  ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from'],
+  ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from', 'video_facts', 'warnings'],
 ]
 
 /** Where a client sees each status: `wireStatus` in the words of a database. */
@@ -81,17 +83,21 @@ export function toView(row: readonly unknown[]): TaskView {
     startedAt: row[9] as number | null,
     completedAt: row[10] as number | null,
     expiresAt: row[11] as number | null,
-    error: toError(row[12]),
+    error: parseOr(row[12], damaged),
     remixedFrom: row[13] as string | null,
+    videoFacts: parseOr(row[14], null),
+    warnings: parseOr(row[15], null) ?? [],
   }
 }
 
+const damaged: TaskView['error'] = { code: 'internal', message: 'Something went wrong on our side.' }
+
 /** Polls and lists answer for many rows: one that somebody damaged must not fail the others. */
-function toError(text: unknown): TaskView['error'] {
+function parseOr<T>(text: unknown, otherwise: T): T {
   try {
     return parse(text)
   } catch {
-    return { code: 'internal', message: 'Something went wrong on our side.' }
+    return otherwise
   }
 }
 
@@ -220,6 +226,11 @@ export function toDurations(rows: readonly Row[]): Map<string, number[]> {
 
 export function json(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value)
+}
+
+/** An empty list takes no room in a row. */
+function listJson(values: readonly string[]): string | null {
+  return values.length === 0 ? null : JSON.stringify(values)
 }
 
 /** Typed by its reader: what stands in these columns was written by `json` above from the same type. */

@@ -1,4 +1,4 @@
-import type { Asset, Json, State, Task, TaskError, TaskImage } from './task.ts'
+import type { Asset, Json, State, Task, TaskError, TaskImage, VideoFacts } from './task.ts'
 
 /** What a worker decides about a task. What it leaves out stays as it is. */
 export interface Change {
@@ -15,6 +15,8 @@ export interface Change {
   operation?: Json
   output?: Json
   video?: Asset | null
+  videoFacts?: VideoFacts
+  warnings?: readonly string[]
   error?: TaskError
   tries?: number
   startedAt?: number
@@ -34,7 +36,7 @@ const next: Record<State, readonly State[]> = {
 
 /**
  * The task after a change. Holds the rules that no worker may break: only the arrows above, progress never falls and
- * reaches 100 only on completion, a failed task always says why, a completed one always has its video.
+ * reaches 100 only on completion, a failed task always says why, a completed one always has its video and what that is.
  */
 export function apply(task: Task, change: Change): Task {
   const after: Task = { ...task, ...change }
@@ -44,8 +46,8 @@ export function apply(task: Task, change: Change): Task {
     after.state === 'completed' ? 100 : Math.max(task.progress, Math.min(99, Math.floor(after.progress) || 0))
   if (after.state === 'failed' && after.error === null) throw new Error('a failed task needs its error')
   if (task.state !== 'completed' && after.state === 'completed') {
-    if (after.video === null || after.completedAt === null || after.expiresAt === null)
-      throw new Error('a completed task needs its video and its times')
+    if (after.video === null || after.videoFacts === null || after.completedAt === null || after.expiresAt === null)
+      throw new Error('a completed task needs its video, its facts and its times')
   }
   return after
 }

@@ -42,6 +42,19 @@ export interface Size {
   height: number
 }
 
+/** What a stored video is, as the decoder measured it; the task's `seconds` and `size` are what was requested. */
+export interface VideoFacts {
+  /** As a player shows it. */
+  width: number
+  height: number
+  /** In seconds, to the microsecond. */
+  duration: number
+  /** Frames in a second, on average. */
+  frameRate: number
+  codec: string
+  bytes: number
+}
+
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp'
 
 /** The reference image: a URL until the worker fetched it, then bytes of ours. */
@@ -108,6 +121,10 @@ export interface Task {
   operation: Json
   output: Json
   video: Asset | null
+  /** Stays when the bytes are removed. Null until the task is completed, and on tasks that an older version completed. */
+  videoFacts: VideoFacts | null
+  /** Sentences for the client and the operator about how the video differs from the request. */
+  warnings: readonly string[]
   error: TaskError | null
   /** When the next action is due; null where none will ever be. While a lease is held: when it ends. */
   dueAt: number | null
@@ -120,7 +137,7 @@ export interface Task {
 
 /** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
-  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom'>
+  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom' | 'videoFacts' | 'warnings'>
 
 /** What a client decides about a task; the rest is ours. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
@@ -134,6 +151,11 @@ export interface TaskEvent {
   detail: Json
 }
 
+/** As `seconds` reports a duration: never 0. */
+export function wholeSeconds(duration: number): number {
+  return Math.max(1, Math.round(duration))
+}
+
 /** A task as it begins, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
   return {
@@ -143,7 +165,7 @@ export function queueTask(submission: Submission, now: number): Task {
     ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },
     ...{ startedAt: null, missingAt: null, completedAt: null, expiresAt: null, deletedAt: null },
     ...{ account: null, attempt: null, attempts: 0, tried: [] },
-    ...{ operation: null, output: null, video: null, error: null },
+    ...{ operation: null, output: null, video: null, videoFacts: null, warnings: [], error: null },
   }
 }
 

@@ -16,7 +16,7 @@ export interface Media extends AsyncDisposable {
    * retryable if the child crashed or hung over it, which may be the file's fault or not. Throws `overloaded` if the
    * machine killed the child: that is nobody's fault but ours.
    */
-  verify(path: string, signal: AbortSignal): Promise<VideoFacts>
+  verify(path: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
    * Decodes the whole image. Throws `invalid_image` if it is broken, animated, or not of that type and size, and
    * `overloaded` as above.
@@ -51,11 +51,15 @@ export interface Film {
   caption?: boolean
 }
 
-export interface VideoFacts {
+export interface DecodedVideo {
+  /** Of the picture track, to the microsecond. */
   seconds: number
+  /** As a player shows it. */
   size: Size
+  /** Frames in a second, on average. */
+  frameRate: number
   codec: string
-  /** A player turns or mirrors it before it shows it, as telephones have it done: its size is that before. */
+  /** A player turns or mirrors the stored frames before it shows them. */
   turned?: boolean
 }
 

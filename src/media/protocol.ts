@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../core/problem.ts'
-import type { Film, ImageBytes, Still, VideoFacts } from './media.ts'
+import type { DecodedVideo, Film, ImageBytes, Still } from './media.ts'
 
 /** What the parent asks of a child, one at a time. */
 export type Request =
@@ -15,7 +15,7 @@ export type Told =
   | { kind: 'failed'; problem: { code: ProblemCode; message: string; retryable: boolean; cause: string | null } }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: two of the jobs have nothing to say.
-export type Answer = VideoFacts | Uint8Array | void
+export type Answer = DecodedVideo | Uint8Array | void
 
 /** Where a film grows until it is complete. */
 export function partOf(film: Film): string {

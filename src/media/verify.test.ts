@@ -27,7 +27,35 @@ async function verify(bytes: Uint8Array) {
 }
 
 test('a whole film passes', async () => {
-  assert.deepEqual(await verify(good), { seconds: 2, size: { width: 320, height: 180 }, codec: 'h264' })
+  const facts = { seconds: 2, size: { width: 320, height: 180 }, frameRate: 24, codec: 'h264' }
+  assert.deepEqual(await verify(good), facts)
+})
+
+test('length and frame rate are those of the pictures, whatever was requested', async () => {
+  // The first entry of the table of times: each of the 48 pictures is shown an eighth longer, and so the track is.
+  const longer = (good.readUInt32BE(good.indexOf('stts') + 4 + 12) * 9) / 8
+  const slower = claiming('stts', 12, longer)
+  slower.writeUInt32BE(48 * longer, good.indexOf('mdhd') + 4 + 16)
+  const { seconds, frameRate } = await verify(slower)
+  assert.deepEqual([seconds, frameRate], [2.25, 21.333])
+})
+
+test('a film that a player turns has the size that it is shown in', async () => {
+  const matrices = {
+    quarter: [0, 1, 0, -1, 0, 0, 320, 0, 1],
+    half: [-1, 0, 0, 0, -1, 0, 320, 180, 1],
+  }
+  const turned = (matrix: readonly number[]) => {
+    const changed = Buffer.from(good)
+    const place = good.indexOf('tkhd') + 4 + 40
+    for (const [at, value] of matrix.entries())
+      changed.writeInt32BE(value * (at % 3 === 2 ? 2 ** 30 : 2 ** 16), place + 4 * at)
+    return changed
+  }
+  const { size, turned: quarter } = await verify(turned(matrices.quarter))
+  assert.deepEqual([size, quarter], [{ width: 180, height: 320 }, true])
+  const upsideDown = await verify(turned(matrices.half))
+  assert.deepEqual([upsideDown.size, upsideDown.turned], [{ width: 320, height: 180 }, true])
 })
 
 test('a film that is cut anywhere is refused', async () => {

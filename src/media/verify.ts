@@ -2,21 +2,26 @@ import type { Decoder, Demuxer } from 'node-av/api'
 import { AVMEDIA_TYPE_AUDIO } from 'node-av/constants'
 import type { Packet, Stream } from 'node-av/lib'
 import { checkBoxes } from './boxes.ts'
-import type { VideoFacts } from './media.ts'
+import type { DecodedVideo } from './media.ts'
 import { isVideo, openDecoder, openVideo, pictureTrack, reading, refusal } from './video.ts'
 
 /**
  * Decodes every frame: a probe reads the header only, and calls a file that was cut in the middle as long as it was.
  * Sound is decoded too. Throws `unsupported_output`.
  */
-export async function verify(path: string): Promise<VideoFacts> {
+export async function verify(path: string): Promise<DecodedVideo> {
   await checkBoxes(path)
   return reading(async () => {
     await using input = await openVideo(path)
-    const { facts } = pictureTrack(input)
-    await decodeAll(input, facts.seconds)
-    return facts
+    const { stream, facts } = pictureTrack(input)
+    const frames = await decodeAll(input, facts.seconds)
+    return { ...facts, frameRate: rateOf(stream, frames / facts.seconds) }
   })
+}
+
+/** The header's own rate is exact where frames are evenly spaced; a file in fragments may have none. */
+function rateOf({ avgFrameRate: { num, den } }: Stream, counted: number): number {
+  return Number((num > 0 && den > 0 ? num / den : counted).toFixed(3))
 }
 
 interface Track {
@@ -29,7 +34,8 @@ interface Track {
 /** Timestamps may lie a little beyond the length that the header gives; a hole of hours would be filled with pictures. */
 const slackSeconds = 5
 
-async function decodeAll(input: Demuxer, seconds: number): Promise<void> {
+/** Returns the number of pictures. */
+async function decodeAll(input: Demuxer, seconds: number): Promise<number> {
   using stack = new DisposableStack()
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
@@ -50,6 +56,7 @@ async function decodeAll(input: Demuxer, seconds: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
   }
   for (const track of tracks.values()) finish(track)
+  return [...tracks.values()].find(({ stream }) => isVideo(stream))?.frames ?? 0
 }
 
 function startOf({ pts }: Packet, { timeBase, startTime }: Stream): number {

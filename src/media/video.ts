@@ -7,7 +7,8 @@ import {
 } from 'node-av/constants'
 import { avGetCodecName, type Stream } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
-import type { VideoFacts } from './media.ts'
+import type { Size } from '../core/task.ts'
+import type { DecodedVideo } from './media.ts'
 
 /* How a stored video is opened and read, whoever wants to see it. */
 
@@ -44,19 +45,27 @@ export function isVideo(stream: Stream): boolean {
   return stream.codecpar.codecType === AVMEDIA_TYPE_VIDEO && !stream.hasDisposition(AV_DISPOSITION_ATTACHED_PIC)
 }
 
-/** The picture track and what is to be known of it, unless it is none that we take. */
-export function pictureTrack(input: Demuxer): { stream: Stream; facts: VideoFacts } {
+/** The picture track and what its header says of it, unless it is none that we take. */
+export function pictureTrack(input: Demuxer): { stream: Stream; facts: Omit<DecodedVideo, 'frameRate'> } {
   const [stream, ...others] = input.streams.filter(isVideo)
   if (!stream || others.length > 0) throw refusal('It must have exactly one picture track.')
   const codec = avGetCodecName(stream.codecpar.codecId) ?? 'unknown'
   if (stream.codecpar.codecId !== AV_CODEC_ID_H264) throw refusal(`It is coded as ${codec}, not as H.264.`)
   const { width, height } = stream.codecpar
   if (width < 1 || height < 1 || width > maxSide || height > maxSide) throw refusal('Its size is out of bounds.')
-  const seconds = secondsOf(stream) ?? input.duration
+  const seconds = Number((secondsOf(stream) ?? input.duration).toFixed(6))
   if (!(seconds > 0)) throw refusal('It has no duration.')
   // Only where it is not upright is there anything.
-  const turned = stream.codecpar.getCodedSideData(AV_PKT_DATA_DISPLAYMATRIX) !== null
-  return { stream, facts: { seconds, size: { width, height }, codec, ...(turned && { turned }) } }
+  const matrix = stream.codecpar.getCodedSideData(AV_PKT_DATA_DISPLAYMATRIX)
+  const size = shownSize({ width, height }, matrix)
+  return { stream, facts: { seconds, size, codec, ...(matrix && { turned: true }) } }
+}
+
+/** The matrix is nine 32-bit numbers; the first two are where a step to the right leads: right, and down. */
+function shownSize({ width, height }: Size, matrix: Buffer | null): Size {
+  if (!matrix || matrix.length < 8) return { width, height }
+  const isOnItsSide = Math.abs(matrix.readInt32LE(4)) > Math.abs(matrix.readInt32LE(0))
+  return isOnItsSide ? { width: height, height: width } : { width, height }
 }
 
 function secondsOf(stream: Stream): number | null {

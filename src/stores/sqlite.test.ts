@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
+import { columns, toRow } from '../core/row.ts'
 import { deliveryColumns } from '../core/webhook-row.ts'
 import { newEndpoint } from './contract/webhooks.ts'
 import { cardOf, newTask, sent, taken } from './contract/world.ts'
@@ -78,6 +79,27 @@ it('a database of a newer version is refused and left as it is', async () => {
   database.exec('PRAGMA user_version = 999')
   database.close()
   await assert.rejects(open(), /newer version of Filmgate/)
+})
+
+it('a video that an older version completed has no facts, and no warnings', async () => {
+  await wipe()
+  const task = newTask('1', { state: 'completed', completedAt: 2, expiresAt: 3 })
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    for (const name of ['0001-tasks', '0002-notices', '0003-webhooks'])
+      database.exec(readFileSync(new URL(`migrations/sqlite/${name}.sql`, import.meta.url), 'utf8'))
+    const row = columns
+      .map((name, at) => [name, toRow(task)[at] ?? null] as const)
+      .filter(([name]) => name !== 'video_facts' && name !== 'warnings')
+    const marks = row.map(() => '?').join(', ')
+    const names = row.map(([name]) => name).join(', ')
+    database.prepare(`INSERT INTO tasks (${names}) VALUES (${marks})`).run(...row.map(([, value]) => value))
+    database.exec('PRAGMA user_version = 3')
+  }
+  await using store = await open()
+  assert.deepEqual(await store.find(task.id), task)
+  const view = await store.read('alice', task.id)
+  assert.deepEqual([view?.videoFacts, view?.warnings, view?.seconds], [null, [], 4])
 })
 
 it('a store that is opened anew frees the slots of tasks that no attempt was opened for, and no others', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, rm } from 'node:fs/promises'
 import { it } from 'node:test'
 import { Problem } from '../core/problem.ts'
-import { queueTask, type Task } from '../core/task.ts'
+import { queueTask, type Task, type TaskImage } from '../core/task.ts'
 import { nextTry } from '../core/timing.ts'
 import { collect } from './collect.ts'
 import { makeWorld } from './contract.ts'
@@ -25,6 +25,41 @@ const storing: Task = {
     output: 'o',
   },
 }
+
+it('collect: the task keeps what the video is, and its request as it was', async () => {
+  const world = await makeWorld(collect)
+  const { decision, after } = await world.run(storing)
+  const facts = { width: 2, height: 2, duration: 4, frameRate: 24, codec: 'h264', bytes: 5 }
+  assert.deepEqual([after?.videoFacts, after?.warnings], [facts, []])
+  assert.deepEqual([after?.seconds, after?.size], [storing.seconds, storing.size])
+  assert.ok('change' in decision && decision.note === undefined)
+})
+
+it('collect: a video that differs from its request completes with a warning, on the task and in the timeline', async () => {
+  const world = await makeWorld(collect)
+  world.tools.media.verify = async () => ({
+    ...{ seconds: 5.041667, size: { width: 832, height: 480 }, frameRate: 16, codec: 'h264' },
+  })
+  const { decision, after } = await world.run({ ...storing, seconds: 8, size: { width: 1280, height: 720 } })
+  const warnings = [
+    '`seconds` was 8; the provider generated 5.04 s.',
+    '`size` was 1280x720; the provider generated 832x480.',
+  ]
+  assert.deepEqual([after?.state, after?.warnings], ['completed', warnings])
+  assert.deepEqual([after?.seconds, after?.videoFacts?.duration], [8, 5.041667])
+  assert.deepEqual('change' in decision && decision.note, ['warning', warnings.join(' ')])
+})
+
+it('collect: what a card allows is no warning', async () => {
+  const world = await makeWorld(collect)
+  const asset = { key: 'k', bytes: 1, sha256: '' }
+  const image: TaskImage = { asset, type: 'image/png', size: { width: 500, height: 1000 } }
+  world.tools.media.verify = async () => ({
+    ...{ seconds: 4.0625, size: { width: 720, height: 1440 }, frameRate: 16, codec: 'h264' },
+  })
+  const { after } = await world.run({ ...storing, size: { width: 1280, height: 720 }, image })
+  assert.deepEqual([after?.state, after?.warnings], ['completed', []])
+})
 
 it('collect: a file that can not be opened is a problem of its task, not the end of the process', async () => {
   const world = await makeWorld(collect)

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../buckets/bucket.ts'
+import { describeDifferences } from '../core/differences.ts'
 import { Problem } from '../core/problem.ts'
-import type { Asset, Task } from '../core/task.ts'
+import type { Asset, Task, VideoFacts } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
 import { accountOf, attemptOf, callOf, type Decision, type Worker } from './worker.ts'
 
@@ -16,7 +17,7 @@ export const collect: Worker = {
   limit: 4,
   async run(task, tools, action) {
     const { signal } = action
-    const { clock, bucket, media, scratch, retentionMs, maxVideoBytes } = tools
+    const { clock, bucket, media, catalog, scratch, retentionMs, maxVideoBytes } = tools
     const account = accountOf(task, tools, await attemptOf(task, action))
     const { provider } = account
     const call = callOf(account, task, tools, signal)
@@ -24,13 +25,17 @@ export const collect: Worker = {
     try {
       await mkdir(scratch, { recursive: true })
       await spool(await provider.download(task.output, call), { file, maxBytes: maxVideoBytes }, signal)
-      await media.verify(file, signal)
+      const { size, seconds, frameRate, codec } = await media.verify(file, signal)
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
       const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
+      const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
+      const warnings = describeDifferences(task, videoFacts, catalog.entries.get(task.card)?.card)
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
+      const times = { completedAt, expiresAt, dueAt: expiresAt, missingAt: null }
       return {
-        change: { state: 'completed', video, completedAt, expiresAt, dueAt: expiresAt, output: null, missingAt: null },
+        change: { state: 'completed', video, videoFacts, warnings, output: null, ...times },
+        ...(warnings.length > 0 && { note: ['warning', warnings.join(' ')] }),
         afterwards: async () => provider.forget?.(task.operation, call),
       }
     } catch (error) {

@@ -156,7 +156,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     maxVideoBytes: 1_000,
     media: {
       render: async () => {},
-      verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, codec: 'h264' }),
+      verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }),
       inspect: async () => {},
       still: async () => new Uint8Array(),
       [Symbol.asyncDispose]: async () => {},

@@ -4,7 +4,7 @@ import { type Health, healthy } from '../../core/health.ts'
 import { newTaskId, type Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Store } from '../store.ts'
-import { decide, fresh, newTask, type StoreWorld, take } from './world.ts'
+import { decide, fresh, newTask, type StoreWorld, take, taken } from './world.ts'
 
 /** Rows as their owners see them, and what is asked about all of them. */
 export function testTasks(world: StoreWorld): void {
@@ -51,6 +51,25 @@ function testRows(world: StoreWorld): void {
     ]
     await Promise.all(tasks.map((task) => store.insert(task)))
     assert.deepEqual(await Promise.all(tasks.map(({ id }) => store.find(id))), tasks)
+  })
+
+  it('keeps what a completed video is beside what was requested, and what an owner is warned of', async () => {
+    await using store = await fresh(world)
+    const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 7 }
+    const warnings = ['`seconds` was 8; the provider generated 5.04 s.', 'ein „zweiter“ Satz']
+    const { id, size } = newTask('1')
+    const unfinished = await taken(store, '1', { seconds: 8 })
+    const before = await store.read('alice', id)
+    assert.deepEqual([before?.videoFacts, before?.warnings], [null, []])
+    const times = { completedAt: 20, expiresAt: 30 }
+    assert.ok(await store.record(decide(unfinished, { state: 'completed', videoFacts, warnings, ...times })))
+    const listed = await store.list('alice', { limit: 9, order: 'asc' })
+    const filtered = await store.list('alice', { limit: 9, order: 'asc', status: 'completed' })
+    for (const view of [await store.read('alice', id), await store.find(id), ...listed, ...filtered]) {
+      assert.deepEqual([view?.videoFacts, view?.warnings], [videoFacts, warnings])
+      assert.deepEqual([view?.seconds, view?.size], [8, size])
+    }
+    assert.deepEqual([listed.length, filtered.length], [1, 1])
   })
 
   it('takes a thousand writes at once, and each is there when its promise resolves', async () => {

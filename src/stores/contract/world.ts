@@ -47,6 +47,8 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
     operation: null,
     output: null,
     video: null,
+    videoFacts: null,
+    warnings: [],
     error: null,
     dueAt: 1,
     tries: 0,
