@@ -58,5 +58,8 @@ export function exampleTask(id: string, createdAt: number, state: 'queued' | 'ru
   if (state === 'running') return { ...task, state, startedAt: createdAt, progress: 40, operation }
   const video = { key: `${id}/video.3.mp4`, bytes: 1_450_027, sha256: '0'.repeat(64) }
   const times = { startedAt: createdAt, completedAt: createdAt + 9_000, expiresAt: dueAt }
-  return { ...task, state, progress: 100, operation, video, ...times, dueAt }
+  const videoFacts = {
+    ...{ width: 1280, height: 720, duration: 4, frameRate: 24, codec: 'h264', bytes: video.bytes },
+  }
+  return { ...task, state, progress: 100, operation, video, videoFacts, ...times, dueAt }
 }

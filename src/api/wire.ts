@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
-import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
+import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
 
@@ -18,9 +18,21 @@ export interface WireVideo {
   prompt: string
   remixed_from_video_id?: string | null
   error?: { code: string; message: string } | null
+  /** Ours, of a completed video: what was generated, and how it differs from the request. */
+  output?: WireOutput | null
+  warnings?: readonly string[] | null
   /** Ours, of a video that is not finished: whole seconds until it should be, and its place in the line. */
   eta?: number | null
   queue_position?: number | null
+}
+
+export interface WireOutput {
+  width: number
+  height: number
+  duration: number
+  frame_rate: number
+  codec: string
+  bytes: number
 }
 
 export interface WireOptions {
@@ -38,6 +50,7 @@ export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolea
  * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): WireVideo {
+  const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings } = task
   const video: WireVideo = {
     id: task.id,
     object: 'video',
@@ -45,13 +58,14 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): W
     status: wireStatus(task),
     progress: task.progress,
     created_at: unixSeconds(task.createdAt),
-    seconds: String(task.seconds),
-    size: formatSize(task.size),
+    seconds: String(videoFacts ? wholeSeconds(videoFacts.duration) : task.seconds),
+    size: formatSize(videoFacts ?? task.size),
     prompt: task.prompt,
   }
-  const { completedAt, expiresAt, error, remixedFrom } = task
-  if (nulls) Object.assign(video, { completed_at: null, expires_at: null, remixed_from_video_id: remixedFrom, error })
-  else {
+  if (nulls) {
+    const none = { completed_at: null, expires_at: null, output: null, warnings: null }
+    Object.assign(video, none, { remixed_from_video_id: remixedFrom, error })
+  } else {
     if (error) video.error = error
     if (remixedFrom !== null) video.remixed_from_video_id = remixedFrom
   }
@@ -60,7 +74,13 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): W
     video.completed_at = unixSeconds(completedAt)
     video.expires_at = unixSeconds(expiresAt)
   }
+  if (videoFacts) video.output = toWireOutput(videoFacts)
+  if (warnings.length > 0) video.warnings = warnings
   return video
+}
+
+export function toWireOutput({ width, height, duration, frameRate, codec, bytes }: VideoFacts): WireOutput {
+  return { width, height, duration, frame_rate: frameRate, codec, bytes }
 }
 
 export function toWireModel({ name, card }: CatalogEntry) {

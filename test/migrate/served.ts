@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { toWireOutput } from '../../src/api/wire.ts'
 import type { TestService } from '../service.ts'
 import { type Source, sha256 } from './source.ts'
 
@@ -16,9 +17,13 @@ export async function assertServed(source: Source, service: TestService, { finis
     seen,
     source.visible.map(({ id }) => id),
   )
-  for (const { id, prompt, state } of source.visible) {
+  for (const { id, prompt, state, videoFacts, warnings } of source.visible) {
     const task = (await (await service.fetch(`/v1/videos/${id}`)).json()) as Record<string, unknown>
     assert.equal(task.prompt, prompt)
+    if (state === 'completed') {
+      assert.deepEqual(task.output, videoFacts ? toWireOutput(videoFacts) : undefined)
+      assert.deepEqual(task.warnings ?? [], warnings)
+    }
     if (state === 'completed' || state === 'failed') assert.equal(task.status, state)
     const film = source.films.get(id)
     if (!film) continue

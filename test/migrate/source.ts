@@ -33,10 +33,13 @@ const png = Buffer.from(
   'base64',
 )
 
+const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 200_000 }
+
 /** Of 20 tasks each: what they are, and whether they have a film and an image. `elsewhere` is nobody's account. */
 const kinds: Partial<Task>[] = [
   { state: 'completed' },
   { state: 'completed', prompt: 'zwölf Boxkämpfer 🦊 "\\u0000" \\ \n\t\u2028' },
+  { state: 'completed', videoFacts, warnings: ['`seconds` was 4; the provider generated 5.04 s.', 'ü "'] },
   { state: 'completed', owner: 'another' },
   { state: 'completed', deletedAt: 1 },
   { state: 'completed', video: null, expiresAt: 1 },

@@ -3,13 +3,14 @@ import type { Attempt } from '../../core/attempt.ts'
 import { formatSize } from '../../core/catalog.ts'
 import { isPaused } from '../../core/health.ts'
 import { type Task, type TaskEvent, wireStatus } from '../../core/task.ts'
+import { toWireOutput } from '../wire.ts'
 
 /*
  * What operators see. Times are ISO 8601 in UTC with milliseconds: a timeline in the whole seconds of the Videos API
  * would show half of its events at once.
  */
 
-/** `output` stays inside: it may be a link that is open to whoever has it. */
+/** The provider's own `output` stays inside: it may be a link that is open to whoever has it. */
 export function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readonly TaskEvent[]) {
   return {
     id: task.id,
@@ -40,6 +41,8 @@ export function toOperatorTask(task: Task, attempts: readonly Attempt[], events:
     tried: task.tried,
     tries: task.tries,
     video: task.video,
+    output: task.videoFacts && toWireOutput(task.videoFacts),
+    warnings: task.warnings,
     attempts: attempts.map(toOperatorAttempt),
     timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
   }

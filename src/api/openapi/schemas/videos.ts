@@ -37,13 +37,14 @@ export const videoSchemas: Schemas = {
         seconds: {
           type: 'string',
           pattern: '^[1-9][0-9]*$',
-          description: 'Its length in whole seconds, as text.',
+          description:
+            'Its length in whole seconds, as text: the actual one once it is completed, the requested one before.',
           examples: ['4'],
         },
         size: {
           type: 'string',
           pattern: '^[0-9]+x[0-9]+$',
-          description: 'Width and height in pixels: `1280x720`.',
+          description: 'Width and height in pixels: the actual ones once it is completed, the requested ones before.',
           examples: ['1280x720'],
         },
         prompt: { type: 'string', description: 'What was asked for.', examples: ['a red fox in snow at dusk'] },
@@ -55,6 +56,14 @@ export const videoSchemas: Schemas = {
           oneOf: [refer('VideoError'), { type: 'null' }],
           description: `Why it failed. ${absent} unless it did.`,
         },
+        output: {
+          oneOf: [refer('VideoOutput'), { type: 'null' }],
+          description: `The exact values of a completed video. ${absent} where they are not known.`,
+        },
+        warnings: orNull({
+          ...listOf({ type: 'string' }, `How a completed video differs from the request. ${absent} if it does not.`),
+          type: 'array',
+        }),
         eta: orNull({
           type: 'integer',
           minimum: 0,
@@ -66,9 +75,25 @@ export const videoSchemas: Schemas = {
           description: 'Its place in the line while it waits; 1 is next.',
         }),
       },
-      { optional: ['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'eta', 'queue_position'] },
+      {
+        optional: [
+          ...['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'],
+          ...['eta', 'queue_position'],
+        ],
+      },
     ),
     description: 'A video that was asked for, from its first moment to its end.',
+  },
+  VideoOutput: {
+    ...shape({
+      width: { type: 'integer', minimum: 1, description: 'Pixels across, as a player shows it.', examples: [1280] },
+      height: { type: 'integer', minimum: 1, description: 'Pixels down.', examples: [720] },
+      duration: { type: 'number', minimum: 0, description: 'Seconds, to the microsecond.', examples: [4] },
+      frame_rate: { type: 'number', minimum: 0, description: 'Frames in a second, on average.', examples: [24] },
+      codec: { type: 'string', description: 'How the pictures are coded.', examples: ['h264'] },
+      bytes: { type: 'integer', minimum: 1, description: 'The size of the file.', examples: [1_450_027] },
+    }),
+    description: 'What was generated, as it was measured when the video was stored.',
   },
   VideoError: {
     ...shape({
