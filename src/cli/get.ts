@@ -6,7 +6,7 @@ import { findId } from './find-task.ts'
 import { statusColours, statusOf } from './list.ts'
 import { facts } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
-import { relative, roughly } from './screen/wording.ts'
+import { describeOutput, relative, roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import type { Task } from './video.ts'
 
@@ -50,6 +50,8 @@ function show(task: Task, terminal: Terminal): string {
     ['model', task.model],
     ['length', task.seconds === null ? '' : `${task.seconds} s`],
     ['size', task.size ?? ''],
+    ['output', task.output ? describeOutput(task.output) : ''],
+    ...task.warnings.map((warning) => ['warning', warning, 'yellow'] as const),
     ['seed', task.seed === null ? '' : String(task.seed)],
     ['created', time(createdAt)],
     ['completed', completedAt === null ? '' : `${time(completedAt)}${took}`],

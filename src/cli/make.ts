@@ -59,6 +59,7 @@ export async function make(
     const tick = paint('green', terminal.unicode ? '✓' : 'done:')
     terminal.err(`${tick} ${describe(task, saved.bytes)} in ${clockTime(terminal.now() - since)}\n`)
   }
+  for (const warning of task.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
   terminal.out(values.json ? jsonLine({ ...task.raw, file: saved.path }) : `${saved.path}\n`)
   return 0
 }

@@ -54,6 +54,28 @@ describe('what is wrong with a command is said with its fix, before any server i
   }
 })
 
+it('a video that differs from the request says so: to whoever makes it, and to whoever looks at it', async () => {
+  const warning = '`seconds` was 8; the provider generated 5.04 s.'
+  const output = { width: 832, height: 480, duration: 5.041667, frame_rate: 16, codec: 'h264', bytes: 8 }
+  await using api = await startFakeApi((request, response, body) => {
+    if (request.method !== 'POST') return false
+    const made = Object.assign(addTask(api, body), { seconds: '5', size: '832x480', output, warnings: [warning] })
+    return send(response, 200, made)
+  })
+  const [env, cwd] = [envFor(api), newFolder()]
+  const { stderr, stdout } = await runCli(['generate', 'a fox', '--seconds', '8'], { env, cwd })
+  assert.ok(stderr.includes(`filmgate: ${warning}\n`), stderr)
+  assert.doesNotMatch(stdout, /seconds/)
+  writeFileSync(join(cwd, 'list.txt'), 'a fox\n')
+  const batch = await runCli(['batch', 'list.txt', '-o', 'films'], { env, cwd })
+  assert.ok(batch.stderr.includes(warning), batch.stderr)
+  const { stdout: shown } = await runCli(['get', api.tasks[0]?.id ?? ''], { env, cwd })
+  assert.match(
+    shown,
+    /\noutput +5\.04 s, 832x480, 16 fps, h264, 8 B\nwarning +`seconds` was 8; the provider generated 5/,
+  )
+})
+
 it('a list that is not UTF-8 is refused with the line, and nothing is submitted', async () => {
   await using api = await startFakeApi()
   const cwd = newFolder()

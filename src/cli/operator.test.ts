@@ -22,6 +22,7 @@ const task: OperatorTask = {
   ...{ size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main' },
   ...{ created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9) },
   ...{ expires_at: at(99), due_at: at(99), deleted_at: null, attempts: [], timeline: [] },
+  ...{ output: null, warnings: [] },
 }
 
 function terminalAt(seconds: number, said: string[] = []): Terminal {
@@ -126,6 +127,17 @@ describe('a task that is shown', () => {
   const problem = { code: 'storage_unavailable', message: 'The service cannot store anything. (ENOSPC)', tries: 3 }
   const shown = (change: Partial<OperatorTask>) =>
     showTask({ ...task, ...change }, terminalAt(10)).split('\n\n')[0] ?? ''
+
+  it('has what was requested, what was generated, and how that differs', () => {
+    const output = { width: 64, height: 36, duration: 1.041667, frame_rate: 23.976, codec: 'h264', bytes: 1_740 }
+    const text = shown({ output, warnings: ['`seconds` was 4; the provider generated 1.04 s.'] })
+    assert.match(
+      text,
+      /\nrequested +4 s, 1280x720\noutput +1\.04 s, 64x36, 23\.98 fps, h264, 1\.7 kB\nwarning +`seconds` was 4/,
+    )
+    for (const older of [{ output: null, warnings: [] }, { output: undefined, warnings: undefined }, { output: 7 }])
+      assert.doesNotMatch(shown(older), /output|warning/)
+  })
 
   it('has what it met last, with the cause, and when the next try is due', () => {
     const begun = { status: 'in_progress', completed_at: null, due_at: at(40) }

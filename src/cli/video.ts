@@ -16,7 +16,21 @@ export interface Task {
   completedAt: number | null
   expiresAt: number | null
   error: { code: string | null; message: string } | null
+  /** What was generated, from servers that say it. */
+  output: Output | null
+  /** How that differs from the request. */
+  warnings: string[]
   raw: Record<string, unknown>
+}
+
+export interface Output {
+  width: number
+  height: number
+  /** In seconds. */
+  duration: number
+  frameRate: number
+  codec: string
+  bytes: number
 }
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
@@ -52,8 +66,23 @@ export function readTask(json: unknown): Task | undefined {
     completedAt: timeOf(json.completed_at),
     expiresAt: timeOf(json.expires_at),
     error: status === 'failed' ? readError(json) : null,
+    output: readOutput(json.output),
+    warnings: readWarnings(json.warnings),
     raw: json,
   }
+}
+
+/** Null if it is anything else: other servers may mean something of their own by it. */
+export function readOutput(json: unknown): Output | null {
+  if (!isObject(json) || typeof json.codec !== 'string') return null
+  const [width, height, duration] = [numberOf(json.width), numberOf(json.height), numberOf(json.duration)]
+  const [frameRate, bytes] = [numberOf(json.frame_rate), numberOf(json.bytes)]
+  if (width === null || height === null || duration === null || frameRate === null || bytes === null) return null
+  return { width, height, duration, frameRate, codec: json.codec, bytes }
+}
+
+export function readWarnings(json: unknown): string[] {
+  return Array.isArray(json) ? json.filter((warning) => typeof warning === 'string') : []
 }
 
 export interface Model {

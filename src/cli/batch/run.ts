@@ -71,6 +71,7 @@ export async function makeLine(line: Line, batch: Batch): Promise<Outcome> {
     const target = { folder, name: line.name, prompt: line.order.prompt }
     const watch = { ...row, terminal, signal: batch.interrupts.first, parts: batchParts }
     const { task, saved } = await finish(batch.client, outcome.id, target, watch)
+    for (const warning of task.warnings) progress.note(`${line.label}: ${warning}`)
     const { createdAt, completedAt } = task
     const tookMs = createdAt !== null && completedAt !== null ? completedAt - createdAt : terminal.now() - since
     const file = basename(saved.path)

@@ -26,6 +26,9 @@ export interface OperatorTask {
   due_at: string | null
   deleted_at: string | null
   account: string | null
+  /** Read as those of a video: older servers have neither. */
+  output: unknown
+  warnings: unknown
   attempts: OperatorAttempt[]
   timeline: OperatorEvent[]
 }
@@ -103,6 +106,7 @@ export const isOperatorTask = shape<OperatorTask>({
   ...{ state: isText, status: isText, progress: isNumber, error: orNull(reason), account: orNull(isText) },
   ...{ created_at: isTime, start_by: isTime, finish_by: isTime, started_at: orNull(isTime) },
   ...{ completed_at: orNull(isTime), expires_at: orNull(isTime), due_at: orNull(isTime), deleted_at: orNull(isTime) },
+  ...{ output: isAnything, warnings: isAnything },
   attempts: listOf(shape<OperatorAttempt>(attempt)),
   timeline: listOf(shape<OperatorEvent>({ at: isTime, name: isText, detail: isAnything })),
 })

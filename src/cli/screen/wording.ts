@@ -1,3 +1,5 @@
+import type { Output } from '../video.ts'
+
 /** Numbers in the words of people. */
 
 /** `0:07`, `12:05`, `1:02:03`. */
@@ -34,6 +36,12 @@ export function bytes(count: number): string {
     unit += 1
   }
   return `${unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
+}
+
+/** `5.04 s, 832x480, 16 fps, h264, 1.2 MB`. */
+export function describeOutput({ duration, width, height, frameRate, codec, bytes: length }: Output): string {
+  const [seconds, rate] = [duration, frameRate].map((value) => Number(value.toFixed(2)))
+  return `${seconds} s, ${width}x${height}, ${rate} fps, ${codec}, ${bytes(length)}`
 }
 
 /** `1 film`, `3 films`. */

@@ -1,9 +1,9 @@
 import type { OperatorAttempt, OperatorTask, Reason } from '../operator/answers.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter } from '../screen/text.ts'
-import { relative } from '../screen/wording.ts'
+import { describeOutput, relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import { isObject } from '../video.ts'
+import { isObject, readOutput, readWarnings } from '../video.ts'
 
 /** A task for the eye: what it is, what was tried, and all that happened, in order. */
 export function showTask(task: OperatorTask, terminal: Terminal): string {
@@ -16,6 +16,7 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
   const unfinished = task.status === 'queued' || task.status === 'in_progress'
   const state = `${task.state}${task.status === task.state ? '' : `, which its owner sees as ${task.status}`}`
   const problem = problemOf(task)
+  const output = readOutput(task.output)
   const failed = task.state === 'failed' ? task.timeline.findLast(({ name }) => name === 'failed') : undefined
   const pairs = [
     ['id', task.id],
@@ -26,7 +27,9 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     [problem ? 'next try' : 'next step', unfinished ? time(task.due_at) : ''],
     ['prompt', task.prompt],
     ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
-    ['film', `${task.seconds} s, ${task.size}`],
+    ['requested', `${task.seconds} s, ${task.size}`],
+    ['output', output ? describeOutput(output) : ''],
+    ...readWarnings(task.warnings).map((warning) => ['warning', warning, 'yellow'] as const),
     ['account', task.account ?? ''],
     ['created', time(task.created_at)],
     ['started', time(task.started_at)],
