@@ -56,7 +56,7 @@ it('an extension begins with its source, whole, and goes on from its last pictur
   const path = await world.make({ ...base, prompt, seconds: 4 }, 'source.mp4')
   const source = sourceOf('extension', 4, path)
   const longer = await world.make({ ...base, prompt: 'night falls', seconds: 8, source }, 'longer.mp4')
-  const facts = { seconds: 8, size: base.size, codec: 'h264' }
+  const facts = { seconds: 8, size: base.size, frameRate: 24, codec: 'h264' }
   assert.deepEqual(await world.media.verify(longer, never), facts)
   const [before, after] = [await everyPicture(path), await everyPicture(longer)]
   assert.deepEqual([before.length, after.length], [96, 192])
