@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import { simulated } from '../simulators/provider.ts'
-import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
 import { Gateway } from './gateway.ts'
 import { startService } from './service.ts'
 
@@ -9,13 +8,14 @@ import { startService } from './service.ts'
 
 type Video = Record<string, unknown> & { id: string }
 
-const output = { width: 64, height: 36, duration: 1, frame_rate: 8, codec: 'h264', bytes: tinyFilm.length }
+const shape = { width: 64, height: 36, duration: 1, frame_rate: 8, codec: 'h264' }
 const warnings = ['`seconds` was 4; the provider generated 1 s.', '`size` was 1280x720; the provider generated 64x36.']
 const member = simulated['sim-none'] ?? assert.fail()
 /** What it draws anew, or goes on with, is not looked at here: only what it is asked for. */
 const cards = member.cards.map((card) => ({ ...card, makes: ['remix', 'extension'] as const }))
 
 let gateway: Gateway
+let output: typeof shape & { bytes: number }
 let video: Video
 
 before(async () => {
@@ -25,6 +25,8 @@ before(async () => {
   assert.deepEqual([queued.seconds, queued.size, 'output' in queued], ['4', '1280x720', false])
   await gateway.makes(id, 'sim-none')
   video = (await get(`/v1/videos/${id}`)) as Video
+  const content = await gateway.service.fetch(`/v1/videos/${id}/content`)
+  output = { ...shape, bytes: (await content.arrayBuffer()).byteLength }
 })
 after(() => gateway[Symbol.asyncDispose]())
 

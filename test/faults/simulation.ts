@@ -218,7 +218,8 @@ const collect: Worker = {
   async run(task, { clock }) {
     const [completedAt, expiresAt] = [clock.now(), clock.now() + 30 * 86_400_000]
     const video = { key: `${task.id}/video`, bytes: 1, sha256: 'x' }
-    return { change: { state: 'completed', video, completedAt, expiresAt, dueAt: expiresAt } }
+    const videoFacts = { ...task.size, duration: task.seconds, frameRate: 24, codec: 'h264', bytes: 1 }
+    return { change: { state: 'completed', video, videoFacts, completedAt, expiresAt, dueAt: expiresAt } }
   },
 }
 
