@@ -127,7 +127,7 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
     for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
   }
   using database = new DatabaseSync(join(data, 'filmgate.db'))
-  const attempt = database.prepare('INSERT INTO attempts VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)')
+  const attempt = database.prepare('INSERT INTO attempts VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const event = database.prepare('INSERT INTO events (task, at, name, detail) VALUES (?, ?, ?, ?)')
   const slot = database.prepare('INSERT INTO slots VALUES (?, ?)')
   database.exec('BEGIN')
@@ -136,7 +136,7 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
     if (state === 'queued' || state === 'fetching' || own) continue
     const operation = state === 'held' ? null : JSON.stringify({ id: `op ${at}`, long: 'x'.repeat(9_000 * (at % 2)) })
     const settled = [attemptStates[state] ?? 'accepted', operation, state === 'held' ? null : createdAt, null] as const
-    attempt.run(`att_${id.slice(6)}`, id, 'elsewhere', 'key', 'model', createdAt, ...settled)
+    attempt.run(`att_${id.slice(6)}`, id, 'elsewhere', 'key', 'model', createdAt, ...settled, at % 3 ? null : 1)
     database.prepare('UPDATE tasks SET attempt = ?, attempts = 1 WHERE id = ?').run(`att_${id.slice(6)}`, id)
     if (state === 'held' || state === 'running') slot.run('account elsewhere', id)
   }
