@@ -221,7 +221,12 @@ function resultOf(job: Job, claim: Claim, at: Place): Answer {
   const failure = failureOf(job, claim)
   if (failure) return json(failure.status, failure.body, { ...headers, ...failure.headers })
   if (claim.status !== 'done') return json(400, { detail: 'Request is still in progress' }, headers)
-  const file = { url: claim.url, content_type: 'video/mp4', file_name: `${job.id}.mp4`, file_size: at.film.length }
+  const file = {
+    url: claim.url,
+    content_type: 'video/mp4',
+    file_name: `${job.id}.mp4`,
+    file_size: at.filmOf(job).length,
+  }
   return json(200, { video: file, seed: 7 }, { ...headers, 'x-fal-billable-units': '5' })
 }
 

@@ -193,11 +193,11 @@ function polled(job: Job, claim: Claim, at: Place, films: string): Values {
 }
 
 /** A claim may have no url, or one that is none: then there is no film either. */
-function placeOfFilm({ id, body }: Job, url: unknown, at: Place, films: string): Values {
-  const name = films === 'always inline' || objectOf(body.more).delivery === 'inline' ? 'data' : 'uri'
+function placeOfFilm(job: Job, url: unknown, at: Place, films: string): Values {
+  const name = films === 'always inline' || objectOf(job.body.more).delivery === 'inline' ? 'data' : 'uri'
   if (typeof url !== 'string') return url === undefined ? {} : { [name]: url }
-  if (name === 'data') return { data: Buffer.from(at.film).toString('base64') }
-  return { uri: `${at.origin}/v1beta/files/${fileOf(id)}:download?alt=media` }
+  if (name === 'data') return { data: Buffer.from(at.filmOf(job)).toString('base64') }
+  return { uri: `${at.origin}/v1beta/files/${fileOf(job.id)}:download?alt=media` }
 }
 
 function usage(tokens: number): Values {

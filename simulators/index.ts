@@ -21,6 +21,7 @@ const key = 'a-key-that-costs-nothing'
 export const simulators = {
   ark: { provider: 'ark', path: '/api/v3', open: () => ({ wire: arkWire(), key }) },
   fal: { provider: 'fal', path: '', open: () => ({ wire: falWire(), key }) },
+  fastvideo: { provider: 'openai', path: '/v1', open: () => ({ wire: openaiWire('fastvideo'), key }) },
   google: { provider: 'google', path: '', open: () => ({ wire: googleWire(), key }) },
   kling: { provider: 'kling', path: '', open: () => ({ wire: klingWire(), key }) },
   openai: { provider: 'openai', path: '/v1', open: () => ({ wire: openaiWire(), key }) },

@@ -1,11 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
+import { type Listing, listPage, mistakeInQuery } from './openai-list.ts'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job, JobView } from './upstream/jobs.ts'
 import type { Asked, Question, Wire } from './upstream/wire.ts'
 
 /** How engines differ from what OpenAI's API was: see src/providers/openai.ts. */
-export type Dialect = 'openai' | 'vllm-omni' | 'sglang'
+export type Dialect = 'openai' | 'vllm-omni' | 'sglang' | 'fastvideo'
+
+const listings: Record<Dialect, Listing> = {
+  openai: { usual: 20, limits: [1, 100], tellsMore: true },
+  'vllm-omni': { usual: Number.POSITIVE_INFINITY, limits: [0, 100], tellsMore: true },
+  sglang: { usual: 20, limits: [1, 100], tellsMore: true },
+  fastvideo: { usual: Number.POSITIVE_INFINITY, limits: [1, 100], tellsMore: false },
+}
 
 /**
  * What vLLM-Omni says to every request for videos where it was started in the wrong way, and how it answers a DELETE
@@ -34,9 +42,9 @@ export function openaiWire(dialect: Dialect = 'openai', trouble?: Trouble): Wire
     read: async (asked) => troubleAt(asked, trouble) ?? read(dialect, asked, error),
     accepted: (job) => json(200, videoOf(job, { status: 'waiting', progress: 0 }, dialect)),
     polled: (job, claim) => polled(job, claim, dialect),
-    found: (jobs, at) => {
-      const data = jobs.toReversed().map((job) => videoOf(job, at.viewOf(job), dialect))
-      return json(200, { object: 'list', data, ...(dialect === 'sglang' ? {} : { has_more: false }) })
+    found: (jobs, at, head) => {
+      const videos = jobs.map((job) => videoOf(job, at.viewOf(job), dialect))
+      return listPage(videos, head, listings[dialect])
     },
     cancelled: (job, done, was) => cancelled(job, { done, was, trouble }, dialect),
     unknown: () => error(404, 'Video not found'),
@@ -52,6 +60,7 @@ const openaiError: Refuse = (status, message, code) =>
 const errors: Record<Dialect, Refuse> = {
   openai: openaiError,
   sglang: (status, message) => json(status, { detail: message }),
+  fastvideo: (status, message) => json(status, { detail: message }),
   'vllm-omni': (status, message) => {
     const type = STATUS_CODES[status]
     return json(status, { error: { message, type, param: null, code: status } })
@@ -76,15 +85,33 @@ async function read(dialect: Dialect, asked: Asked, error: Refuse): Promise<Ques
   if (id !== undefined && what === 'content') return { ask: 'film', id }
   if (id !== undefined && method === 'GET') return { ask: 'poll', id }
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
-  if (path === '/v1/videos' && method === 'GET') return { ask: 'find', subject: '', matches: () => true }
+  if (path === '/v1/videos' && method === 'GET') {
+    const mistake = mistakeInQuery(asked, listings[dialect])
+    if (mistake) return no(error(dialect === 'openai' ? 400 : 422, mistake, 'invalid_value'))
+    return { ask: 'find', subject: '', matches: () => true }
+  }
   if (path !== '/v1/videos' || method !== 'POST') return no(error(404, 'Not Found'))
   const fields = await fieldsOf(asked)
   if (fields === undefined || (dialect === 'vllm-omni' && !isForm(asked))) return no(error(422, 'the body is no form'))
   const wrong = mistakeIn(fields)
   if (wrong) return no(error(dialect === 'openai' ? 400 : 422, wrong, 'invalid_value'))
-  const { model, prompt, seconds = '4', size = '720x1280' } = fields
+  const { model, prompt, ...asIs } = fields
+  const { seconds = '4', size = '720x1280' } = dialect === 'sglang' ? adjusted(asIs) : asIs
   const body = { model, prompt: String(prompt), seconds, size, more: { image: fields.input_reference !== undefined } }
   return { ask: 'submit', submission: { body, key: null, bearer: bearer ?? '' } }
+}
+
+/** Eight GPUs share the frames of an SGLang, which then tells the length and the size that it makes of what was asked. */
+const [gpus, framesPerSecond, framesPerLatent, sizeStep] = [8, 24, 4, 16]
+
+function adjusted({ seconds = '4', size = '720x1280' }: Record<string, unknown>) {
+  const latents = Math.floor((Number(seconds) * framesPerSecond) / framesPerLatent) + 1
+  const shared = Math.max(1, Math.floor(latents / gpus)) * gpus
+  const frames = (shared - 1) * framesPerLatent + 1
+  const sides = String(size)
+    .split('x')
+    .map((side) => Math.max(1, Math.floor(Number(side) / sizeStep)) * sizeStep)
+  return { seconds: String(Math.round(frames / framesPerSecond)), size: sides.join('x') }
 }
 
 function isForm({ headers }: Asked): boolean {
@@ -119,25 +146,31 @@ function mistakeIn({
 
 const words: Record<string, string> = { waiting: 'queued', running: 'in_progress', done: 'completed', failed: 'failed' }
 
-function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect): Record<string, unknown> {
+interface Video extends Record<string, unknown> {
+  id: string
+  created_at: number
+}
+
+function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect): Video {
   const { model, prompt, seconds, size } = body
   const word = words[String(claim.status)] ?? claim.status
+  const isAlike = dialect === 'sglang' || dialect === 'fastvideo'
   return {
-    ...{ id, object: 'video', model, prompt, seconds: String(seconds), size },
-    // Before 0.5.23, SGLang never says that it is in progress.
-    status: dialect === 'sglang' && word === 'in_progress' ? 'queued' : word,
+    ...{ id, object: 'video', model, ...(!isAlike && { prompt }), seconds: String(seconds), size },
+    // FastVideo never says that it is in progress.
+    status: dialect === 'fastvideo' && word === 'in_progress' ? 'queued' : word,
     progress: claim.progress,
     created_at: Math.floor(acceptedAt / 1_000),
     ...{ completed_at: null, expires_at: null, remixed_from_video_id: null },
     error: word === 'failed' ? errorOf(claim, dialect) : null,
-    ...(dialect === 'sglang' && { file_path: `/outputs/${id}.mp4` }),
+    ...(isAlike && { quality: 'standard', file_path: `/outputs/${id}.mp4` }),
   }
 }
 
 function errorOf({ error }: Claim, dialect: Dialect): Record<string, unknown> {
   const isPolicy = error === 'policy'
   const message = 'simulated'
-  if (dialect === 'sglang') return { message }
+  if (dialect === 'sglang' || dialect === 'fastvideo') return { message }
   if (dialect === 'openai') return { code: isPolicy ? 'moderation_blocked' : 'server_error', message }
   return isPolicy ? { code: 400, message: 'Guardrail blocked prompt: simulated' } : { code: 500, message }
 }
@@ -148,7 +181,7 @@ function polled(job: Job, claim: Claim, dialect: Dialect): Answer {
   return json(isOdd ? Number(errorOf(claim, dialect).code) : 200, videoOf(job, claim, dialect))
 }
 
-/** Engines forget a video, finished or not. vLLM-Omni stops it before, and SGLang's GPU goes on with it. */
+/** Engines forget a video, finished or not. vLLM-Omni stops it before; the GPU of SGLang and FastVideo goes on with it. */
 function cancelled(
   job: Job,
   { done, was, trouble }: { done: boolean; was: JobView; trouble: Trouble | undefined },
@@ -160,5 +193,5 @@ function cancelled(
   const isRunning = was.status === 'waiting' || was.status === 'running'
   if (trouble === 'slow-abort' && isRunning) return errors['vllm-omni'](...troubles[trouble])
   job.unknownUntil = Number.POSITIVE_INFINITY
-  return dialect === 'sglang' ? json(200, { id, object: 'video', status: 'deleted' }) : deleted
+  return dialect === 'vllm-omni' ? deleted : json(200, { id, object: 'video', status: 'deleted' })
 }

@@ -13,8 +13,9 @@ import { type Ledger, note, type World } from './upstream/world.ts'
 
 export { downloadFaults, type Fault, findFaults, pollFaults, submitFaults } from './upstream/faults.ts'
 export type { Accept, Mode } from './upstream/jobs.ts'
+export { type Mark, markOf, withoutMark } from './upstream/marks.ts'
 export type { NextFault, Orders, Settings } from './upstream/plan.ts'
-export type { Ledger } from './upstream/world.ts'
+export type { Arrival, Ledger } from './upstream/world.ts'
 
 export interface UpstreamOptions extends Orders {
   port?: number
@@ -49,7 +50,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     jobs: new Jobs(wire.mode, wire.newId),
     plan: new Plan(),
     film: film === undefined ? tinyFilm : readFileSync(film),
-    log: { requests: 0, submits: 0, faults: [] },
+    log: { requests: 0, submits: 0, faults: [], arrivals: [] },
     origin: '',
     films: '',
     later: (ms, action) => timers.add(setTimeout(action, ms)),

@@ -159,7 +159,7 @@ function nameOf({ id, body }: Job): string {
 }
 
 /** It has no words for how far it is: whatever else is claimed stands where `done` does. */
-function polled(job: Job, { status, error, url }: Claim, { film }: Place): Values {
+function polled(job: Job, { status, error, url }: Claim, { filmOf }: Place): Values {
   const name = nameOf(job)
   if (status === 'waiting') return { name }
   if (status === 'running') return { name, done: false }
@@ -169,7 +169,7 @@ function polled(job: Job, { status, error, url }: Claim, { film }: Place): Value
     return { name, done: true, response: { ...type, raiMediaFilteredCount: 1, raiMediaFilteredReasons: reasons } }
   if (status === 'failed') return { name, done: true, error: { code: 13, message: 'Internal error. (simulated)' } }
   if (status !== 'done') return { name, done: status }
-  const bytes = typeof url === 'string' ? Buffer.from(film).toString('base64') : url
+  const bytes = typeof url === 'string' ? Buffer.from(filmOf(job)).toString('base64') : url
   const videos = [{ bytesBase64Encoded: bytes, mimeType: 'video/mp4' }]
   return { name, done: true, response: { ...type, raiMediaFilteredCount: 0, videos } }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { simulated } from '../simulators/provider.ts'
 import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
-import { type Mode, startUpstream, type Upstream } from '../simulators/upstream.ts'
+import { type Mode, markOf, startUpstream, type Upstream, withoutMark } from '../simulators/upstream.ts'
 import type { World } from '../src/main.ts'
 import { jumpingClock, startService, type TestService, until } from './service.ts'
 
@@ -171,7 +171,9 @@ export class Gateway implements AsyncDisposable {
     const { status, error } = await this.follow(id)
     assert.equal(status, 'completed', `${prompt}: ${JSON.stringify(error)}`)
     const content = await this.#get(`/v1/videos/${id}/content`)
-    assert.ok(Buffer.from(await content.arrayBuffer()).equals(tinyFilm), `${prompt}: other bytes were served`)
+    const film = Buffer.from(await content.arrayBuffer())
+    assert.equal(markOf(film)?.prompt, prompt, 'the video of another task was served')
+    assert.ok(withoutMark(film).equals(tinyFilm), `${prompt}: other bytes were served`)
     assert.equal(this.accepts(prompt), 1, `${prompt}: it was accepted that often`)
   }
 

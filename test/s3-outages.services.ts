@@ -6,7 +6,7 @@ import { after, before, it } from 'node:test'
 import { ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { simulated } from '../simulators/provider.ts'
 import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
-import { startUpstream, type Upstream } from '../simulators/upstream.ts'
+import { markOf, startUpstream, type Upstream, withoutMark } from '../simulators/upstream.ts'
 import { loadConfig } from '../src/config.ts'
 import { type Service, start } from '../src/main.ts'
 import { providers } from '../src/providers/index.ts'
@@ -119,7 +119,9 @@ const acceptsOf = (prompt: string) =>
 async function isWhole(id: string, prompt: string): Promise<void> {
   await until(`${prompt} ends`, async () => (await statusOf(id)) === 'completed')
   const content = await request(`/v1/videos/${id}/content`)
-  assert.ok(Buffer.from(await content.arrayBuffer()).equals(tinyFilm), prompt)
+  const film = Buffer.from(await content.arrayBuffer())
+  assert.equal(markOf(film)?.prompt, prompt)
+  assert.ok(withoutMark(film).equals(tinyFilm), prompt)
   assert.equal(acceptsOf(prompt), 1, `${prompt}: it was paid for that often`)
 }
 

@@ -1,5 +1,6 @@
 import { type Answer, json, type Silence } from './answer.ts'
 import { type Job, viewOf } from './jobs.ts'
+import { markFilm } from './marks.ts'
 import type { Head } from './wire.ts'
 import { note, type World } from './world.ts'
 
@@ -19,12 +20,19 @@ const gone = json(404, { error: 'no such file' })
 
 /** The film, or what goes wrong with it; nothing while there is none. */
 export function filmOf(world: World, job: Job, { path, headers }: Head): Answer | Silence | undefined {
-  const { plan, film } = world
+  const { plan } = world
   if (viewOf(job, plan.settings.speed).status !== 'done') return undefined
+  const film = filmMadeBy(world, job)
   const fault = plan.take('download', job.body.prompt)
   if (fault === undefined) return partOf(film, headers.range)
   note(world, fault, job.body.prompt, job.id)
   return fault.answer(film, path)
+}
+
+/** All jobs make the same film, but for its mark. */
+export function filmMadeBy({ film }: World, { id, body }: Job): Uint8Array {
+  const { prompt, reference = null } = body
+  return markFilm(film, { id, prompt, reference })
 }
 
 function partOf(film: Uint8Array, range = ''): Answer {

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startUpstream, submitFaults } from '../upstream.ts'
 import { tinyFilm } from './film.fixture.ts'
 import { viewOf } from './jobs.ts'
+import { markOf, withoutMark } from './marks.ts'
 import { exchange, pictureOf, requestOf } from './wire.fixture.ts'
 
 /* The upstream when nothing goes wrong, and how it is told what should. */
@@ -45,9 +46,12 @@ it('the film of a done job can be had whole or in part, without a key', async ()
   const url = `${upstream.url}/files/${id}.mp4`
   assert.deepEqual(await poll(), { id, status: 'done', progress: 100, url })
   const whole = await fetch(url)
-  assert.deepEqual(Buffer.from(await whole.arrayBuffer()), tinyFilm)
+  const film = Buffer.from(await whole.arrayBuffer())
+  assert.deepEqual(withoutMark(film), tinyFilm)
+  assert.deepEqual(markOf(film), { id, prompt: fox.prompt, reference: fox.reference })
+  assert.deepEqual([markOf(tinyFilm), markOf(film.subarray(1))], [undefined, undefined])
   const part = await fetch(url, { headers: { range: 'bytes=4-7' } })
-  assert.deepEqual([part.status, part.headers.get('content-range')], [206, `bytes 4-7/${tinyFilm.length}`])
+  assert.deepEqual([part.status, part.headers.get('content-range')], [206, `bytes 4-7/${film.length}`])
   assert.equal(await part.text(), 'ftyp')
   assert.equal((await fetch(url, { headers: { range: 'bytes=99999-' } })).status, 416)
   assert.equal((await fetch(url, { headers: { authorization: 'Bearer key-1' } })).status, 400)
@@ -225,4 +229,28 @@ it('in a process of its own it says where it is, and tells its ledger', async ()
   } finally {
     child.kill()
   }
+})
+
+it('the ledger has every submit that arrived and every question, with what they were answered', async () => {
+  await using upstream = await startUpstream({
+    ...{ mode: 'lookup', next: ['submit-500-before-accept', 'submit-reset-after-accept', 'find-500'] },
+  })
+  await ask(upstream.url, 'POST', '/jobs', fox)
+  await assert.rejects(ask(upstream.url, 'POST', '/jobs', { ...fox, prompt: 'a hare', reference: 'ref-2' }))
+  await ask(upstream.url, 'GET', '/jobs?reference=ref-1')
+  await ask(upstream.url, 'GET', '/jobs?reference=ref-2')
+  const { accepts, arrivals } = upstream.ledger()
+  assert.deepEqual(
+    accepts.map(({ reference }) => reference),
+    ['ref-2'],
+  )
+  assert.deepEqual(
+    arrivals.map(({ at: _, ...arrival }) => arrival),
+    [
+      { ask: 'submit', prompt: 'a fox', reference: 'ref-1', status: 500 },
+      { ask: 'submit', prompt: 'a hare', reference: 'ref-2', status: null },
+      { ask: 'find', prompt: null, reference: 'ref-1', status: 500 },
+      { ask: 'find', prompt: null, reference: 'ref-2', status: 200 },
+    ],
+  )
 })

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { type Answer, give, json, type Silence } from './answer.ts'
-import { filmOf, sendFilm } from './films.ts'
+import { filmMadeBy, filmOf, sendFilm } from './films.ts'
 import { cancel, type Job, type JobView, type Submission, viewOf } from './jobs.ts'
 import type { Asked, Head, Place, Question } from './wire.ts'
-import { type Ledger, note, type World } from './world.ts'
+import { exactNow, type Ledger, note, noteArrival, type World } from './world.ts'
 
 export async function handle(world: World, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const answer = await answerTo(world, request).catch((error: unknown) => {
@@ -16,6 +16,7 @@ export async function handle(world: World, request: IncomingMessage, response: S
 }
 
 async function answerTo(world: World, request: IncomingMessage): Promise<Answer | Silence> {
+  const at = exactNow()
   const [path = '', query] = (request.url ?? '').split('?')
   const { method = '', headers } = request
   const head: Head = { method, path, query: new URLSearchParams(query), headers }
@@ -32,7 +33,14 @@ async function answerTo(world: World, request: IncomingMessage): Promise<Answer 
     return unread.answer(json(200, {}), path)
   }
   const asked = { ...head, body: await buffer(request) }
-  return answerQuestion(world, asked, await world.wire.read(asked, placeOf(world)))
+  const question = await world.wire.read(asked, placeOf(world))
+  const answer = answerQuestion(world, asked, question)
+  if (question.ask === 'submit') {
+    const { prompt, reference = null } = question.submission.body
+    noteArrival(world, { ask: 'submit', at, prompt, reference }, answer)
+  } else if (question.ask === 'find')
+    noteArrival(world, { ask: 'find', at, prompt: null, reference: question.subject || null }, answer)
+  return answer
 }
 
 function answerQuestion(world: World, asked: Asked, question: Question): Answer | Silence {
@@ -51,12 +59,15 @@ function answerQuestion(world: World, asked: Asked, question: Question): Answer 
 }
 
 function placeOf(world: World): Place {
-  const { origin, films, film, plan } = world
+  const { origin, films, plan } = world
   const linkTo = ({ id }: Job) => {
     const until = plan.settings.linkMs > 0 ? `?until=${Date.now() + plan.settings.linkMs}` : ''
     return `${films}/files/${encodeURIComponent(id)}.mp4${until}`
   }
-  return { origin, linkTo, film, viewOf: (job) => viewOf(job, plan.settings.speed) }
+  return {
+    ...{ origin, linkTo, filmOf: (job) => filmMadeBy(world, job) },
+    viewOf: (job) => viewOf(job, plan.settings.speed),
+  }
 }
 
 function order(world: World, body: string): Answer {
@@ -107,7 +118,7 @@ function poll(world: World, job: Job, asked: Asked): Answer | Silence {
 function find(world: World, { subject, matches }: Extract<Question, { ask: 'find' }>, asked: Asked): Answer | Silence {
   const { jobs, plan, wire } = world
   const found = jobs.visible(plan.settings.lagMs).filter(matches)
-  const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world)) ?? wire.unknown('', asked)
+  const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world), asked) ?? wire.unknown('', asked)
   const fault = plan.take('find', subject)
   if (fault === undefined) return say(found)
   note(world, fault, null, null)

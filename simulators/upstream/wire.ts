@@ -21,7 +21,8 @@ export interface Wire {
   refused?(why: 'duplicate' | 'keyReused', before: string): Answer
   /** To a poll. What is claimed may be untrue: a status that it has no word for is said as it is. */
   polled(job: Job, claim: Claim, at: Place, head: Head): Answer
-  found?(jobs: readonly Job[], at: Place): Answer
+  /** To a question for jobs, the oldest first. */
+  found?(jobs: readonly Job[], at: Place, head: Head): Answer
   /** Gets what it was before. Who does not stop what runs takes back its end. */
   cancelled?(job: Job, done: boolean, was: JobView, at: Place): Answer
   /** To whoever asks for a job that is not there. */
@@ -54,6 +55,6 @@ export interface Place {
   /** To the film of a job, good for as long as the orders say. */
   linkTo(job: Job): string
   viewOf(job: Job): JobView
-  /** For a wire whose films are inside its answers. */
-  film: Uint8Array
+  /** What the job makes, for a wire whose films are inside its answers. */
+  filmOf(job: Job): Uint8Array
 }

@@ -10,6 +10,7 @@ import {
   startUpstream,
   submitFaults,
   type Upstream,
+  withoutMark,
 } from '../../../simulators/upstream.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Json } from '../../core/task.ts'
@@ -59,7 +60,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       }
       return assert.fail('it does not end')
     }
-    const film = async (output: Json) => bytesOf(await provider.download(output, callOf()))
+    const film = async (output: Json) => withoutMark(await bytesOf(await provider.download(output, callOf())))
     const shown = <Fault extends { name: string }>(faults: readonly Fault[], pattern: RegExp) =>
       faults.map((fault) => fault.name).filter((fault) => pattern.test(fault) && !(fault in without))
     /** Each with a job of its own, all at once. */
