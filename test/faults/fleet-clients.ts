@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Member } from './fleet-member.ts'
-import { authorization, nextPrompt, secrets, statuses, type Told } from './kill-clients.ts'
-import { modes } from './kills.ts'
+import { authorizationFor, nextSubmit, secrets, statuses, type Told } from './kill-clients.ts'
+import { type Target, targets } from './targets.ts'
 
 /** What is served by whichever process is there. */
 export interface Served extends Told {
@@ -50,14 +50,13 @@ function patience({ luck }: Served): AbortSignal {
 }
 
 async function submit(served: Served, url: string): Promise<void> {
-  const mode = modes[served.submits % modes.length] ?? 'none'
-  const body = JSON.stringify({ model: `sim-${mode}`, prompt: nextPrompt(served, mode) })
-  const headers = { ...authorization, 'content-type': 'application/json' }
+  const count = [...served.submits.values()].reduce((sum, each) => sum + each, 0)
+  const { body, headers, onAccepted } = nextSubmit(served, targets[count % targets.length] as Target)
   served.unanswered += 1
   const answer = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body, signal: patience(served) })
   const text = await answer.text()
   if (answer.status < 500) served.unanswered -= 1
-  if (answer.status === 200) served.known.set((JSON.parse(text) as { id: string }).id, 'queued')
+  if (answer.status === 200) onAccepted((JSON.parse(text) as { id: string }).id)
   else if (answer.status !== 503) served.violations.push(`a submit got ${answer.status}: ${text}`)
 }
 
@@ -71,7 +70,10 @@ async function readSome(served: Served, url: string): Promise<void> {
 /** What was known when the question was asked must still hold: answers may overtake each other. */
 async function read(served: Served, url: string, id: string): Promise<void> {
   const before = served.known.get(id) ?? 'queued'
-  const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorization, signal: patience(served) })
+  const answer = await fetch(`${url}/v1/videos/${id}`, {
+    headers: authorizationFor(served, id),
+    signal: patience(served),
+  })
   const { status = '' } = (await answer.json()) as { status?: string }
   if (answer.status === 503) return
   if (answer.status !== 200) return void served.violations.push(`lost: ${id} gives ${answer.status}`)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
-import type { Mode, Upstream } from '../../simulators/upstream.ts'
 import type { Attempt } from '../../src/core/attempt.ts'
 import type { Task } from '../../src/core/task.ts'
 import { settleMs } from '../../src/core/timing.ts'
 import { openPostgres } from '../../src/stores/index.ts'
 import { anyUrl, resumeAccounts, type Served } from './fleet-clients.ts'
-import { checkBytes, list, noteStatus } from './kill-clients.ts'
+import { lookAtAll } from './kill-clients.ts'
+import { targetOf, tellsApart, type Upstreams } from './targets.ts'
 
 /** How much older unknown outcomes are made: then what was never sent may be sent again. */
 const ageMs = settleMs + 60_000
@@ -16,7 +16,7 @@ const longestSettleMs = 180_000
 const quietMs = 2_000
 
 export interface Settling extends Served {
-  upstreams: ReadonlyMap<Mode, Upstream>
+  upstreams: Upstreams
   database: Client
   store: string
 }
@@ -33,7 +33,7 @@ export async function settle(world: Settling): Promise<Found[]> {
     await world.database.query("UPDATE tasks SET due_at = 0 WHERE state = 'held' AND NOT leased")
     await pause(3_000)
   }
-  await lookAtAll(world)
+  await lookAtAll(world, anyUrl(world) ?? '')
   return findAll(world, aged)
 }
 
@@ -49,33 +49,17 @@ async function isSettled({ database, upstreams }: Settling): Promise<boolean> {
   const { rows } = await database.query<Pick<Task, 'state' | 'card' | 'prompt' | 'attempt'> & { leased: boolean }>(
     "SELECT state, card, prompt, attempt, leased FROM tasks WHERE state NOT IN ('completed', 'failed')",
   )
-  const listed = new Set(
-    upstreams
-      .get('list')
-      ?.ledger()
-      .accepts.map(({ reference }) => reference),
-  )
   return rows.every(({ state, card, prompt, attempt, leased }) => {
     if (state !== 'held' || leased) return false
-    if (card === 'sim-none') return true
+    const target = targetOf(card)
+    if (target.mode === 'none') return true
     // Of two that are the same, nobody can tell whose it is that is listed.
-    const alike = rows.filter((other) => other.card === card && other.prompt === prompt).length > 1
-    return card === 'sim-list' && (alike || !listed.has(attempt))
+    const isAlike = rows.filter((other) => other.card === card && other.prompt === prompt).length > 1
+    const accepts = upstreams.get(card)?.ledger().accepts ?? []
+    const isIts = (accept: (typeof accepts)[number]) =>
+      target.dialect ? accept.prompt === prompt : accept.reference === attempt
+    return target.mode === 'list' && (isAlike || !tellsApart(target) || !accepts.some(isIts))
   })
-}
-
-/** As clients see it. */
-async function lookAtAll(world: Settling): Promise<void> {
-  const url = anyUrl(world) ?? ''
-  const tasks = await list(url)
-  const ids = new Set(tasks.map(({ id }) => id))
-  for (const id of world.known.keys()) if (!ids.has(id)) world.violations.push(`lost: ${id} is not listed`)
-  for (const [prompt, made] of Map.groupBy(tasks, (task) => task.prompt))
-    if (made.length > (world.prompts.get(prompt) ?? 0)) world.violations.push(`two tasks of one submit: ${prompt}`)
-  for (const { id, status } of tasks) {
-    noteStatus(world, id, status)
-    if (status === 'completed') await checkBytes(world, anyUrl(world) ?? '', id)
-  }
 }
 
 async function findAll({ database, store: url }: Settling, aged: ReadonlySet<string>): Promise<Found[]> {

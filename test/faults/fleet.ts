@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { type Mode, startUpstream, type Upstream } from '../../simulators/upstream.ts'
 import { startPostgres } from '../services/postgres.ts'
 import { startS3 } from '../services/s3.ts'
 import { startTcpProxy } from '../services/tcp-proxy.ts'
@@ -11,12 +10,13 @@ import { type Chaos, disturb } from './fleet-chaos.ts'
 import { startClients } from './fleet-clients.ts'
 import { Member } from './fleet-member.ts'
 import { type Settling, settle } from './fleet-settle.ts'
-import { type Judgement, judgeKills } from './kill-judge.ts'
-import { modes, rates, yamlOf } from './kills.ts'
+import { nothingTold } from './kill-clients.ts'
+import { type Judgement, judgeKills, strandedPerKill } from './kill-judge.ts'
 import { seeded } from './seeded.ts'
+import { startTargets, yamlOf } from './targets.ts'
 
 /*
- * Six real processes, three that take requests and three that work, on one PostgreSQL and one S3 server before four
+ * Six real processes, three that take requests and three that work, on one PostgreSQL and one S3 server before
  * real upstreams. They are killed, stopped for a while, replaced and cut off the database at random, while clients submit
  * and read. In the end the upstreams' ledgers are held against the rows. The seed repeats faults and orders, but never the moments.
  */
@@ -30,6 +30,7 @@ export interface FleetCounts extends Judgement {
   seed: number
   disturbances: number
   kills: number
+  strandedPerKill: number
   /** SIGSTOPs, and those of them that outlast a lease. */
   pauses: number
   longPauses: number
@@ -60,14 +61,16 @@ export async function runFleet({ disturbances, seed, print = () => {} }: FleetOp
   for (const upstream of upstreams.values()) upstream.setFaults({ rates: {} })
   print('settling')
   const tasks = await settle(world)
-  const ledgers = new Map([...upstreams].map(([mode, upstream]) => [mode, upstream.ledger()]))
-  const judgement = judgeKills({ tasks, ledgers, kills: world.disturbances })
+  const ledgers = new Map([...upstreams].map(([name, upstream]) => [name, upstream.ledger()]))
+  const judgement = judgeKills({ tasks, ledgers, kills: world.disturbances, marks: world.marks })
+  const { violations: stranded, ...ratio } = strandedPerKill(judgement, counts.kills)
   await stopAll(world)
   const { errors, odd } = readLogs(members)
   const failures = members.flatMap((member) => member.failures)
   return {
     ...{ seed, disturbances, ...counts, known: world.known.size, unanswered: world.unanswered, errors },
-    ...{ ...judgement, violations: [...violations, ...failures, ...odd, ...judgement.violations] },
+    ...{ ...judgement, ...ratio },
+    violations: [...violations, ...failures, ...odd, ...judgement.violations, ...stranded],
   }
 }
 
@@ -82,8 +85,7 @@ async function openWorld(seed: number, stack: AsyncDisposableStack): Promise<Wor
   const database = new pg.Client({ connectionString: postgres.url })
   await database.connect()
   stack.defer(() => database.end())
-  const upstreams = new Map<Mode, Upstream>()
-  for (const mode of modes) upstreams.set(mode, stack.use(await startUpstream({ mode, seed, rates: rates() })))
+  const upstreams = await startTargets(seed, stack)
   const config = join(folder, 'filmgate.yaml')
   writeFileSync(config, yamlOf(upstreams))
   const env = {
@@ -98,9 +100,9 @@ async function openWorld(seed: number, stack: AsyncDisposableStack): Promise<Wor
   stack.defer(() => endAll(members))
   for (const member of members) member.start()
   return {
-    ...{ seed, chance: seeded(seed), luck: seeded(seed + 1), members, upstreams, database, proxy },
+    ...{ ...nothingTold(seed), chance: seeded(seed), luck: seeded(seed + 1), members, upstreams, database, proxy },
     store: postgres.url,
-    ...{ known: new Map(), submits: 0, unanswered: 0, prompts: new Map(), violations: [], disturbances: [] },
+    ...{ unanswered: 0, disturbances: [] },
     counts: { kills: 0, pauses: 0, longPauses: 0, stops: 0, cuts: 0 },
   }
 }

@@ -43,7 +43,9 @@ async function showSimulations(): Promise<boolean> {
   }
   const summaries = await runSimulations({ submits, seed, onWorld })
   const rows = summaries.map((sum) => [
-    ...[sum.name, sum.tasks, sum.accepts, sum.crashes, sum.resubmits, sum.unknown, sum.orphans, sum.violations.length],
+    ...[sum.name, sum.tasks, sum.accepts, sum.crashes, sum.resubmits, sum.unknown, sum.orphans],
+    ...[(sum.stranded / Math.max(1, sum.crashes)).toFixed(2), sum.unaskedRepeats, sum.wrongBytes],
+    sum.violations.length,
     `${sum.covered.size} of ${pairsOf(submitFaults.length)}`,
   ])
   const head = [
@@ -54,6 +56,9 @@ async function showSimulations(): Promise<boolean> {
     'new attempts',
     'unknown',
     'orphans',
+    'stranded per crash',
+    'unasked repeats',
+    'wrong bytes',
     'WRONG',
     'crash × fault',
   ]
@@ -80,19 +85,25 @@ ${crowd} tasks in flight at an account that hangs
 
 async function showProviders(): Promise<boolean> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
-  const { ends, accepts, attempts, violations } = await runProviders({
+  const { ends, accepts, attempts, unaskedRepeats, wrongBytes, violations } = await runProviders({
     ...{ tasks: values.quick ? 1_000 : 10_000, seed, say },
   })
   const codes = [...new Set(Object.values(ends).flatMap(Object.keys))].sort()
-  const rows = Object.entries(ends).map(([name, counts]) => [name, ...codes.map((code) => counts[code] ?? 0)])
-  say(`\n${table([['provider', ...codes], ...rows])}\n${attempts} attempts, ${accepts} accepts`)
+  const rows = Object.entries(ends).map(([name, counts]) => [
+    ...[name, ...codes.map((code) => counts[code] ?? 0), unaskedRepeats[name] ?? 0, wrongBytes[name] ?? 0],
+  ])
+  say(
+    `\n${table([['provider', ...codes, 'unasked repeats', 'wrong bytes'], ...rows])}\n${attempts} attempts, ${accepts} accepts`,
+  )
   for (const violation of violations.slice(0, 20)) say(`  ${violation}`)
   return violations.length === 0
 }
 
 async function showKills(): Promise<boolean> {
-  const { violations, ...counts } = await runKills({ runs, seed })
+  const { violations, byTarget, ...counts } = await runKills({ runs, seed })
   process.stdout.write(`\nReal kills\n${table([Object.keys(counts), Object.values(counts).map(String)])}\n`)
+  const rows = Object.entries(byTarget).map(([name, columns]) => [name, ...Object.values(columns)])
+  process.stdout.write(`\n${table([['provider', ...Object.keys(Object.values(byTarget)[0] ?? {})], ...rows])}\n`)
   for (const violation of violations) process.stdout.write(`  ${violation}\n`)
   return violations.length === 0
 }

@@ -1,15 +1,28 @@
 import { createHash } from 'node:crypto'
-import type { Mode } from '../../simulators/upstream.ts'
+import { type Mark, markOf } from '../../simulators/upstream.ts'
+import type { Target } from './targets.ts'
 
 /** What the clients of a gateway were told, in all its lives. */
 export interface Told {
   seed: number
-  submits: number
+  /** How often each target was submitted to. */
+  submits: Map<string, number>
   /** How often each prompt was sent. */
   prompts: Map<string, number>
   /** Every task that a client was told of, and the last that it was told. */
   known: Map<string, string>
+  /** Tasks of the tenant who is not the default one. */
+  another: Set<string>
+  /** What the bytes of completed tasks say of who made them. */
+  marks: Map<string, Mark | undefined>
   violations: string[]
+}
+
+export function nothingTold(seed: number): Told {
+  return {
+    ...{ seed, submits: new Map(), prompts: new Map(), known: new Map(), another: new Set(), marks: new Map() },
+    violations: [],
+  }
 }
 
 export interface Listed {
@@ -18,33 +31,56 @@ export interface Listed {
   prompt: string
 }
 
-export const secrets = { client: 'My API Key', operator: 'My operator key' }
-export const authorization = { authorization: `Bearer ${secrets.client}` }
-/** One submit goes to each in turn. */
-const modes = 4
+export const secrets = { client: 'My API Key', another: 'The API key of another tenant', operator: 'My operator key' }
+type Tenant = 'client' | 'another'
 export const statuses = ['queued', 'in_progress', 'completed', 'failed']
 
-/** A third is the same as the one before. */
-export function nextPrompt(told: Told, mode: Mode): string {
-  told.submits += 1
-  const number = Math.floor(told.submits / modes) % 3 === 2 ? told.submits - modes : told.submits
-  const prompt = `film ${number} of ${told.seed} for ${mode}`
-  told.prompts.set(prompt, (told.prompts.get(prompt) ?? 0) + 1)
-  return prompt
+export function authorizationFor({ another }: Pick<Told, 'another'>, id: string): Record<string, string> {
+  return authorizationOf(another.has(id) ? 'another' : 'client')
 }
 
-export async function submit(told: Told, url: string, mode: Mode): Promise<void> {
-  const prompt = nextPrompt(told, mode)
-  const body = JSON.stringify({ model: `sim-${mode}`, prompt })
-  const headers = { ...authorization, 'content-type': 'application/json' }
+function authorizationOf(tenant: Tenant): Record<string, string> {
+  return { authorization: `Bearer ${secrets[tenant]}` }
+}
+
+export interface NextSubmit {
+  body: string
+  headers: Record<string, string>
+  /** Remembers the task that came of it. */
+  onAccepted(id: string): void
+}
+
+/**
+ * On simulated providers a third is the same as the one before. Engines, which may know a job by its prompt alone, get
+ * the different prompts of two tenants in turn.
+ */
+export function nextSubmit(told: Told, { name, dialect }: Target): NextSubmit {
+  const count = told.submits.get(name) ?? 0
+  told.submits.set(name, count + 1)
+  const number = !dialect && count % 3 === 2 ? count - 1 : count
+  const tenant: Tenant = dialect && count % 2 === 1 ? 'another' : 'client'
+  const prompt = `film ${number} of ${told.seed} for ${name}`
+  told.prompts.set(prompt, (told.prompts.get(prompt) ?? 0) + 1)
+  return {
+    body: JSON.stringify({ model: name, prompt }),
+    headers: { ...authorizationOf(tenant), 'content-type': 'application/json' },
+    onAccepted(id) {
+      told.known.set(id, 'queued')
+      if (tenant === 'another') told.another.add(id)
+    },
+  }
+}
+
+export async function submit(told: Told, url: string, target: Target): Promise<void> {
+  const { body, headers, onAccepted } = nextSubmit(told, target)
   const answer = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body })
   const text = await answer.text()
-  if (answer.status === 200) told.known.set((JSON.parse(text) as { id: string }).id, 'queued')
+  if (answer.status === 200) onAccepted((JSON.parse(text) as { id: string }).id)
   else told.violations.push(`a submit got ${answer.status}: ${text}`)
 }
 
 export async function read(told: Told, url: string, id: string): Promise<void> {
-  const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorization })
+  const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorizationFor(told, id) })
   const task = (await answer.json()) as { status?: string }
   if (answer.status === 200) noteStatus(told, id, task.status ?? '')
   else told.violations.push(`lost: ${id} gives ${answer.status}`)
@@ -58,12 +94,20 @@ export function noteStatus(told: Told, id: string, status: string): void {
   told.known.set(id, status)
 }
 
-/** All tasks, the oldest first. */
-export async function list(url: string): Promise<Listed[]> {
+/** All tasks of both tenants, the oldest of each first. A task that nobody was told of is known from now on. */
+export async function list(told: Told, url: string): Promise<Listed[]> {
+  const mine = await listOf('client', url)
+  const others = await listOf('another', url)
+  for (const { id } of others) told.another.add(id)
+  return [...mine, ...others]
+}
+
+async function listOf(tenant: Tenant, url: string): Promise<Listed[]> {
   const all: Listed[] = []
   for (let more = true; more; ) {
     const after = all.length > 0 ? `&after=${all.at(-1)?.id}` : ''
-    const answer = await fetch(`${url}/v1/videos?limit=100&order=asc${after}`, { headers: authorization })
+    const headers = authorizationOf(tenant)
+    const answer = await fetch(`${url}/v1/videos?limit=100&order=asc${after}`, { headers })
     const page = (await answer.json()) as { data: Listed[]; has_more: boolean }
     all.push(...page.data)
     more = page.has_more
@@ -72,6 +116,7 @@ export async function list(url: string): Promise<Listed[]> {
 }
 
 export interface OpenAttempt {
+  id: string
   task: string
   account: string
   opened_at: string
@@ -79,15 +124,38 @@ export interface OpenAttempt {
 
 /** Those whose outcome is not known, as the operator sees them. */
 export async function openAttempts(url: string): Promise<OpenAttempt[]> {
-  const headers = { authorization: `Bearer ${secrets.operator}` }
-  const answer = await fetch(`${url}/operator/v1/attempts?state=open&limit=999`, { headers })
-  return ((await answer.json()) as { data: OpenAttempt[] }).data
+  return (await operate<{ data: OpenAttempt[] }>(url, '/attempts?state=open&limit=999')).data
 }
 
-export async function checkBytes(told: Told, url: string, id: string): Promise<void> {
-  const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: authorization })
+/** When the task will be looked at next. */
+export async function dueAt(url: string, id: string): Promise<number> {
+  return Date.parse((await operate<{ due_at: string | null }>(url, `/tasks/${id}`)).due_at ?? '')
+}
+
+async function operate<Answer>(url: string, path: string): Promise<Answer> {
+  const headers = { authorization: `Bearer ${secrets.operator}` }
+  return (await (await fetch(`${url}/operator/v1${path}`, { headers })).json()) as Answer
+}
+
+/** Looks at all tasks as clients do: none is lost, none was made of nothing, and what is completed has its bytes. */
+export async function lookAtAll(told: Told, url: string): Promise<Listed[]> {
+  const tasks = await list(told, url)
+  const ids = new Set(tasks.map(({ id }) => id))
+  for (const id of told.known.keys()) if (!ids.has(id)) told.violations.push(`lost: ${id} is not listed`)
+  for (const [prompt, made] of Map.groupBy(tasks, ({ prompt }) => prompt))
+    if (made.length > (told.prompts.get(prompt) ?? 0)) told.violations.push(`two tasks of one submit: ${prompt}`)
+  for (const { id, status } of tasks) {
+    noteStatus(told, id, status)
+    if (status === 'completed') await checkBytes(told, url, id)
+  }
+  return tasks
+}
+
+async function checkBytes(told: Told, url: string, id: string): Promise<void> {
+  const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: authorizationFor(told, id) })
   const bytes = Buffer.from(await answer.arrayBuffer())
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   if (answer.status !== 200 || bytes.length === 0 || answer.headers.get('etag') !== `"${sha256}"`)
     told.violations.push(`completed without its bytes: ${id} gives ${answer.status}, ${bytes.length} bytes`)
+  told.marks.set(id, markOf(bytes))
 }

@@ -1,6 +1,8 @@
-import type { Accept, Ledger, Mode } from '../../simulators/upstream.ts'
+import type { Accept, Arrival, Ledger, Mark, Mode } from '../../simulators/upstream.ts'
 import type { Attempt } from '../../src/core/attempt.ts'
 import { isFinished, type Task } from '../../src/core/task.ts'
+import { isUnclear, type Target, targetOf, tellsApart } from './targets.ts'
+import { type Sent, skewMs, unaskedRepeats } from './unasked.ts'
 
 /** One kill: when it was ordered, and when the process was gone for sure. */
 export interface Kill {
@@ -8,60 +10,159 @@ export interface Kill {
   ended: number
 }
 
-/** One data folder after all its kills, once everything has settled that can. */
+/** One data folder after all its kills, once everything has settled that can. Moments are those of the upstreams' clock. */
 export interface KilledWorld {
   tasks: readonly { task: Task; attempts: readonly Attempt[] }[]
-  ledgers: ReadonlyMap<Mode, Ledger>
+  ledgers: ReadonlyMap<string, Ledger>
   kills: readonly Kill[]
+  /** Who made the bytes of completed tasks. */
+  marks: ReadonlyMap<string, Mark | undefined>
 }
 
-export interface Judgement {
+/** What is counted for each target. */
+export interface Columns {
   tasks: number
   accepts: number
+  /** Tasks whose outcome can't be found out, each explained. */
+  held: number
+  /** Tasks that stay held, or fail, for want of an outcome although the upstream never got a request. */
+  stranded: number
+  /** Requests after one of unknown outcome without an answered question in between. */
+  unaskedRepeats: number
+  /** Completed tasks with the video of another. */
+  wrongBytes: number
+}
+
+export interface Judgement extends Columns {
   /** Attempts that a kill cut off between intent and outcome, and those of them that the upstream had taken by then. */
   cut: number
   cutAfterAccept: number
-  /** Tasks whose outcome can't be found out, each explained. */
-  held: number
+  byTarget: Record<string, Columns>
   violations: string[]
+}
+
+export function noColumns(): Columns {
+  return { tasks: 0, accepts: 0, held: 0, stranded: 0, unaskedRepeats: 0, wrongBytes: 0 }
+}
+
+export function addColumns(sum: Columns, more: Columns): void {
+  for (const name of Object.keys(noColumns()) as (keyof Columns)[]) sum[name] += more[name]
+}
+
+/** How many tasks a kill may strand, on average. */
+const mostStranded = 0.1
+
+export function strandedPerKill(
+  { stranded }: Columns,
+  kills: number,
+): { strandedPerKill: number; violations: string[] } {
+  const each = stranded / Math.max(1, kills)
+  const text = `${stranded} tasks are stranded by ${kills} kills: ${each.toFixed(2)} for each, not below ${mostStranded}`
+  return { strandedPerKill: Math.round(each * 1_000) / 1_000, violations: each < mostStranded ? [] : [text] }
 }
 
 /** The upstream answers at once: what was sent longer before a kill than this had its answer. */
 const answeredMs = 5_000
 
-/** Holds what four upstreams accepted against what one killed gateway recorded. */
-export function judgeKills({ tasks, ledgers, kills }: KilledWorld): Judgement {
-  const violations: string[] = []
-  const accepts = [...ledgers].flatMap(([mode, ledger]) => ledger.accepts.map((accept) => ({ mode, ...accept })))
-  const known = new Set(tasks.flatMap(({ attempts }) => attempts.map(({ id }) => id)))
-  for (const { mode, prompt, reference } of accepts)
-    if (!known.has(reference ?? '')) violations.push(`an accept of no attempt: ${prompt} (${mode})`)
+/** Holds what the upstreams accepted against what one killed gateway recorded. */
+export function judgeKills(world: KilledWorld): Judgement {
+  const { tasks, ledgers, kills } = world
+  const violations = acceptsOfNobody(world)
+  const sum = noColumns()
+  const byTarget: Record<string, Columns> = Object.fromEntries([...ledgers.keys()].map((name) => [name, noColumns()]))
   const unclear = Map.groupBy(
     tasks.filter(({ attempts }) => attempts.some(({ state }) => state === 'open')),
     ({ task }) => task.prompt,
   )
   for (const { task, attempts } of tasks) {
-    const mode = task.card.replace('sim-', '') as Mode
-    const faults = (ledgers.get(mode)?.faults ?? []).filter(({ prompt }) => prompt === task.prompt)
-    const own = accepts.filter(({ reference }) => attempts.some(({ id }) => id === reference))
-    const names = faults.map(({ fault }) => fault)
+    const target = targetOf(task.card)
+    const ledger = ledgers.get(task.card) ?? noLedger
+    const names = ledger.faults.filter(({ prompt }) => prompt === task.prompt).map(({ fault }) => fault)
+    const isOwn = ({ reference, prompt }: Pick<Arrival, 'reference' | 'prompt'>) =>
+      target.dialect ? prompt === task.prompt : attempts.some(({ id }) => id === reference)
+    const own = ledger.accepts.filter(isOwn)
+    const sent = sentOf(
+      target,
+      attempts,
+      ledger.arrivals.filter((one) => one.ask === 'submit' && isOwn(one)),
+    )
+    const columns: Columns = {
+      ...{
+        tasks: 1,
+        accepts: own.length,
+        held: Number(task.state === 'held'),
+        stranded: Number(isStranded(task, sent)),
+      },
+      unaskedRepeats: unaskedRepeats(sent, ledger.arrivals, target.mode),
+      wrongBytes: Number(task.state === 'completed' && !isMadeBy(world.marks.get(task.id), own, attempts)),
+    }
+    addColumns(sum, columns)
+    addColumns(byTarget[task.card] ?? noColumns(), columns)
     // What is listed for two that are the same may be either's: then a list is as good as none.
-    const alike = mode === 'list' && (unclear.get(task.prompt) ?? []).length > 1
-    const offers = alike ? 'none' : mode
-    const told = [...judgeAccepts(offers, attempts, own), ...judgeEnd(offers, { task, attempts, names, own, kills })]
+    const isAlike = (unclear.get(task.prompt) ?? []).length > 1
+    const offers = target.mode === 'list' && (isAlike || !tellsApart(target)) ? 'none' : target.mode
+    const told = [
+      ...judgeAccepts(offers, attempts, own),
+      ...judgeEnd(offers, { task, attempts, names, own, kills, mayResubmit: target.dialect !== undefined }),
+      ...(columns.unaskedRepeats > 0 ? ['sent again, though no question was answered'] : []),
+      ...(columns.wrongBytes > 0 ? [`wrong bytes, of ${JSON.stringify(world.marks.get(task.id) ?? null)}`] : []),
+    ]
     const detail = `${task.prompt}, ${task.id} ${task.state} ${task.error?.code ?? ''}, faults [${names}], attempts [${attempts.map(({ state }) => state)}], accepts ${own.length}`
     for (const what of told) violations.push(`${what}: ${detail}`)
   }
-  const all = tasks.flatMap(({ attempts }) => attempts)
-  const cuts = all.flatMap((attempt) => cutOf(attempt, kills) ?? [])
-  const cutAfterAccept = cuts.filter(({ attempt, kill }) =>
-    accepts.some(({ reference, at }) => reference === attempt.id && at <= kill.ended),
+  return { ...sum, ...cutsOf(world), byTarget, violations }
+}
+
+const noLedger: Ledger = { accepts: [], requests: 0, submits: 0, faults: [], arrivals: [] }
+
+function acceptsOfNobody({ tasks, ledgers }: KilledWorld): string[] {
+  const attempts = new Set(tasks.flatMap((one) => one.attempts.map(({ id }) => id)))
+  const prompts = new Set(tasks.map(({ task }) => task.prompt))
+  return [...ledgers].flatMap(([name, { accepts }]) =>
+    accepts
+      .filter(({ reference, prompt }) =>
+        targetOf(name).dialect ? !prompts.has(prompt) : !attempts.has(reference ?? ''),
+      )
+      .map(({ prompt }) => `an accept of no attempt: ${prompt} (${name})`),
   )
-  return {
-    ...{ tasks: tasks.length, accepts: accepts.length, cut: cuts.length, cutAfterAccept: cutAfterAccept.length },
-    held: tasks.filter(({ task }) => task.state === 'held').length,
-    violations,
-  }
+}
+
+function cutsOf({ tasks, ledgers, kills }: KilledWorld): Pick<Judgement, 'cut' | 'cutAfterAccept'> {
+  const cuts = tasks.flatMap(({ task, attempts }) =>
+    attempts
+      .flatMap((attempt) => (cutOf(attempt, kills) ?? []) as { attempt: Attempt; kill: Kill }[])
+      .map((one) => ({ task, ...one })),
+  )
+  const isAccepted = ({ task, attempt, kill }: (typeof cuts)[number]) =>
+    ledgers.get(task.card)?.accepts.some(({ reference, prompt, at }) => {
+      const isOwn = reference === null ? prompt === task.prompt && at >= attempt.openedAt : reference === attempt.id
+      return isOwn && at <= kill.ended
+    })
+  return { cut: cuts.length, cutAfterAccept: cuts.filter(isAccepted).length }
+}
+
+/** Which submits were whose. Without references those between one attempt and the next are the former's. */
+function sentOf({ dialect }: Target, attempts: readonly Attempt[], submits: readonly Arrival[]): Sent[] {
+  const ordered = attempts.toSorted((one, other) => one.number - other.number)
+  const sorted = submits.toSorted((one, other) => one.at - other.at)
+  return ordered.map((attempt, index) => {
+    const from = attempt.openedAt - skewMs
+    const until = (ordered[index + 1]?.openedAt ?? Number.POSITIVE_INFINITY) - skewMs
+    const isIts = ({ reference, at }: Arrival) => (dialect ? at >= from && at < until : reference === attempt.id)
+    return { attempt, submits: sorted.filter(isIts) }
+  })
+}
+
+/** It waits for an outcome, or was given up without one, of an attempt that never left. */
+function isStranded({ state, error }: Task, sent: readonly Sent[]): boolean {
+  if (state !== 'held' && error?.code !== 'submission_unknown') return false
+  return sent.at(-1)?.submits.length === 0
+}
+
+/** Of a job that this task paid for, and that it is bound to. */
+function isMadeBy(mark: Mark | undefined, accepts: readonly Accept[], attempts: readonly Attempt[]): boolean {
+  const isOwn = accepts.some(({ id }) => id === mark?.id)
+  return isOwn && attempts.some(({ operation, state }) => operation === mark?.id && state === 'accepted')
 }
 
 /** Every accept has to be found on the attempt that it is of, or at least on one that is flagged. */
@@ -69,9 +170,11 @@ function judgeAccepts(mode: Mode, attempts: readonly Attempt[], accepts: readonl
   const approved = attempts.filter(({ state }) => state === 'abandoned').length
   const told = accepts.length > 1 + approved ? [`paid ${accepts.length} times`] : []
   for (const { id, reference } of accepts) {
-    const attempt = attempts.find((one) => one.id === reference)
-    const bound = attempt?.operation === id && (attempt.state === 'accepted' || attempt.state === 'orphan')
-    const flagged = attempt?.state === 'open' || attempt?.state === 'abandoned'
+    const isIts = (attempt: Attempt) => reference === null || attempt.id === reference
+    const bound = attempts.some(
+      (one) => isIts(one) && one.operation === id && (one.state === 'accepted' || one.state === 'orphan'),
+    )
+    const flagged = attempts.some((one) => isIts(one) && (one.state === 'open' || one.state === 'abandoned'))
     if (!bound && mode !== 'none') told.push('an accept is not bound')
     else if (!bound && !flagged) told.push("an accept is nobody's")
   }
@@ -84,17 +187,27 @@ interface Ended {
   names: readonly string[]
   own: readonly Accept[]
   kills: readonly Kill[]
+  /** What was not accepted may be sent once more without the operator. */
+  mayResubmit: boolean
 }
 
-function judgeEnd(mode: Mode, { task, attempts, names, own, kills }: Ended): string[] {
+function judgeEnd(mode: Mode, { task, attempts, names, own, kills, mayResubmit }: Ended): string[] {
   const open = attempts.filter(({ state }) => state === 'open')
-  if (attempts.some(({ state }) => state === 'abandoned')) return ['given up, though nobody decided so']
+  const abandoned = attempts.filter(({ state }) => state === 'abandoned')
+  if (abandoned.length > (mayResubmit ? 1 : 0) && !isGivenUp(task, abandoned.length, mayResubmit))
+    return ['given up, though nobody decided so']
   if (task.state === 'held') return judgeHeld(mode, open, names, own, kills)
   if (!isFinished(task)) return ['not finished']
   if (open.length > 0) return ['an attempt is open although its task ended']
   const refused = names.some((name) => /submit-(400|404|413|415|422)-/.test(name))
-  if (task.state === 'failed' && !refused) return ['failed without a reason']
+  if (task.state === 'failed' && !refused && !isGivenUp(task, abandoned.length, mayResubmit))
+    return ['failed without a reason']
   return []
+}
+
+/** After a second attempt of unknown outcome there is no third. */
+function isGivenUp({ error }: Task, abandoned: number, mayResubmit: boolean): boolean {
+  return mayResubmit && abandoned === 2 && error?.code === 'submission_unknown'
 }
 
 function judgeHeld(
@@ -109,11 +222,6 @@ function judgeHeld(
   if (mode === 'list' && accepts.length > 0) return ['held, although it is listed']
   const killed = kills.some(({ at, ended }) => ended >= open.openedAt && at - open.openedAt < answeredMs)
   return killed || names.some(isUnclear) ? [] : ['held without a reason']
-}
-
-/** Not a refusal, after which everybody knows where he stands. */
-export function isUnclear(name: string): boolean {
-  return !/^submit-(4(?!08|09)\d\d)/.test(name)
 }
 
 function cutOf(attempt: Attempt, kills: readonly Kill[]): { attempt: Attempt; kill: Kill } | undefined {

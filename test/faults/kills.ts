@@ -6,25 +6,36 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type Mode, startUpstream, submitFaults, type Upstream } from '../../simulators/upstream.ts'
+import type { Accept, Upstream } from '../../simulators/upstream.ts'
+import type { Attempt } from '../../src/core/attempt.ts'
 import { settleMs } from '../../src/core/timing.ts'
 import { openSqlite } from '../../src/stores/index.ts'
 import {
-  checkBytes,
+  dueAt,
   type Listed,
   list,
-  noteStatus,
+  lookAtAll,
+  nothingTold,
   openAttempts,
   read,
   secrets,
   submit,
   type Told,
 } from './kill-clients.ts'
-import { isUnclear, type Judgement, judgeKills, type Kill } from './kill-judge.ts'
+import {
+  addColumns,
+  type Columns,
+  type Judgement,
+  judgeKills,
+  type Kill,
+  noColumns,
+  strandedPerKill,
+} from './kill-judge.ts'
 import { seeded } from './seeded.ts'
+import { startTargets, type Target, targetOf, targets, tellsApart, type Upstreams, yamlOf } from './targets.ts'
 
 /*
- * A real gateway before four real upstreams, killed with SIGKILL again and again on one data folder, while clients submit
+ * A real gateway before real upstreams, killed with SIGKILL again and again on one data folder, while clients submit
  * and read. The upstreams live on, and their ledgers are held against the gateway's own in the end. The seed repeats
  * faults and orders, but a moment of real time is never quite the same.
  */
@@ -42,26 +53,28 @@ export interface KillCounts extends Judgement {
   runs: number
   kills: number
   worlds: number
+  strandedPerKill: number
 }
 
-export const modes: readonly Mode[] = ['key', 'lookup', 'list', 'none']
-/** Of all submits, so many get no clear answer, and so many are refused: which says nothing if it is a repeat. */
-const faultRates = { unclear: 0.2, refused: 0.2 }
-/** What was never sent may be sent again by then. */
+/** What was never sent may be sent again by then, where that is ever so. */
 const aheadMs = settleMs + 60_000
 const longestSettleMs = 120_000
+/** Every account with something to ask for is asked soon after the start. */
+const longestAskMs = 10_000
 
 interface World extends Told {
   folder: string
   chance: () => number
-  upstreams: ReadonlyMap<Mode, Upstream>
+  upstreams: Upstreams
   kills: Kill[]
+  /** Clocks that were set ahead: from which moment on their own time, and by how much. */
+  aheads: { from: number; ms: number }[]
   /** How long a start took. */
   startMs: number
 }
 
 export async function runKills({ runs, seed, runsPerWorld = 25, onWorld }: KillOptions): Promise<KillCounts> {
-  const none = { tasks: 0, accepts: 0, cut: 0, cutAfterAccept: 0, held: 0, violations: [] }
+  const none = { ...noColumns(), strandedPerKill: 0, cut: 0, cutAfterAccept: 0, byTarget: {}, violations: [] }
   const counts: KillCounts = { seed, runs: 0, kills: 0, worlds: 0, ...none }
   while (counts.runs < runs) {
     const worldSeed = seed * 1_000 + counts.worlds
@@ -70,56 +83,52 @@ export async function runKills({ runs, seed, runsPerWorld = 25, onWorld }: KillO
     counts.worlds += 1
     counts.runs += size
     counts.kills += kills
-    for (const name of ['tasks', 'accepts', 'cut', 'cutAfterAccept', 'held'] as const) counts[name] += judgement[name]
+    addColumns(counts, judgement)
+    for (const name of ['cut', 'cutAfterAccept'] as const) counts[name] += judgement[name]
+    for (const [name, columns] of Object.entries(judgement.byTarget)) addColumns(columnsOf(counts, name), columns)
     counts.violations.push(...judgement.violations.map((text) => `seed ${worldSeed}: ${text}`))
     onWorld?.(`world ${worldSeed}: ${JSON.stringify({ kills, ...judgement })}`)
   }
-  return counts
+  const { violations, ...ratio } = strandedPerKill(counts, counts.kills)
+  return { ...counts, ...ratio, violations: [...counts.violations, ...violations] }
+}
+
+function columnsOf({ byTarget }: KillCounts, name: string): Columns {
+  const columns = byTarget[name] ?? noColumns()
+  byTarget[name] = columns
+  return columns
 }
 
 async function runWorld(seed: number, runs: number): Promise<Judgement & { kills: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-kills-'))
   await using stack = new AsyncDisposableStack()
   stack.defer(() => rmSync(folder, { recursive: true }))
-  const upstreams = new Map<Mode, Upstream>()
-  for (const mode of modes) upstreams.set(mode, stack.use(await startUpstream({ mode, seed, rates: rates() })))
+  const upstreams = await startTargets(seed, stack)
   writeFileSync(join(folder, 'filmgate.yaml'), yamlOf(upstreams))
   const world: World = {
-    ...{ seed, folder, chance: seeded(seed), upstreams },
-    ...{ kills: [], known: new Map(), submits: 0, prompts: new Map(), startMs: 1_000, violations: [] },
+    ...{ ...nothingTold(seed), folder, chance: seeded(seed), upstreams },
+    ...{ kills: [], aheads: [], startMs: 1_000 },
   }
   for (let run = 0; run < runs; run += 1) await live(world, run === 0)
-  for (const upstream of upstreams.values()) upstream.setFaults({ rates: {} })
+  await askUnanswered(world)
   const ids = await settle(world)
   await using store = await openSqlite({ folder: join(folder, 'data'), now: Date.now(), onFatal: noStore })
   const found = await Promise.all(
     ids.map(async (id) => ({ task: await store.find(id), attempts: await store.attempts(id) })),
   )
-  const tasks = found.flatMap(({ task, attempts }) => (task ? [{ task, attempts }] : []))
-  const ledgers = new Map([...upstreams].map(([mode, upstream]) => [mode, upstream.ledger()]))
-  const judgement = judgeKills({ tasks, ledgers, kills: world.kills })
+  const tasks = found.flatMap(({ task, attempts }) =>
+    task ? [{ task, attempts: attempts.map((attempt) => asItWas(world, attempt)) }] : [],
+  )
+  const ledgers = new Map([...upstreams].map(([name, upstream]) => [name, upstream.ledger()]))
+  const judgement = judgeKills({ tasks, ledgers, kills: world.kills, marks: world.marks })
   return { ...judgement, violations: [...world.violations, ...judgement.violations], kills: world.kills.length }
 }
 
-/** All that can go wrong with a submit, but for a job that never is: its task waits two minutes for it to appear. */
-export function rates(): Record<string, number> {
-  const names = submitFaults.map(({ name }) => name).filter((name) => name !== 'submit-200-unknown-before-accept')
-  const kindOf = (name: string) => (isUnclear(name) && !name.includes('refuse-connection') ? 'unclear' : 'refused')
-  const { unclear = [], refused = [] } = Object.groupBy(names, kindOf)
-  return Object.fromEntries([
-    ...unclear.map((name) => [name, faultRates.unclear / unclear.length]),
-    ...refused.map((name) => [name, faultRates.refused / refused.length]),
-  ])
-}
-
-/** So many at once that held ones, which keep their slots, leave room. */
-export function yamlOf(upstreams: ReadonlyMap<Mode, Upstream>): string {
-  const accounts = [...upstreams].map(([mode, { url }]) => [
-    `sim-${mode}`,
-    { base_url: url, key: `key-${mode}`, concurrency: 10_000 },
-  ])
-  // JSON is YAML.
-  return JSON.stringify({ accounts: Object.fromEntries(accounts) })
+/** Its moments by the upstreams' clock, which was never set ahead. */
+function asItWas({ aheads }: World, attempt: Attempt): Attempt {
+  const { openedAt, settledAt } = attempt
+  const toReal = (moment: number) => moment - (aheads.findLast(({ from }) => moment >= from)?.ms ?? 0)
+  return { ...attempt, openedAt: toReal(openedAt), settledAt: settledAt === null ? null : toReal(settledAt) }
 }
 
 function noStore(error: Error): never {
@@ -169,7 +178,7 @@ async function live(world: World, first: boolean): Promise<void> {
   const { chance } = world
   // In the start, in the recovery right after it, or at work. Two of the former in a row are kills in quick succession.
   const [kind, moment, pick] = [chance(), chance(), chance()]
-  const [perMode, delay] = [1 + Math.floor(chance() * 3), chance()]
+  const [perTarget, delay] = [1 + Math.floor(chance() * 3), chance()]
   const begun = Date.now()
   await using gateway = startGateway(world.folder, 0)
   const ended = gateway.exit.then(() => {})
@@ -179,7 +188,7 @@ async function live(world: World, first: boolean): Promise<void> {
     const url = await gateway.url
     world.startMs = Date.now() - begun
     if (!first && kind < 0.4) await Promise.race([pause(moment * 150), ended])
-    else await work(world, { url, ended, perMode, moment, pick, delayMs: delay * delay * 400 })
+    else await work(world, { url, ended, perTarget, moment, pick, delayMs: delay * delay * 400 })
   }
   const at = Date.now()
   gateway.kill('SIGKILL')
@@ -192,7 +201,7 @@ async function live(world: World, first: boolean): Promise<void> {
 interface Work {
   url: string
   ended: Promise<void>
-  perMode: number
+  perTarget: number
   /** After which share of the submits, and how long after it, the work is cut off. */
   moment: number
   delayMs: number
@@ -200,16 +209,20 @@ interface Work {
 }
 
 /** Clients submit and read until the moment comes. What is still under way then goes on into the kill. */
-async function work(world: World, { url, ended, perMode, moment, delayMs, pick }: Work): Promise<void> {
-  const count = perMode * modes.length
+async function work(world: World, { url, ended, perTarget, moment, delayMs, pick }: Work): Promise<void> {
+  const count = perTarget * targets.length
   const enough = Promise.withResolvers<void>()
   const wanted = Math.floor(moment * count)
   if (wanted === 0) enough.resolve()
   const submitting = async () => {
-    for (let at = 0; at < count; at += 1) {
-      await submit(world, url, modes[at % modes.length] as Mode)
-      if (at + 1 >= wanted) enough.resolve()
+    let done = 0
+    const submitTo = async (target: Target) => {
+      await submit(world, url, target)
+      done += 1
+      if (done >= wanted) enough.resolve()
     }
+    // All at once: a crowd is what widens the time between an attempt's commit and its send.
+    for (let round = 0; round < perTarget; round += 1) await Promise.all(targets.map(submitTo))
   }
   const ids = [...world.known.keys()]
   const reading = async () => {
@@ -222,49 +235,78 @@ async function work(world: World, { url, ended, perMode, moment, delayMs, pick }
   await Promise.race([enough.promise.then(() => pause(delayMs)), ended])
 }
 
+/** A gateway whose clock is ahead, as of the next moment that any attempt is opened. */
+function startAhead(world: World, ms: number): Gateway {
+  world.aheads.push({ from: Date.now() + ms, ms })
+  return startGateway(world.folder, ms)
+}
+
+/**
+ * For a while whoever is asked for jobs fails, and all that waits is old enough to be sent again: nothing may be, as a
+ * question that failed is not an answer.
+ */
+async function askUnanswered(world: World): Promise<void> {
+  const { upstreams } = world
+  for (const upstream of upstreams.values()) upstream.setFaults({ rates: { 'find-500': 1 } })
+  const begun = Date.now()
+  await using gateway = startAhead(world, aheadMs)
+  const url = await gateway.url
+  const open = new Set((await openAttempts(url)).map(({ account }) => account))
+  const canBeAsked = (name: string) => targetOf(name).mode === 'lookup' || targetOf(name).mode === 'list'
+  const wanted = [...open].filter(canBeAsked).map((name) => upstreams.get(name))
+  const isAsked = (upstream: Upstream | undefined) =>
+    upstream?.ledger().arrivals.some(({ ask, at }) => ask === 'find' && at > begun)
+  while (!wanted.every(isAsked) && Date.now() - begun < longestAskMs) await pause(100)
+  await end(world, gateway)
+  for (const upstream of upstreams.values()) upstream.setFaults({ rates: {} })
+}
+
 /** Lets one last gateway finish whatever can be finished, looks at it as a client does, and returns all tasks. */
 async function settle(world: World): Promise<string[]> {
-  await using gateway = startGateway(world.folder, aheadMs)
+  await using gateway = startAhead(world, 2 * aheadMs)
   const url = await gateway.url
   const begun = Date.now()
-  let tasks = await list(url)
+  let tasks = await list(world, url)
   while (!(await isSettled(world, url, tasks)) && Date.now() - begun < longestSettleMs) {
     await pause(300)
-    tasks = await list(url)
+    tasks = await list(world, url)
   }
-  const ids = new Set(tasks.map(({ id }) => id))
-  for (const id of world.known.keys()) if (!ids.has(id)) world.violations.push(`lost: ${id} is not listed`)
-  for (const [prompt, made] of Map.groupBy(tasks, ({ prompt }) => prompt))
-    if (made.length > (world.prompts.get(prompt) ?? 0)) world.violations.push(`two tasks of one submit: ${prompt}`)
-  for (const { id, status } of tasks) {
-    noteStatus(world, id, status)
-    if (status === 'completed') await checkBytes(world, url, id)
-  }
+  const ids = (await lookAtAll(world, url)).map(({ id }) => id)
+  await end(world, gateway)
+  return ids
+}
+
+async function end(world: World, gateway: Gateway): Promise<void> {
   gateway.kill('SIGTERM')
   const { code } = await gateway.exit
   if (code !== 0) world.violations.push(`the gateway ended with ${code}: ${lastLine(gateway.log())}`)
   noteErrors(world, gateway)
-  return [...ids]
 }
 
 /** Whatever is not finished waits for an operator, because a kill or an answer that was none left it so. */
 async function isSettled(world: World, url: string, tasks: readonly Listed[]): Promise<boolean> {
   const open = new Map((await openAttempts(url)).map((attempt) => [attempt.task, attempt]))
   const lastKill = world.kills.at(-1)?.ended ?? 0
-  const accepts = world.upstreams.get('list')?.ledger().accepts ?? []
-  const listed = new Set(accepts.map(({ prompt }) => prompt))
   const unclear = Map.groupBy(
     tasks.filter(({ id }) => open.has(id)),
     ({ prompt }) => prompt,
   )
-  return tasks.every(({ id, status, prompt }) => {
-    if (status === 'completed' || status === 'failed') return true
+  for (const { id, status, prompt } of tasks) {
+    if (status === 'completed' || status === 'failed') continue
     const attempt = open.get(id)
     if (!attempt || Date.parse(attempt.opened_at) > lastKill) return false
-    if (attempt.account === 'sim-none') return true
+    const target = targetOf(attempt.account)
+    if (target.mode === 'none') continue
     // Of two that are the same, nobody can tell whose it is that is listed.
-    return attempt.account === 'sim-list' && (!listed.has(prompt) || (unclear.get(prompt) ?? []).length > 1)
-  })
+    const isAlike = (unclear.get(prompt) ?? []).length > 1
+    const accepts = world.upstreams.get(target.name)?.ledger().accepts ?? []
+    const isIts = (accept: Accept) => (target.dialect ? accept.prompt === prompt : accept.reference === attempt.id)
+    const isListed = tellsApart(target) && !isAlike && accepts.some(isIts)
+    if (target.mode !== 'list' || isListed) return false
+    // It was looked at, and the next look is a minute away.
+    if (target.dialect && (await dueAt(url, id)) < Date.now() + 2 * aheadMs + 10_000) return false
+  }
+  return true
 }
 
 /** Neither kills nor faults are a reason for an error in the log, but for the alarm over a refused key. */
@@ -284,7 +326,7 @@ if (import.meta.main) {
     ...{ runs: Number(values.runs), seed: Number(values.seed) },
     onWorld: print,
   })
-  print(JSON.stringify({ ...counts, violations: violations.length }))
+  print(JSON.stringify({ ...counts, violations: violations.length }, null, 1))
   for (const violation of violations) print(violation)
   process.exitCode = violations.length > 0 ? 1 : 0
 }

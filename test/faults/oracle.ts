@@ -1,6 +1,7 @@
 import type { Attempt } from '../../src/core/attempt.ts'
 import { isFinished } from '../../src/core/task.ts'
 import type { History } from './simulation.ts'
+import { unaskedRepeats } from './unasked.ts'
 
 export interface Verdict {
   tasks: number
@@ -9,6 +10,12 @@ export interface Verdict {
   unknown: number
   orphans: number
   resubmits: number
+  /** Tasks that ended without an outcome although the upstream never got a request. */
+  stranded: number
+  /** Requests after one of unknown outcome without an answered question in between. */
+  unaskedRepeats: number
+  /** Completed tasks with the video of another. */
+  wrongBytes: number
   /** What must never be. */
   violations: string[]
 }
@@ -17,11 +24,15 @@ export interface Verdict {
 export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes }: History): Verdict {
   const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]))
   const bound = new Map(attempts.flatMap((one) => (one.operation === null ? [] : [[one.operation, one.id]])))
+  const submits = Map.groupBy(
+    upstream.arrivals.filter(({ ask }) => ask === 'submit'),
+    ({ reference }) => reference,
+  )
   const careful = recovery === 'key' || recovery === 'lookup'
   const violations = upstream.accepts
     .filter(({ reference }) => !byId.has(reference))
     .map(({ prompt }) => `an accept is nobody's: ${prompt} (${recovery})`)
-  let [unknown, resubmits] = [0, 0]
+  const counts = { unknown: 0, resubmits: 0, stranded: 0, unaskedRepeats: 0, wrongBytes: 0 }
   for (const task of tasks) {
     const own = attempts.filter((attempt) => attempt.task === task.id)
     const accepts = upstream.accepts.filter(({ reference }) => byId.get(reference)?.task === task.id)
@@ -29,7 +40,18 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
       violations.push(
         `${what}: ${task.prompt} (${recovery}, ${task.state} ${task.error?.code ?? ''}, faults ${(upstream.faults.get(task.prompt) ?? []).map(({ name }) => name)}, crashes ${crashes.get(task.prompt) ?? []}, attempts ${own.map(({ state }) => state)})`,
       )
-    resubmits += Math.max(0, own.length - 1)
+    counts.resubmits += Math.max(0, own.length - 1)
+    const sent = own.map((attempt) => ({ attempt, submits: submits.get(attempt.id) ?? [] }))
+    // Where nobody can be asked, the operator decided that it is sent again all the same.
+    const isDecided = recovery === 'none' && onUnknown === 'resubmit'
+    const unasked = isDecided ? 0 : unaskedRepeats(sent, upstream.arrivals, recovery)
+    if (unasked > 0) say('sent again, though no question was answered')
+    counts.unaskedRepeats += unasked
+    const job = upstream.accepts.find(({ id }) => id === task.video?.sha256)
+    if (task.state === 'completed' && byId.get(job?.reference ?? '')?.task !== task.id) {
+      say(`wrong bytes, of ${job?.prompt}`)
+      counts.wrongBytes += 1
+    }
     if (!isFinished(task)) say('lost')
     if (task.error?.code === 'internal') say('failed by us')
     if (own.some(({ state }) => state === 'open')) say('an attempt is open although its task ended')
@@ -43,13 +65,14 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
       else if (careful) say('an accept is not bound')
     }
     if (task.error?.code !== 'submission_unknown') continue
-    unknown += 1
+    counts.unknown += 1
+    if (sent.at(-1)?.submits.length === 0) counts.stranded += 1
     const reason = crashes.has(task.prompt) || (upstream.faults.get(task.prompt) ?? []).length > 0
     if (careful) say('held, although duplicates are refused')
     else if (!reason) say('held without a reason')
   }
   const orphans = attempts.filter(({ state }) => state === 'orphan').length
-  return { tasks: tasks.length, accepts: upstream.accepts.length, unknown, orphans, resubmits, violations }
+  return { tasks: tasks.length, accepts: upstream.accepts.length, orphans, ...counts, violations }
 }
 
 /** It may have cost money, and the operator can see that. */

@@ -1,10 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Simulator, type SimulatorName, simulators } from '../../simulators/index.ts'
-import { type Orders, startUpstream, type Upstream } from '../../simulators/upstream.ts'
+import {
+  type Arrival,
+  type Mark,
+  markOf,
+  type Orders,
+  startUpstream,
+  type Upstream,
+} from '../../simulators/upstream.ts'
+import type { Recovery } from '../../src/core/attempt.ts'
 import { providers } from '../../src/providers/index.ts'
 import type { Shown } from '../gateway.ts'
 import { jumpingClock, startService, type TestService, until } from '../service.ts'
+import { unaskedRepeats as countUnasked } from './unasked.ts'
 
 /*
  * Tasks by the thousand over every provider at once, each behind a simulator that goes wrong by chance, with the books
@@ -20,6 +29,8 @@ const rates: NonNullable<Orders['rates']> = {
   'submit-200-garbage-after-accept': 0.01,
   'submit-429-seconds-before-accept': 0.01,
   'submit-400-before-accept': 0.01,
+  'find-500': 0.2,
+  'find-reset': 0.1,
   'poll-500': 0.02,
   'poll-reset': 0.02,
   'poll-html': 0.02,
@@ -43,6 +54,10 @@ export interface ProviderReport {
   ends: Record<string, Record<string, number>>
   accepts: number
   attempts: number
+  /** For each simulator: requests after one of unknown outcome without an answered question in between. */
+  unaskedRepeats: Record<string, number>
+  /** For each simulator: completed tasks with the video of another. */
+  wrongBytes: Record<string, number>
   rssMb: number[]
   violations: string[]
 }
@@ -169,11 +184,14 @@ async function judge(
   const violations: string[] = []
   const ends: ProviderReport['ends'] = {}
   const ledgers = new Map([...upstreams].map(([name, { upstream }]) => [name, booksOf(upstream)]))
+  const recoveries = await recoveriesOf([...upstreams.keys()])
+  const [unaskedRepeats, wrongBytes] = [zeros(upstreams.keys()), zeros(upstreams.keys())]
   let [accepts, attempts] = [0, 0]
   for (const { id, name, prompt } of asked) {
     const code = codes.get(id) ?? 'unfinished'
     const books = ledgers.get(name)
-    const taken = books?.accepts.get(prompt) ?? 0
+    const jobs = books?.accepts.get(prompt) ?? []
+    const taken = jobs.length
     const faults = books?.faults.get(prompt) ?? []
     const { attempts: tried, state } = await service.operator<Shown>(`/tasks/${id}`)
     const maybe = tried.filter(({ state }) => state !== 'refused').length
@@ -184,24 +202,71 @@ async function judge(
     if (code === 'unfinished') say(`it is ${state}`)
     if (taken > maybe) say(`it was taken ${taken} times, and ${maybe} attempts can answer for that`)
     if (code === 'completed' && taken < 1) say('it was completed, and nobody took it')
-    // SGLang never says why.
-    const why = name === 'sglang' ? faults.map((fault) => fault.replace('policy', 'failed')) : faults
+    const unasked = unaskedIn(books?.arrivals ?? [], prompt, recoveries.get(name) ?? 'none')
+    unaskedRepeats[name] = (unaskedRepeats[name] ?? 0) + unasked
+    if (unasked > 0) say('it was sent again, though no question was answered')
+    const mark = code === 'completed' ? await markIn(service, id) : undefined
+    if (code === 'completed' && !jobs.includes(mark?.id ?? '')) {
+      wrongBytes[name] = (wrongBytes[name] ?? 0) + 1
+      say(`wrong bytes, of ${JSON.stringify(mark ?? null)}`)
+    }
+    // SGLang and FastVideo never say why.
+    const why =
+      name === 'sglang' || name === 'fastvideo' ? faults.map((fault) => fault.replace('policy', 'failed')) : faults
     if (!['completed', 'unfinished'].includes(code) && !why.some((fault) => reasons[code]?.test(fault)))
       say('it failed for no reason')
   }
-  return { ends, accepts, attempts, violations }
+  return { ends, accepts, attempts, unaskedRepeats, wrongBytes, violations }
 }
 
-/** By prompt: how often it was accepted, and what went wrong with it. */
-function booksOf(upstream: Upstream): { accepts: Map<string, number>; faults: Map<string, string[]> } {
+function zeros(names: Iterable<string>): Record<string, number> {
+  return Object.fromEntries([...names].map((name) => [name, 0]))
+}
+
+async function recoveriesOf(names: readonly SimulatorName[]): Promise<Map<SimulatorName, Recovery>> {
+  const recoveries = new Map<SimulatorName, Recovery>()
+  for (const name of names) {
+    const { recovery } = await providers[simulators[name].provider].create({ folder: '', media: undefined as never })
+    recoveries.set(name, recovery)
+  }
+  return recoveries
+}
+
+/** Of one prompt. A refusal leaves nothing to ask; where there are references each is an attempt of its own. */
+function unaskedIn(arrivals: readonly Arrival[], prompt: string, recovery: Recovery): number {
+  const isRefusal = (status: number | null) => status !== null && status >= 400 && status < 500
+  const submits = arrivals.filter((one) => one.ask === 'submit' && one.prompt === prompt && !isRefusal(one.status))
+  const sent = [...Map.groupBy(submits, ({ reference }) => reference)].map(([reference, own]) => ({
+    attempt: { id: reference ?? '', state: 'accepted' as const, openedAt: 0, settledAt: null },
+    submits: own.toSorted((one, other) => one.at - other.at),
+  }))
+  return countUnasked(sent, arrivals, recovery)
+}
+
+async function markIn(service: TestService, id: string): Promise<Mark | undefined> {
+  const content = await service.fetch(`/v1/videos/${id}/content`, { headers: { connection: 'close' } })
+  return markOf(Buffer.from(await content.arrayBuffer()))
+}
+
+interface Books {
+  /** By prompt: the jobs that were accepted. */
+  accepts: Map<string, string[]>
+  /** By prompt: what went wrong with it. */
+  faults: Map<string, string[]>
+  arrivals: readonly Arrival[]
+}
+
+function booksOf(upstream: Upstream): Books {
   const ledger = upstream.ledger()
-  const accepts = new Map<string, number>()
-  for (const { prompt } of ledger.accepts) accepts.set(prompt, (accepts.get(prompt) ?? 0) + 1)
+  const accepts = new Map<string, string[]>()
+  for (const { prompt, id } of ledger.accepts) accepts.set(prompt, [...(accepts.get(prompt) ?? []), id])
   const faults = new Map<string, string[]>()
   for (const { prompt, fault } of ledger.faults)
     if (prompt !== null) faults.set(prompt, [...(faults.get(prompt) ?? []), fault])
-  return { accepts, faults }
+  return { accepts, faults, arrivals: ledger.arrivals }
 }
+
+const sumOf = (counts: Record<string, number>) => Object.values(counts).reduce((sum, one) => sum + one, 0)
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { tasks: { type: 'string' }, seed: { type: 'string' } } })
@@ -210,6 +275,7 @@ if (import.meta.main) {
   const report = await runProviders({ tasks: Number(values.tasks ?? 10_000), seed: Number(values.seed ?? 1), say })
   const { ends, accepts, attempts, rssMb, violations } = report
   for (const [name, codes] of Object.entries(ends)) say(`${name.padEnd(12)} ${JSON.stringify(codes)}`)
+  say(`unasked repeats ${sumOf(report.unaskedRepeats)}, wrong bytes ${sumOf(report.wrongBytes)}`)
   say(
     `${attempts} attempts, ${accepts} accepts; memory ${rssMb[0]} … ${rssMb.at(-1)} MB; ${Math.round((performance.now() - begun) / 1_000)} s`,
   )

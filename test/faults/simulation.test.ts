@@ -31,11 +31,18 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
     assert.ok(history.tasks.some(({ state, attempts }) => state === 'completed' && attempts === 2))
   })
 
+  it('an engine that resubmits is asked first: what it may have taken is not sent again', async () => {
+    const history = await simulate({ recovery: 'list', onUnknown: 'resubmit', tasks: 300, seed })
+    const { violations, resubmits } = judge(history)
+    assert.deepEqual(violations, [])
+    assert.ok(resubmits > 0, 'nothing was sent again')
+  })
+
   it('a worker that takes what is listed for its own is caught', async () => {
     const workers = simulatedWorkers.map((worker) => (worker.name === 'submit' ? greedyOf(worker) : worker))
     const { violations } = judge(await simulate({ recovery: 'list', tasks: 300, seed, workers }))
     assert.ok(
-      violations.some((text) => /another's|failed by us/.test(text)),
+      violations.some((text) => /another's|failed by us|wrong bytes/.test(text)),
       'the harness saw nothing wrong',
     )
   })

@@ -210,14 +210,14 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
   }
 }
 
-/** Bytes are no part of this: what was made is ours at once. */
+/** Bytes are no part of this: what was made is ours at once, and named after the job that made it. */
 const collect: Worker = {
   name: 'collect',
   states: ['storing'],
   limit: 1_000,
   async run(task, { clock }) {
     const [completedAt, expiresAt] = [clock.now(), clock.now() + 30 * 86_400_000]
-    const video = { key: `${task.id}/video`, bytes: 1, sha256: 'x' }
+    const video = { key: `${task.id}/video`, bytes: 1, sha256: String(task.output).split('/').at(-1) ?? '' }
     const videoFacts = { ...task.size, duration: task.seconds, frameRate: 24, codec: 'h264', bytes: 1 }
     return { change: { state: 'completed', video, videoFacts, completedAt, expiresAt, dueAt: expiresAt } }
   },

@@ -14,6 +14,9 @@ export interface Summary {
   unknown: number
   orphans: number
   resubmits: number
+  stranded: number
+  unaskedRepeats: number
+  wrongBytes: number
   violations: string[]
   /** Pairs of crash point and fault that a crash was set for. */
   covered: Set<string>
@@ -31,6 +34,7 @@ const sorts: [name: string, recovery: Recovery, onUnknown: OnUnknown][] = [
   ['key', 'key', 'hold'],
   ['lookup', 'lookup', 'hold'],
   ['list', 'list', 'hold'],
+  ['list, resubmit', 'list', 'resubmit'],
   ['none, hold', 'none', 'hold'],
   ['none, resubmit', 'none', 'resubmit'],
 ]
@@ -64,14 +68,18 @@ export async function runSimulations(options: {
 }
 
 function emptySummary(name: string): Summary {
-  const none = { tasks: 0, accepts: 0, crashes: 0, unknown: 0, orphans: 0, resubmits: 0 }
+  const none = Object.fromEntries(counted.map((field) => [field, 0])) as Record<(typeof counted)[number], number>
   return { name, ...none, violations: [], covered: new Set() }
 }
 
+const counted = [
+  ...(['tasks', 'accepts', 'crashes', 'unknown', 'orphans', 'resubmits', 'stranded'] as const),
+  ...(['unaskedRepeats', 'wrongBytes'] as const),
+] as const
+
 function add(sum: Summary | undefined, part: Summary): void {
   if (!sum) return
-  for (const field of ['tasks', 'accepts', 'crashes', 'unknown', 'orphans', 'resubmits'] as const)
-    sum[field] += part[field]
+  for (const field of counted) sum[field] += part[field]
   sum.violations.push(...part.violations)
   for (const pair of part.covered) sum.covered.add(pair)
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../src/core/clock.ts'
 import { Problem } from '../../src/core/problem.ts'
 import type { Upstream } from '../../src/outbound.ts'
 import type { Life } from './life.ts'
+import type { Reached } from './unasked.ts'
 
 type SubmitFault = (typeof submitFaults)[number]
 
@@ -21,6 +22,9 @@ const [runMs, lateMs] = [2_000, 4_000]
 /** How long the answer takes to a prompt that two tasks share: long enough for the other to look for it meanwhile. */
 const slowMs = 3_000
 
+/** So long out of three times as long every question for jobs fails: longer than anything waits before it is sent again. */
+const outageMs = 200_000
+
 /**
  * The fault upstream without its sockets, on the simulation's own time: the same faults, the same ledger, a thousand
  * times as fast. It outlives every crash of the gateway.
@@ -29,8 +33,8 @@ export class SimulatedUpstream {
   readonly accepts: Job[] = []
   /** The faults that were given, by prompt. */
   readonly faults = new Map<string, SubmitFault[]>()
-  /** Prompts of which a request arrived, or may have. */
-  readonly arrived = new Set<string>()
+  /** Every submit and every question for jobs that arrived, in order. */
+  readonly arrivals: Reached[] = []
   /** Prompts whose answers take their time, and how many of them are under way. */
   readonly slow = new Set<string>()
   underway = 0
@@ -54,8 +58,8 @@ export class SimulatedUpstream {
         await departure?.ready()
         departure?.left()
         await life.pass('before-arrival', body.prompt)
-        this.arrived.add(body.prompt)
         const result = this.#submit(body)
+        this.#note('submit', body.reference, result)
         if (this.slow.has(body.prompt)) await this.#takeTime()
         await life.pass('after-arrival', body.prompt)
         return respond(result)
@@ -63,6 +67,12 @@ export class SimulatedUpstream {
       fetch: async (path, init) => life.lived(() => respond(this.#ask(path, init.method))),
       download: async () => life.lived(() => new Response('film')),
     }
+  }
+
+  /** No two at the same moment: what came first matters. */
+  #note(ask: Reached['ask'], reference: string | null, answer: Answer | Error): void {
+    const at = Math.max(this.#clock.now(), (this.arrivals.at(-1)?.at ?? 0) + 0.001)
+    this.arrivals.push({ ask, at, reference, status: answer instanceof Error ? null : answer.status })
   }
 
   async #takeTime(): Promise<void> {
@@ -112,10 +122,9 @@ export class SimulatedUpstream {
     const query = new URLSearchParams(path.split('?')[1])
     const [reference, since] = [query.get('reference'), query.get('since')]
     if (reference !== null || since !== null) {
-      const jobs = this.accepts
-        .filter((job) => (reference === null ? job.acceptedAt >= Number(since) : job.reference === reference))
-        .map((job) => ({ ...job, model: 'film', size: '1280x720' }))
-      return { status: 200, body: JSON.stringify({ jobs }) }
+      const answer = this.#find(reference, Number(since))
+      this.#note('find', reference, answer)
+      return answer
     }
     const job = this.accepts.find(({ id }) => path === `/jobs/${id}`)
     if (!job) return { status: 404 }
@@ -123,6 +132,14 @@ export class SimulatedUpstream {
     const done = this.#clock.now() >= job.acceptedAt + runMs
     const status = done ? { status: 'done', url: `http://127.0.0.1/${job.id}` } : { status: 'running', progress: 50 }
     return { status: 200, body: JSON.stringify({ id: job.id, ...status }) }
+  }
+
+  #find(reference: string | null, since: number): Answer {
+    if (Math.floor(this.#clock.now() / outageMs) % 3 === 0) return { status: 503 }
+    const jobs = this.accepts
+      .filter((job) => (reference === null ? job.acceptedAt >= since : job.reference === reference))
+      .map((job) => ({ ...job, model: 'film', size: '1280x720' }))
+    return { status: 200, body: JSON.stringify({ jobs }) }
   }
 
   /** Everything that is still to come has come. */
