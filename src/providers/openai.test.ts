@@ -14,13 +14,14 @@ const request = {
 }
 const requests = [request, { ...request, prompt: 'a red fox, from a picture', image: picture }] as const
 
-for (const dialect of ['openai', 'vllm-omni', 'sglang'] as const)
+for (const dialect of ['openai', 'vllm-omni', 'sglang', 'fastvideo'] as const)
   testNetworkProvider(`openai (${dialect})`, {
     ...{ member: openai, path: '/v1', key, requests },
     wire: () => openaiWire(dialect),
+    ...((dialect === 'sglang' || dialect === 'fastvideo') && { listsBlindly: true as const }),
     without: {
       'poll-status-expired': 'gateways do say so, of what has failed',
-      ...(dialect === 'sglang' && { 'poll-policy': 'it never says why' }),
+      ...((dialect === 'sglang' || dialect === 'fastvideo') && { 'poll-policy': 'it never says why' }),
     },
   })
 

@@ -123,10 +123,10 @@ export interface Store extends AsyncDisposable {
   /** The operations of this account that belong to an attempt, of those given. */
   bound(account: string, operations: readonly string[]): Promise<Set<string>>
   /**
-   * Up to `limit` other attempts on the same account without a known operation, whose work a list may show: open ones,
-   * and those given up that were opened since `since`.
+   * Up to `limit` attempts of other tasks on the same account without a known operation, whose work a list may show: open
+   * ones, and those given up that were opened since `since`.
    */
-  rivals(attempt: Pick<Attempt, 'id' | 'account'>, since: number, limit: number): Promise<Rival[]>
+  rivals(attempt: Pick<Attempt, 'task' | 'account'>, since: number, limit: number): Promise<Rival[]>
   /**
    * Takes this operation from the attempt that adopted it; the id of that attempt, or undefined if none did. The attempt
    * is open again, and its task held and due, with its lease lost. Where that task has gone on without the attempt, or has

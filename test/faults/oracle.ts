@@ -57,7 +57,9 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
     if (own.some(({ state }) => state === 'open')) say('an attempt is open although its task ended')
     if (accepts.length > 1 + own.filter(isFlagged).length) say(`${accepts.length} accepts`)
     const anew = own.filter((attempt, at) => isFlagged(attempt) && at < own.length - 1).length
-    if (anew > (onUnknown === 'resubmit' ? 1 : 0)) say(`resubmitted on its own, ${anew} times`)
+    // An engine that showed each time that it had nothing of the task is sent to a few times.
+    const allowed = onUnknown !== 'resubmit' ? 0 : recovery === 'list' ? 3 : 1
+    if (anew > allowed) say(`resubmitted on its own, ${anew} times`)
     for (const { id, reference } of accepts) {
       if (bound.get(id) === reference) continue
       const attempt = byId.get(reference)

@@ -195,32 +195,37 @@ function testOperations(world: StoreWorld): void {
 }
 
 function testRivals(world: StoreWorld): void {
-  it('knows the other attempts on an account whose work a list may show', async () => {
+  it('knows the attempts of other tasks on an account whose work a list may show', async () => {
     await using store = await fresh(world)
-    const rivals = async (id: string, since = 0, account = 'p') =>
-      (await store.rivals({ id, account }, since, 10)).map(({ id, prompt }) => `${id} ${prompt}`).sort()
-    await sent(store, '1', 'a', { prompt: 'a fox' })
-    assert.deepEqual(await rivals('a'), [])
+    const rivals = async (task: string, since = 0, account = 'p') =>
+      (await store.rivals({ task: newTask(task).id, account }, since, 10))
+        .map(({ id, prompt }) => `${id} ${prompt}`)
+        .sort()
+    const fox = await sent(store, '1', 'a', { prompt: 'a fox' })
+    assert.deepEqual(await rivals('1'), [])
     const hen = await sent(store, '2', 'b', { prompt: 'a hen', owner: 'bob' })
     const elsewhere = await taken(store, '3', { prompt: 'a fox' })
     await store.record({ task: elsewhere, opened: newAttempt('c', elsewhere, { account: 'q' }), keep: true })
-    assert.deepEqual([await rivals('a'), await rivals('b'), await rivals('c', 0, 'q')], [['b a hen'], ['a a fox'], []])
-    assert.equal((await store.rivals({ id: 'none', account: 'p' }, 0, 1)).length, 1)
+    assert.deepEqual([await rivals('1'), await rivals('2'), await rivals('3', 0, 'q')], [['b a hen'], ['a a fox'], []])
+    assert.equal((await store.rivals({ task: 'none', account: 'p' }, 0, 1)).length, 1)
     const answered = await sent(store, '4', 'd', { prompt: 'a cat' })
     await store.record(decide(answered, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
-    assert.deepEqual(await rivals('a'), ['b a hen'])
+    assert.deepEqual(await rivals('1'), ['b a hen'])
+    // Work of an earlier attempt of the same task is as good as its own.
+    await store.record({ task: fox, opened: newAttempt('e', fox, { number: 2 }), keep: true })
+    assert.deepEqual(await rivals('1'), ['b a hen'])
     // One that was given up may have been accepted all the same, unless that was long before.
     await store.record(decide(hen, { state: 'failed' }, { fact: factOf('b', 'abandoned') }))
     const { openedAt } = (await store.attempt('b')) ?? { openedAt: 0 }
-    assert.deepEqual([await rivals('a', openedAt), await rivals('a', openedAt + 1)], [['b a hen'], []])
+    assert.deepEqual([await rivals('1', openedAt), await rivals('1', openedAt + 1)], [['b a hen'], []])
   })
 
   it('knows a rival whose task is gone by its id alone', async () => {
     await using store = await fresh(world)
-    await sent(store, '1', 'a', { prompt: 'a fox' })
+    const fox = await sent(store, '1', 'a', { prompt: 'a fox' })
     const gone = await sent(store, '2', 'b', { prompt: 'a hen' })
     assert.ok(await store.remove(gone))
-    assert.deepEqual(await store.rivals({ id: 'a', account: 'p' }, 0, 10), [{ id: 'b', prompt: null }])
+    assert.deepEqual(await store.rivals({ task: fox.id, account: 'p' }, 0, 10), [{ id: 'b', prompt: null }])
   })
 }
 

@@ -117,12 +117,12 @@ export function openReads(database: Database): Reads {
       const rows = await query(text, [account, operations.map(hashOf)])
       return new Set(rows.map(({ operation }) => String(operation)))
     },
-    async rivals({ id, account }, since, limit) {
+    async rivals({ task, account }, since, limit) {
       const rows = await query(
         `SELECT attempts.id, tasks.prompt FROM attempts LEFT JOIN tasks ON tasks.id = attempts.task
-         WHERE attempts.account = $1 AND attempts.id <> $2
+         WHERE attempts.account = $1 AND attempts.task <> $2
            AND (attempts.state = 'open' OR attempts.state = 'abandoned' AND attempts.opened_at >= $3) LIMIT $4`,
-        [account, id, since, limit],
+        [account, task, since, limit],
       )
       return rows.map(toRival)
     },

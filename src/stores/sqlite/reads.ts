@@ -72,7 +72,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const rivalsIn = (state: 'open' | 'abandoned') =>
     `SELECT attempts.id, tasks.prompt FROM attempts INDEXED BY attempts_state LEFT JOIN tasks ON tasks.id = attempts.task
      WHERE attempts.state IN ('open', 'abandoned', 'orphan') AND attempts.state = '${state}'
-       AND attempts.account = :account AND attempts.id <> :id`
+       AND attempts.account = :account AND attempts.task <> :task`
   const rivals = reader.prepare(
     `${rivalsIn('open')} UNION ALL ${rivalsIn('abandoned')} AND attempts.opened_at >= :since LIMIT :limit`,
   )
@@ -143,7 +143,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const rows = bound.all(account, JSON.stringify(operations))
       return new Set(rows.map(({ operation }) => String(operation)))
     },
-    rivals: async ({ id, account }, since, limit) => rivals.all({ id, account, since, limit }).map(toRival),
+    rivals: async ({ task, account }, since, limit) => rivals.all({ task, account, since, limit }).map(toRival),
     events: async (task) => events.all(task).map(toEvent),
     async accountsInUse() {
       const names: string[] = []
