@@ -5,6 +5,7 @@ import { runKills } from './kills.ts'
 import { runMatrix } from './matrix.ts'
 import { runProviders } from './providers.ts'
 import { pairsOf, runSimulations } from './simulations.ts'
+import { describeWindow, measureWindow, quantile } from './window.ts'
 
 /*
  * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, simulated
@@ -30,6 +31,7 @@ if (wanted('matrix')) failed = !(await runMatrix()) || failed
 if (wanted('simulation')) failed = !(await showSimulations()) || failed
 if (wanted('crowd')) failed = !(await showCrowd()) || failed
 if (wanted('providers')) failed = !(await showProviders()) || failed
+if (wanted('window')) failed = !(await showWindow()) || failed
 if (wanted('kills')) failed = !(await showKills()) || failed
 process.exitCode = failed ? 1 : 0
 
@@ -97,6 +99,17 @@ async function showProviders(): Promise<boolean> {
   )
   for (const violation of violations.slice(0, 20)) say(`  ${violation}`)
   return violations.length === 0
+}
+
+/** The time in which a crash leaves a task that was never sent. */
+async function showWindow(): Promise<boolean> {
+  const crowd = { clients: 16, tasks: values.quick ? 160 : 600 }
+  const windows = await measureWindow(crowd)
+  const alone = { clients: 1, tasks: 100 }
+  process.stdout.write(`\n${describeWindow(crowd, windows)}\n${describeWindow(alone, await measureWindow(alone))}\n`)
+  const isShort = quantile(windows, 0.5) <= 5
+  if (!isShort) process.stdout.write('  the p50 of 16 clients is more than 5 ms\n')
+  return isShort
 }
 
 async function showKills(): Promise<boolean> {
