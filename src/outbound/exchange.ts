@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as openRequest } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import { after, Late, type Patience, Watch } from './watch.ts'
 
@@ -22,7 +22,7 @@ const MAX_HEADER_BYTES = 16_384
 
 /**
  * One request and its answer on a connection that serves nothing else and ends with it, by `end` or when the body has
- * been read. Made with node:http, because undici can't tell that more bytes came than were announced, and takes a
+ * been read. Nothing leaves before `send`. Made with node:http, because undici can't tell that more bytes came than were announced, and takes a
  * `100 Continue` that nobody asked for, which leaves the outcome of a paid request open, for a fault.
  */
 export class Exchange {
@@ -30,7 +30,9 @@ export class Exchange {
   readonly #patience: ExchangePatience
   readonly #signal: AbortSignal
   readonly #closed = Promise.withResolvers<void>()
-  readonly #answered: () => void
+  readonly #request: ClientRequest
+  readonly #body: string | Uint8Array | undefined
+  #answered: () => void = () => {}
   #answer: IncomingMessage | undefined
   #failure: { cause: unknown } | undefined
   #surplus: Error | undefined
@@ -41,9 +43,9 @@ export class Exchange {
     this.#patience = patience
     this.#signal = signal
     signal.addEventListener('abort', this.#abort, { once: true })
-    this.#answered = after(patience.headersMs, () => this.end(new Late('no answer came')))
     socket.once('close', () => this.#onClose())
-    this.#ask(question)
+    this.#body = question.body
+    this.#request = this.#open(question)
     if (signal.aborted) this.#abort()
     if (socket.destroyed) this.#onClose()
   }
@@ -54,6 +56,13 @@ export class Exchange {
   /** Resolves when the connection is gone. */
   get closed(): Promise<void> {
     return this.#closed.promise
+  }
+
+  /** Sends the request, which is ready by now: one write is all that it takes. Throws if the exchange has ended already. */
+  send(): void {
+    if (this.#failure) throw this.#failure.cause
+    this.#answered = after(this.#patience.headersMs, () => this.end(new Late('no answer came')))
+    this.#request.end(this.#body)
   }
 
   async head(): Promise<Head> {
@@ -95,7 +104,7 @@ export class Exchange {
     this.#wake?.()
   }
 
-  #ask({ method, url, headers, body }: Question): void {
+  #open({ method, url, headers, body }: Question): ClientRequest {
     const request = openRequest({
       createConnection: () => this.#socket,
       method,
@@ -114,7 +123,7 @@ export class Exchange {
       this.#socket.prependListener('data', () => this.#moreAfter(answer))
       this.#wake?.()
     })
-    request.end(body)
+    return request
   }
 
   #moreAfter(answer: IncomingMessage): void {

@@ -52,6 +52,7 @@ async function send(url: string, request: PostRequest, way: PostWay, signal: Abo
   const question = { method: 'POST', url: target.url, headers: { ...headers, ...request.headers }, body: request.body }
   const exchange = new Exchange(socket, question, { headersMs: way.totalMs, idleMs: BODY_MS }, signal)
   try {
+    exchange.send()
     const head = await exchange.head()
     await drain(exchange.body())
     return { status: head.status, retryAfter: head.headers.get('retry-after') }

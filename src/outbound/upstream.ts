@@ -132,10 +132,10 @@ class Way {
     let socket: Socket | undefined
     try {
       socket = await this.#connect(target, stop)
-      await departure?.ready()
-      stop.throwIfAborted()
-      if (socket.readableEnded || socket.destroyed) throw new Error('the peer closed the connection before the request')
+      // Before the departure, so that nothing but a write lies between the two.
       const exchange = new Exchange(socket, question, { headersMs, idleMs: bodyIdleMs }, stop)
+      await departure?.ready()
+      exchange.send()
       departure?.left()
       const head = await exchange.head()
       return kind === 'send' && refuses(head)
@@ -202,6 +202,7 @@ class Way {
     const { deadlines, track } = this.#around
     const socket = await this.#connect(target, stop)
     const exchange = new Exchange(socket, question, patienceOf(deadlines), stop)
+    exchange.send()
     void track(exchange.closed)
     try {
       const head = await exchange.head()

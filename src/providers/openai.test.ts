@@ -64,11 +64,25 @@ describe('the videos that an upstream lists', () => {
     assert.equal(await likeness({ id: '../x' }), 'other')
   })
 
+  it('are of others where they were created long after the attempt was sent', async () => {
+    assert.equal(await likeness({ created_at: openedAt / 1_000 + 300 }), 'match')
+    assert.equal(await likeness({ created_at: openedAt / 1_000 + 400 }), 'other')
+  })
+
+  it('are dated to a few seconds by an engine that tells its time', async () => {
+    const date = new Date(openedAt + 5_000).toUTCString()
+    const of = async (seconds: number) =>
+      (await find([{ ...ours, created_at: openedAt / 1_000 + seconds }], {}, { date }))?.matches
+    assert.deepEqual([await of(-4), await of(-6)], [['v1'], []])
+  })
+
   it('are dated by a clock that may be wrong, which its Date tells', async () => {
     const slow = { ...ours, created_at: openedAt / 1_000 - 600 }
     assert.deepEqual((await find([slow]))?.matches, [])
     const date = new Date(openedAt + 5_000 - 600_000).toUTCString()
     assert.deepEqual((await find([slow], {}, { date }))?.matches, ['v1'])
+    // It may be ours that was set ahead since the attempt was opened.
+    assert.deepEqual((await find([ours], {}, { date }))?.matches, ['v1'])
   })
 
   it('are not all where there may be more since the attempt was opened', async () => {

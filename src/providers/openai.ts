@@ -75,10 +75,10 @@ const provider: Provider = {
     const { data, has_more: more } = await readFields(response)
     if (!Array.isArray(data)) throw unclear('a list of videos without data')
     const videos = data.map(fieldsOf)
-    const since = openedAt + skewOf(response, call) - clockSlackMs
-    const isPast = videos.some((video) => (createdAt(video) ?? since) < since)
+    const span = spanOf(openedAt, response, call)
+    const isPast = videos.some((video) => (createdAt(video) ?? span.since) < span.since)
     const isPartial = !isPast && (more === true || videos.length >= mostListed)
-    return foundIn(videos, (video) => likenessOf(video, request, since), isPartial)
+    return foundIn(videos, (video) => likenessOf(video, request, span), isPartial)
   },
   listedAs: ({ prompt }) => plainPrompt(prompt),
   async cancel(operation, call) {
@@ -232,18 +232,36 @@ function createdAt({ created_at: created }: Fields): number | undefined {
   return created > 1e11 ? created : created * 1_000
 }
 
-/** How far its clock is ahead of ours, by the date of its answer. */
-function skewOf({ headers }: Response, call: Call): number {
+/** By its own clock. */
+interface Span {
+  since: number
+  until: number
+}
+
+/** No engine takes longer to register what it got, however busy it is. */
+const arrivalMs = 5 * 60_000
+
+/**
+ * When the video of an attempt must have been created. The date of the answer tells how far its clock is from ours now;
+ * where that is far, our own may have been changed since the attempt was opened, so both times are allowed for.
+ */
+function spanOf(openedAt: number, { headers }: Response, call: Call): Span {
   const date = Date.parse(headers.get('date') ?? '')
-  return Number.isNaN(date) ? 0 : date - call.now()
+  const skewMs = Number.isNaN(date) ? 0 : date - call.now()
+  const slackMs = Number.isNaN(date) || Math.abs(skewMs) > 5_000 ? clockSlackMs : 5_000
+  return {
+    since: openedAt + Math.min(0, skewMs) - slackMs,
+    until: openedAt + Math.max(0, skewMs) + slackMs + arrivalMs,
+  }
 }
 
 /**
  * What a list does not tell proves nothing: without a prompt (SGLang, FastVideo) a video may be anybody's. Seconds and
  * sizes may be those that the engine adjusted to its model, so they are compared with a tolerance.
  */
-function likenessOf(video: Fields, { prompt, seconds, size }: ProviderRequest, since: number): Likeness {
-  if ((createdAt(video) ?? since) < since) return 'other'
+function likenessOf(video: Fields, { prompt, seconds, size }: ProviderRequest, { since, until }: Span): Likeness {
+  const at = createdAt(video) ?? since
+  if (at < since || at > until) return 'other'
   const told = textOf(video.prompt)
   const isClose = areClose(video.seconds, seconds) && isCloseSize(video.size, size)
   if (told === undefined) return isClose ? 'possible' : 'other'
