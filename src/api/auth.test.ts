@@ -26,3 +26,27 @@ it('knows a token in every spelling of its header, and remembers none of the odd
   assert.ok(grown < 5, `${grown.toFixed(1)} MiB are still held`)
   for (const spelling of ['Bearer secret', 'bearer secret', 'BEARER  secret']) assert.equal(identify(spelling), 'anna')
 })
+
+it('accepts a token only as a whole: neither its beginning nor anything after it, also once it is known', () => {
+  const check = authenticate(new Map([[token.digest, token]]), 'client', { azure: true })
+  const statusOf = (headers: Record<string, string>) => {
+    try {
+      check({ headers } as unknown as FastifyRequest)
+      return 'accepted'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  const wrong = ['secre', 'secrets', 'secret x', 's', 'Secret', 'ecret']
+  // The second time the right header is one that was seen before.
+  for (const _ of ['unknown', 'known']) {
+    for (const secret of wrong) {
+      assert.equal(statusOf({ authorization: `Bearer ${secret}` }), 'invalid_api_key', secret)
+      assert.equal(statusOf({ 'api-key': secret }), 'invalid_api_key', secret)
+    }
+    for (const header of ['', 'B', 'Bearer', 'Bearer '])
+      assert.equal(statusOf({ authorization: header }), 'invalid_api_key', `'${header}'`)
+    assert.equal(statusOf({ authorization: 'Bearer secret' }), 'accepted')
+    assert.equal(statusOf({ 'api-key': 'secret' }), 'accepted')
+  }
+})

@@ -60,3 +60,21 @@ it('a clock that is set back leaves no pause that is longer than any', () => {
   assert.deepEqual([isPaused(refused, 0), roomOf(refused, 0)], [false, 1])
   assert.equal(afterAnswer(refused, at(0)), healthy)
 })
+
+it('a busy account pauses as long as it asks for, but at least a second and at most ten minutes', () => {
+  const asked: [retryAfterMs: number, pauseMs: number][] = [
+    [30_000, 30_000],
+    [0, 1_000],
+    [-3_600_000, 1_000],
+    [3_600_000, 10 * minutes],
+    [1e15, 10 * minutes],
+    [Number.POSITIVE_INFINITY, 10 * minutes],
+  ]
+  for (const [retryAfterMs, pauseMs] of asked) {
+    const busy = afterRefusal(healthy, 'busy', at(5_000), retryAfterMs)
+    assert.equal(busy.pausedUntil, 5_000 + pauseMs, `${retryAfterMs} ms`)
+    // A pause without a limit looks like one from before the clock was set back, and is none.
+    assert.deepEqual([roomOf(busy, 5_000), roomOf(busy, 4_999 + pauseMs)], [0, 0], `${retryAfterMs} ms`)
+    assert.equal(roomOf(busy, 5_000 + pauseMs), 1, `${retryAfterMs} ms`)
+  }
+})

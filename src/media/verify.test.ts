@@ -102,6 +102,13 @@ test('a film whose pictures lie hours apart is refused: nobody could fill the ti
   await assert.rejects(verify(claiming('stts', 12, 0x7fffffff)), { code: 'unsupported_output' })
 })
 
+test('a video whose header promises more frames than it has is refused, though each frame that it has decodes', async () => {
+  const counted = good.readUInt32BE(good.indexOf('stts') + 4 + 8)
+  assert.equal(counted, 48, 'the first entry of the time table counts every frame')
+  const message = /Only 48 of 72 frames are in it/
+  await assert.rejects(verify(claiming('stts', 8, 72)), { code: 'unsupported_output', message })
+})
+
 test('what is no video is refused', async () => {
   const page = '<!doctype html><html><body>502 Bad Gateway</body></html>'
   const playlist = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n${folder.file('good.mp4')}\n#EXT-X-ENDLIST\n`
