@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { settleMs } from '../core/timing.ts'
+import type { Provider } from '../providers/provider.ts'
+import { newTask } from '../stores/contract.ts'
+import { makeWorld } from './contract.ts'
+import { submit } from './submit.ts'
+import type { Account } from './worker.ts'
+
+/*
+ * When an unknown submit may be sent again. The provider of this world accepts whatever it is sent: a repeat that must
+ * not happen shows as a running task. A provider that throws would hide it, because an error leaves the task held.
+ */
+
+const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
+const settled = { openedAt: 1_000_000 - settleMs }
+
+/** What becomes of a held task whose attempt is that old, at an account like that. */
+async function outcome(provider: Partial<Provider>, account: Partial<Account> = {}, attempt = {}) {
+  const world = await makeWorld(submit)
+  const p = world.tools.accounts.get('p') as Account
+  Object.assign(p.provider, provider)
+  Object.assign(p, account)
+  const { after } = await world.run(held, attempt)
+  return [after?.state, after?.operation]
+}
+
+const sentAgain = ['running', 'op']
+const notSent = ['held', null]
+
+it('a submit is repeated under its key, but not with another credential, which need not know that key', async () => {
+  assert.deepEqual(await outcome({ recovery: 'key' }), sentAgain)
+  assert.deepEqual(await outcome({ recovery: 'key' }, { keyVersion: 'rotated' }), notSent)
+})
+
+it('a submit that a lookup did not find is repeated only where the provider refuses duplicates', async () => {
+  assert.deepEqual(await outcome({ recovery: 'lookup', refusesDuplicates: true }, {}, settled), sentAgain)
+  assert.deepEqual(await outcome({ recovery: 'lookup' }, {}, settled), notSent)
+})
+
+it('a submit that a lookup did not find is not repeated with another credential', async () => {
+  const rotated = { keyVersion: 'rotated' }
+  assert.deepEqual(await outcome({ recovery: 'lookup', refusesDuplicates: true }, rotated, settled), notSent)
+})
