@@ -105,20 +105,25 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
   }
 }
 
-/** On which the first reading of a queued task is from before what the test does then, and arrives when it says so. */
-export async function openSlowStage(): Promise<Stage & { isReading(): boolean; release(): void }> {
+/**
+ * On which the first reading of a queued task is from before what the test does then, and arrives when it says so.
+ * `isTold`: the feed has read a later state of it, which all who listen hear in the same turn of the loop.
+ */
+export async function openSlowStage(): Promise<Stage & { isReading(): boolean; isTold(): boolean; release(): void }> {
   const gate = Promise.withResolvers<void>()
   let isHeld = false
+  let isTold = false
   const stage = await openStage((store) => ({
     async read(owner, id) {
       const view = await store.read(owner, id)
+      isTold ||= view?.state !== 'queued'
       if (isHeld || view?.state !== 'queued') return view
       isHeld = true
       await gate.promise
       return view
     },
   }))
-  return Object.assign(stage, { isReading: () => isHeld, release: gate.resolve })
+  return Object.assign(stage, { isReading: () => isHeld, isTold: () => isTold, release: gate.resolve })
 }
 
 export const isLeft = (stage: Stage) => until('nobody listens any more', () => stage.hearers() === 0, 5)

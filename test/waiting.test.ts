@@ -67,6 +67,18 @@ it('hears a change that falls between its listening and its reading', async () =
   assert.equal(await answer, 'in_progress')
 })
 
+it('answers with a change that it heard before its reading of the old state arrived', async () => {
+  await using stage = await openSlowStage()
+  const task = await stage.queued('1')
+  const signal = AbortSignal.timeout(20_000)
+  const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { signal }))
+  await until('it reads', stage.isReading, 5)
+  await stage.begin(task)
+  await until('it has heard of it', stage.isTold, 5)
+  stage.release()
+  assert.equal(await answer, 'in_progress')
+})
+
 it('forgets a client that goes away, at once', async () => {
   await using stage = await openStage()
   const task = await stage.queued('1')
