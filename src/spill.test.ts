@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { manualClock } from './core/clock.fixture.ts'
+import { assertDurable, type DiskEvent, watchDisk } from './disk-watch.fixture.ts'
 import { replay } from './engine/replay.ts'
 import { openSpill } from './spill.ts'
 import { factOf, newTask, sent } from './stores/contract/world.ts'
@@ -38,6 +39,21 @@ it('what one process learnt and could not record, the next one tells the store',
       spill.all().map(({ id }) => id),
       ['att_2'],
     )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it('a result that is kept is on disk, and so is its name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-spill-'))
+  try {
+    const spill = openSpill(folder, assert.fail)
+    const events: DiskEvent[] = []
+    {
+      using _ = watchDisk((event) => events.push(event))
+      spill.keep(factOf('att_1', 'accepted', { id: 'paid for' }))
+    }
+    assertDurable(events, join(folder, 'att_1.json'), folder)
   } finally {
     rmSync(folder, { recursive: true })
   }

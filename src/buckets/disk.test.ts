@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
+import { after, it } from 'node:test'
+import { assertDurable, type DiskEvent, watchDisk } from '../disk-watch.fixture.ts'
 import { testBucket } from './contract.ts'
 import { openDisk } from './disk.ts'
 
@@ -11,4 +12,16 @@ after(() => rmSync(folder, { recursive: true }))
 testBucket('disk', {
   open: () => openDisk({ folder }),
   wipe: async () => rmSync(folder, { recursive: true, force: true }),
+})
+
+it('an object that is put is on disk, and so is each directory that leads to it', async () => {
+  const root = join(folder, 'durable')
+  const bucket = await openDisk({ folder: root })
+  const events: DiskEvent[] = []
+  {
+    using _ = watchDisk((event) => events.push(event))
+    const chunks = [Buffer.from('first '), Buffer.from('last')]
+    await bucket.put('video_1/video.1.mp4', chunks, new AbortController().signal)
+  }
+  assertDurable(events, join(root, bucket.path?.('video_1/video.1.mp4') ?? ''), root)
 })
