@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Problem } from '../core/problem.ts'
+import { newTask } from '../stores/contract.ts'
+import type { Store } from '../stores/store.ts'
+import type { Run } from './world.fixture.ts'
+import { wakeUntil, world } from './world.fixture.ts'
+
+const farAway = 1e12
+const fetching = (number: string, dueAt = 1) => newTask(number, { state: 'fetching', dueAt })
+
+/** Resolves once that is so, in time that stands still. */
+async function untilTrue(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate)
+}
+
+/** An engine that can be made to look for due tasks without a moment passing, and the tasks that it began. */
+async function openLooking(change: (store: Store) => Partial<Store> = () => ({})) {
+  const begun: string[] = []
+  let looks = 0
+  const run: Run = async ({ id }) => {
+    begun.push(id)
+    return { change: { state: 'queued', dueAt: null } }
+  }
+  const engine = await world(run, (store) => ({
+    ...store,
+    ...change(store),
+    nextDue(lanes) {
+      looks += 1
+      return store.nextDue(lanes)
+    },
+  }))
+  /** An insert wakes the engine. */
+  const look = async (number: string, dueAt = farAway) => {
+    const before = looks
+    await engine.store.insert(fetching(number, dueAt))
+    await untilTrue(() => looks > before)
+  }
+  return { ...engine, begun, look }
+}
+
+it('nothing is claimed while a decision waits for the store to come back', async () => {
+  let isAway = true
+  await using engine = await openLooking((store) => ({
+    async record(entry) {
+      if (isAway) throw new Problem('storage_unavailable', 'away', { retryable: true })
+      return store.record(entry)
+    },
+  }))
+  const [first, second] = [fetching('1'), fetching('2')]
+  await engine.store.insert(first)
+  await untilTrue(() => engine.lines.some((line) => line.startsWith('a decision could not be recorded')))
+  // A look that began before is over once the second one after it began.
+  for (const number of ['91', '92']) await engine.look(number)
+  await engine.store.insert(second)
+  for (const number of ['93', '94']) await engine.look(number)
+  assert.deepEqual(engine.begun, [first.id], 'another task was claimed')
+  isAway = false
+  await wakeUntil(engine.clock, () => engine.begun.length > 1)
+  assert.deepEqual(engine.begun, [first.id, second.id])
+})
+
+it('a clock that is set back does not hold up what was due soon', async () => {
+  const [minute, month] = [60_000, 30 * 24 * 3_600_000]
+  await using engine = await openLooking()
+  engine.clock.advance(2 * month)
+  const dueAt = engine.clock.now() + minute
+  await engine.look('1', dueAt)
+  engine.clock.advance(-month)
+  // The engine sleeps by the clock as it was, and wakes for this.
+  await engine.look('2', dueAt)
+  await wakeUntil(engine.clock, () => engine.begun.length > 0)
+  assert.ok(engine.clock.now() < dueAt - month / 2, 'it waited until the clock was where it had been')
+})
