@@ -70,7 +70,7 @@ it('hears a change that falls between its listening and its reading', async () =
 it('answers with a change that it heard before its reading of the old state arrived', async () => {
   await using stage = await openSlowStage()
   const task = await stage.queued('1')
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(10_000)
   const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { signal }))
   await until('it reads', stage.isReading, 5)
   await stage.begin(task)
