@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { assertDurable, type DiskEvent } from '../src/disk-watch.fixture.ts'
 import type { TraceEvent } from './durability-trace.ts'
 import { type SpawnOptions, spawnServer } from './process.ts'
-import { until } from './service.ts'
+import { startService, until } from './service.ts'
 
 /* What is on disk before a client is told of it, as seen from inside of the process and, where strace works, by it. */
 
@@ -68,6 +69,24 @@ it('a submit is answered after its commit, and a video is completed after its by
   const stored = before.find((event) => event.kind === 'rename' && event.to.includes(`${last}/video`))
   assert.ok(stored?.kind === 'rename', 'it was completed before it had its name')
   assertDurable(before, stored.to, join(data, 'bucket'))
+})
+
+it('a submit that can not be committed is not accepted', async () => {
+  await using service = await startService()
+  using other = new DatabaseSync(join(service.data, 'filmgate.db'))
+  // Who has the lock of the database longer than anybody waits for it keeps every commit from happening.
+  other.exec('BEGIN IMMEDIATE')
+  const film = { model: 'studio', prompt: 'x', seconds: '1', size: '256x256' }
+  const refused = await service.submit(film)
+  other.exec('ROLLBACK')
+  assert.equal(refused.status, 503)
+  const ids = async () => ((await (await service.fetch('/v1/videos')).json()) as { data: { id: string }[] }).data
+  assert.deepEqual(await ids(), [])
+  const accepted = (await (await service.submit(film)).json()) as { id: string }
+  assert.deepEqual(
+    (await ids()).map(({ id }) => id),
+    [accepted.id],
+  )
 })
 
 it('strace sees the fsync before each answer, and those of a video, its name and its directories', async (test) => {

@@ -1,0 +1,240 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A bug that a guard of ours prevents, and each test that has to fail once it is planted. */
+export interface PlantedBug {
+  readonly name: string
+  readonly file: string
+  /** Stands exactly once in the file: short, so that it outlives changes around it. */
+  readonly find: string
+  readonly replace: string
+  readonly tests: readonly PlantedTest[]
+}
+
+export interface PlantedTest {
+  readonly file: string
+  /** The whole name of the test. */
+  readonly name: string
+}
+
+/** What is wrong with a bug that does not fit the code any more; undefined where it fits. */
+export function misfitOf({ name, file, find, tests }: PlantedBug, root: string): string | undefined {
+  const found = readFileSync(join(root, file), 'utf8').split(find).length - 1
+  const what = found === 0 ? 'was not found' : `was found ${found} times`
+  if (found !== 1) return `the text to replace ${what} in ${file}: adjust the bug '${name}'. The text is:\n${find}`
+  const missing = tests.find((test) => !readFileSync(join(root, test.file), 'utf8').includes(`'${test.name}'`))
+  return missing && `the test was not found in ${missing.file}: adjust the bug '${name}'. The test is:\n${missing.name}`
+}
+
+export const plantedBugs: readonly PlantedBug[] = [
+  {
+    name: 'spill-not-replayed',
+    file: 'src/engine.ts',
+    find: '  await replay(options)\n',
+    replace: '',
+    tests: [
+      {
+        file: 'test/spill-replay.test.ts',
+        name: 'a result that the last process could not store is stored by the time the service answers',
+      },
+    ],
+  },
+  {
+    name: 'spill-file-not-synced',
+    file: 'src/spill.ts',
+    find: 'fsyncSync(file)',
+    replace: '',
+    tests: [{ file: 'src/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
+  },
+  {
+    name: 'spill-folder-not-synced',
+    file: 'src/spill.ts',
+    find: '      syncFolder(folder)\n',
+    replace: '',
+    tests: [{ file: 'src/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
+  },
+  {
+    name: 'shard-folder-not-synced',
+    file: 'src/buckets/disk.ts',
+    find: '[folder, shard, root]',
+    replace: '[folder, root]',
+    tests: [
+      {
+        file: 'src/buckets/disk.test.ts',
+        name: 'an object that is put is on disk, and so is each directory that leads to it',
+      },
+    ],
+  },
+  {
+    name: 'token-prefix',
+    file: 'src/api/auth.ts',
+    find: 'known.get(header)',
+    replace: '[...known].find(([one]) => one.startsWith(header))?.[1]',
+    tests: [
+      {
+        file: 'src/api/auth.test.ts',
+        name: 'accepts a token only as a whole: neither its beginning nor anything after it, also once it is known',
+      },
+    ],
+  },
+  {
+    name: 'retry-after-unclamped',
+    file: 'src/core/health.ts',
+    find: 'return Math.min(longestPauseMs, Math.max(1_000, Number.isFinite(wanted) ? wanted : longestPauseMs))',
+    replace: 'return wanted',
+    tests: [
+      {
+        file: 'src/core/health.test.ts',
+        name: 'a busy account pauses as long as it asks for, but at least a second and at most ten minutes',
+      },
+    ],
+  },
+  {
+    name: 'submit-does-not-persist',
+    file: 'src/workers/submit.ts',
+    find: '  persists: true,\n',
+    replace: '',
+    tests: [
+      {
+        file: 'test/submits.test.ts',
+        name: 'a submit that loses its lease is not cut off, and its answer counts',
+      },
+    ],
+  },
+  {
+    name: 'claims-while-stuck',
+    file: 'src/engine.ts',
+    find: '!records.stuck && ',
+    replace: '',
+    tests: [
+      {
+        file: 'src/engine/claims.test.ts',
+        name: 'nothing is claimed while a decision waits for the store to come back',
+      },
+    ],
+  },
+  {
+    name: 'clock-set-back',
+    file: 'src/engine.ts',
+    find: 'if (isSetBack) await store.recover(clock.now())',
+    replace: '',
+    tests: [{ file: 'src/engine/claims.test.ts', name: 'a clock that is set back does not hold up what was due soon' }],
+  },
+  {
+    name: 'half-a-migration',
+    file: 'src/stores/sqlite/migrate.ts',
+    find: "if (database.isTransaction) database.exec('ROLLBACK')",
+    replace: "if (database.isTransaction) database.exec('COMMIT')",
+    tests: [
+      {
+        file: 'src/stores/sqlite/migrate.test.ts',
+        name: 'a migration that fails leaves the database as it was, and succeeds once its cause is gone',
+      },
+    ],
+  },
+  {
+    name: 'repeat-with-another-credential',
+    file: 'src/workers/submit/resolve.ts',
+    find: 'attempt.keyVersion === account.keyVersion',
+    replace: 'true',
+    tests: [
+      {
+        file: 'src/workers/repeats.test.ts',
+        name: 'a submit is repeated under its key, but not with another credential, which need not know that key',
+      },
+    ],
+  },
+  {
+    name: 'repeat-without-refused-duplicates',
+    file: 'src/workers/submit/resolve.ts',
+    find: "recovery === 'lookup' && refusesDuplicates",
+    replace: "recovery === 'lookup' && (refusesDuplicates || true)",
+    tests: [
+      {
+        file: 'src/workers/repeats.test.ts',
+        name: 'a submit that a lookup did not find is repeated only where the provider refuses duplicates',
+      },
+    ],
+  },
+  {
+    name: 'find-ignores-created-at',
+    file: 'src/providers/openai.ts',
+    find: 'at >= openedAt - 60_000 &&',
+    replace: 'at !== undefined &&',
+    tests: [
+      {
+        file: 'test/submits.test.ts',
+        name: 'a submit without an answer is not taken for a video that the upstream had before it',
+      },
+    ],
+  },
+  {
+    name: 'completed-without-video',
+    file: 'src/core/states.ts',
+    find: 'after.video === null || ',
+    replace: '',
+    tests: [
+      {
+        file: 'src/core/states.test.ts',
+        name: 'a task fails only with its reason, completes only with its video, and moves only along the arrows',
+      },
+    ],
+  },
+  {
+    name: 'change-between-read-and-wait',
+    file: 'src/api/wait.ts',
+    find: ' || (last && isChanged(seen, last))',
+    replace: '',
+    tests: [
+      {
+        file: 'test/waiting.test.ts',
+        name: 'answers with a change that it heard before its reading of the old state arrived',
+      },
+    ],
+  },
+  {
+    name: 'bytes-left-behind',
+    file: 'src/workers/expire.ts',
+    find: '    if (now >= removeAt) {\n      await bucket.removeFolder(task.id)\n',
+    replace: '    if (now >= removeAt) {\n',
+    tests: [{ file: 'src/workers/workers.test.ts', name: 'expire: the bytes go at the expiry, the row a month later' }],
+  },
+  {
+    name: 'frames-not-compared',
+    file: 'src/media/verify.ts',
+    find: 'track.frames < promised',
+    replace: 'track.frames < 1',
+    tests: [
+      {
+        file: 'src/media/verify.test.ts',
+        name: 'a video whose header promises more frames than it has is refused, though each frame that it has decodes',
+      },
+    ],
+  },
+  {
+    name: 'answer-before-commit',
+    file: 'src/stores/sqlite.ts',
+    find: "await writer.write('insert', toRow(task))",
+    replace: "void writer.write('insert', toRow(task)).catch(() => {})",
+    tests: [
+      {
+        file: 'test/durability.test.ts',
+        name: 'a submit is answered after its commit, and a video is completed after its bytes and their name are on disk',
+      },
+      { file: 'test/durability.test.ts', name: 'a submit that can not be committed is not accepted' },
+    ],
+  },
+  {
+    name: 'intent-after-send',
+    file: 'src/workers/submit.ts',
+    find: 'const held = await action.commit(opening, attempt)',
+    replace: `const held = { ...task, ...opening }
+    setTimeout(() => void action.commit(opening, attempt), 500)`,
+    tests: [
+      {
+        file: 'test/submits.test.ts',
+        name: 'when a submit arrives at the upstream, its attempt is committed',
+      },
+    ],
+  },
+]
