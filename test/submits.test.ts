@@ -102,8 +102,8 @@ it('a submit without an answer is not taken for a video that the upstream had be
   upstream.videos.push(listed('video_old', 3_600))
   upstream.onSubmit = (response) => void response.destroy()
   const id = await stage.submit()
-  const isTaken = async () => (await stage.attempts(id))[0]?.operation !== null
-  await until('it is looked for', async () => upstream.lists >= 2 || (await isTaken()))
+  const isAccepted = async () => (await stage.attempts(id))[0]?.state === 'accepted'
+  await until('it is looked for', async () => upstream.lists >= 2 || (await isAccepted()))
   upstream.videos.unshift(listed('video_new', 0))
   assert.equal((await stage.service.finish(id)).status, 'completed')
   assert.deepEqual(

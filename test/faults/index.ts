@@ -9,7 +9,8 @@ import { describeWindow, measureWindow, quantile } from './window.ts'
 
 /*
  * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, simulated
- * crashes by the hundred thousand, real kills by the hundred.
+ * crashes by the hundred thousand, real kills by the hundred. `node test/faults/planted.ts` plants bugs instead, and runs
+ * the tests that have to catch them.
  */
 const { values } = parseArgs({
   options: {

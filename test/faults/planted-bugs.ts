@@ -139,7 +139,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: 'true',
     tests: [
       {
-        file: 'src/workers/repeats.test.ts',
+        file: 'src/workers/sends.test.ts',
         name: 'a submit is repeated under its key, but not with another credential, which need not know that key',
       },
     ],
@@ -151,7 +151,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: "recovery === 'lookup' && (refusesDuplicates || true)",
     tests: [
       {
-        file: 'src/workers/repeats.test.ts',
+        file: 'src/workers/sends.test.ts',
         name: 'a submit that a lookup did not find is repeated only where the provider refuses duplicates',
       },
     ],
@@ -165,6 +165,18 @@ export const plantedBugs: readonly PlantedBug[] = [
       {
         file: 'test/submits.test.ts',
         name: 'a submit without an answer is not taken for a video that the upstream had before it',
+      },
+    ],
+  },
+  {
+    name: 'find-ignores-created-at-replicate',
+    file: 'src/providers/replicate.ts',
+    find: '(createdAt(prediction) ?? openedAt) >= openedAt - slackMs &&',
+    replace: '',
+    tests: [
+      {
+        file: 'src/providers/replicate-find.test.ts',
+        name: 'a prediction from before the submit is not taken for it, also where the list is not limited to a time',
       },
     ],
   },
@@ -229,11 +241,20 @@ export const plantedBugs: readonly PlantedBug[] = [
     file: 'src/workers/submit.ts',
     find: 'const held = await action.commit(opening, attempt)',
     replace: `const held = { ...task, ...opening }
-    setTimeout(() => void action.commit(opening, attempt), 500)`,
+    await using _late = {
+      async [Symbol.asyncDispose]() {
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        await action.commit(opening, attempt)
+      },
+    }`,
     tests: [
       {
         file: 'test/submits.test.ts',
         name: 'when a submit arrives at the upstream, its attempt is committed',
+      },
+      {
+        file: 'src/workers/sends.test.ts',
+        name: 'a submit whose attempt can not be committed asks nothing of its provider but to prepare',
       },
     ],
   },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { Problem } from '../core/problem.ts'
 import { settleMs } from '../core/timing.ts'
 import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
@@ -8,7 +9,7 @@ import { submit } from './submit.ts'
 import type { Account } from './worker.ts'
 
 /*
- * When an unknown submit may be sent again. The provider of this world accepts whatever it is sent: a repeat that must
+ * When a submit may be sent, and when it may be sent again. The provider of this world accepts whatever it is sent: a repeat that must
  * not happen shows as a running task. A provider that throws would hide it, because an error leaves the task held.
  */
 
@@ -24,6 +25,23 @@ async function outcome(provider: Partial<Provider>, account: Partial<Account> = 
   const { after } = await world.run(held, attempt)
   return [after?.state, after?.operation]
 }
+
+it('a submit whose attempt can not be committed asks nothing of its provider but to prepare', async () => {
+  const world = await makeWorld(submit)
+  const { provider } = world.tools.accounts.get('p') as Account
+  const called: string[] = []
+  for (const [name, member] of Object.entries(provider))
+    if (typeof member === 'function' && name !== 'prepare')
+      Object.assign(provider, {
+        [name](...args: unknown[]) {
+          called.push(name)
+          return member.apply(provider, args)
+        },
+      })
+  world.known.commit = () => Promise.reject(Problem.ofStorage('full'))
+  await assert.rejects(world.run(newTask('1', { account: 'p' })), { code: 'storage_unavailable' })
+  assert.deepEqual(called, [])
+})
 
 const sentAgain = ['running', 'op']
 const notSent = ['held', null]
