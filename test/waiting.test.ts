@@ -71,7 +71,8 @@ it('answers with a change that it heard before its reading of the old state arri
   await using stage = await openSlowStage()
   const task = await stage.queued('1')
   const signal = AbortSignal.timeout(10_000)
-  const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { signal }))
+  const path = `/v1/videos/${task.id}?wait=60`
+  const answer = statusOf(stage.fetch(path, { signal })).catch(() => 'no answer at all')
   await until('it reads', stage.isReading, 5)
   await stage.begin(task)
   await until('it has heard of it', stage.isTold, 5)
