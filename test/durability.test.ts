@@ -74,7 +74,7 @@ it('a submit is answered after its commit, and a video is completed after its by
 it('a submit that can not be committed is not accepted', async () => {
   await using service = await startService()
   using other = new DatabaseSync(join(service.data, 'filmgate.db'))
-  // Who has the lock of the database longer than anybody waits for it keeps every commit from happening.
+  // Another connection holds the write lock for longer than the server waits: no commit can happen.
   other.exec('BEGIN IMMEDIATE')
   const film = { model: 'studio', prompt: 'x', seconds: '1', size: '256x256' }
   const refused = await service.submit(film)

@@ -11,7 +11,7 @@ import type { Shown } from './gateway.ts'
 import { type ScriptedUpstream, sendJson, startScripted, type UpstreamVideo } from './scripted-upstream.ts'
 import { startService, type TestService, until } from './service.ts'
 
-/* A submit as the upstream sees it that receives it: when it arrives, when it is cut off, and what is taken for it. */
+/* A submit as the upstream sees it: when it arrives, whether it is cut off, and which video is adopted for it. */
 
 const film = { model: 'film', prompt: 'a red fox', seconds: '4', size: '1280x720' }
 
@@ -83,7 +83,7 @@ it('a submit that loses its lease is not cut off, and its answer counts', async 
   database.prepare('UPDATE tasks SET fence = fence + 1, due_at = ?').run(clock.now() + 3_600_000)
   const before = clock.renewals()
   await until('the lease was to be renewed', () => clock.renewals() > before + 1)
-  assert.equal(isCut, false, 'the submit was cut off: nobody knows now whether it was accepted')
+  assert.equal(isCut, false, 'the submit was cut off, so its outcome is unknown')
   sendJson(response, { id: 'video_paid', status: 'queued' })
   await until('its answer is recorded', async () => (await stage.attempts(id))[0]?.state === 'accepted')
   // The other process ends.
