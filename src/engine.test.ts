@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { operationKey } from './core/attempt.ts'
 import { Problem } from './core/problem.ts'
-import type { Json } from './core/task.ts'
+import type { Json, Task } from './core/task.ts'
 import { leaseMs } from './core/timing.ts'
 import { type Run, task, wakeUntil, world } from './engine/world.fixture.ts'
 import { newAttempt } from './stores/contract/world.ts'
@@ -289,7 +289,9 @@ it('an answer beats an adoption: the rightful task runs, and the other is held a
   await engine.store.insert(first)
   await engine.until(({ state }) => state === 'running')
   await engine.store.insert(second)
-  await engine.until(({ state }) => state === 'running', second.id)
+  const isSettled = ({ state, dueAt }: Task) =>
+    state === 'running' || (state === 'held' && (dueAt ?? 0) > engine.clock.now() + leaseMs)
+  assert.equal((await engine.until(isSettled, second.id)).state, 'running')
   assert.deepEqual((await engine.store.attempt('b'))?.operation, { id: 'same' })
   const { state, problem } = (await engine.store.attempt('a')) ?? {}
   assert.deepEqual(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../core/problem.ts'
 import { settleMs } from '../core/timing.ts'
+import type { Upstream } from '../outbound.ts'
 import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { makeWorld } from './contract.ts'
@@ -9,8 +10,8 @@ import { submit } from './submit.ts'
 import type { Account } from './worker.ts'
 
 /*
- * When a submit may be sent, and when it may be sent again. The provider of this world accepts whatever it is sent: a repeat that must
- * not happen shows as a running task. A provider that throws would hide it, because an error leaves the task held.
+ * When a submit may be sent, and when it may be sent again. The provider of this world accepts whatever it is sent: a repeat
+ * that must not happen shows as a running task. A provider that throws would hide it, because an error leaves the task held.
  */
 
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
@@ -28,19 +29,17 @@ async function outcome(provider: Partial<Provider>, account: Partial<Account> = 
 
 it('a submit whose attempt can not be committed asks nothing of its provider but to prepare', async () => {
   const world = await makeWorld(submit)
-  const { provider } = world.tools.accounts.get('p') as Account
-  const called: string[] = []
-  for (const [name, member] of Object.entries(provider))
-    if (typeof member === 'function' && name !== 'prepare')
-      Object.assign(provider, {
-        [name](...args: unknown[]) {
-          called.push(name)
-          return member.apply(provider, args)
-        },
-      })
-  world.known.commit = () => Promise.reject(Problem.ofStorage('full'))
+  const account = world.tools.accounts.get('p') as Account
+  const sent: string[] = []
+  const send: Upstream['send'] = async (path, _init, _signal, departure) => {
+    await departure?.ready()
+    sent.push(path)
+    return new Response('{}')
+  }
+  Object.assign(account, { upstream: { ...account.upstream, send } })
+  world.known.onCommit = () => Promise.reject(Problem.ofStorage('full'))
   await assert.rejects(world.run(newTask('1', { account: 'p' })), { code: 'storage_unavailable' })
-  assert.deepEqual(called, [])
+  assert.deepEqual(sent, [])
 })
 
 const sentAgain = ['running', 'op']

@@ -18,7 +18,8 @@ const now = 1_000_000
 const queued = newTask('1', { account: 'p' })
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
 const running = newTask('1', { account: 'p', attempt: 'att_1', state: 'running', startedAt: 1, operation: 'op' })
-const notSent = async () => assert.fail('it was sent again')
+/** A repeat that must not happen shows as a running task. What throws would leave it held. */
+const notSent = sends({ operation: 'sent again' })
 const factOf = (decision: Decision) => ('fact' in decision ? decision.fact : undefined)
 const noteOf = (decision: Decision) => ('note' in decision ? JSON.stringify(decision.note) : '')
 

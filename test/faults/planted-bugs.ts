@@ -159,8 +159,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'find-ignores-created-at',
     file: 'src/providers/openai.ts',
-    find: 'at >= openedAt - 60_000 &&',
-    replace: 'at !== undefined &&',
+    find: 'if (at < since || at > until)',
+    replace: 'if (at > until)',
     tests: [
       {
         file: 'test/submits.test.ts',
@@ -171,8 +171,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'find-ignores-created-at-replicate',
     file: 'src/providers/replicate.ts',
-    find: '(createdAt(prediction) ?? openedAt) >= openedAt - slackMs &&',
-    replace: '',
+    find: 'const isRecent = (createdAt(prediction) ?? openedAt) >= openedAt - clockSlackMs',
+    replace: 'const isRecent = true',
     tests: [
       {
         file: 'src/providers/replicate-find.test.ts',
@@ -238,15 +238,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'intent-after-send',
-    file: 'src/workers/submit.ts',
-    find: 'const held = await action.commit(opening, attempt)',
-    replace: `const held = { ...task, ...opening }
-    await using _late = {
-      async [Symbol.asyncDispose]() {
-        await new Promise((resolve) => setTimeout(resolve, 300))
-        await action.commit(opening, attempt)
-      },
-    }`,
+    file: 'src/workers/submit/send.ts',
+    find: 'return await call.send(path, init, signal, { ready: commit, left })',
+    replace: `const sent = await call.send(path, init, signal)
+        await commit()
+        left()
+        return sent`,
     tests: [
       {
         file: 'test/submits.test.ts',
@@ -255,6 +252,75 @@ export const plantedBugs: readonly PlantedBug[] = [
       {
         file: 'src/workers/sends.test.ts',
         name: 'a submit whose attempt can not be committed asks nothing of its provider but to prepare',
+      },
+    ],
+  },
+  {
+    name: 'intent-after-the-first-byte',
+    file: 'src/outbound/upstream.ts',
+    find: 'await departure?.ready()\n      exchange.send()',
+    replace: 'exchange.send()\n      await departure?.ready()',
+    tests: [
+      {
+        file: 'src/outbound/departure.test.ts',
+        name: 'the connection is open, and no byte has left, before the caller says that it may',
+      },
+    ],
+  },
+  {
+    name: 'repeat-after-a-failed-lookup',
+    file: 'src/workers/submit/resolve.ts',
+    find: "is === 'absent' && age >= settleMs",
+    replace: "is !== 'unsure' && age >= settleMs",
+    tests: [
+      {
+        file: 'src/workers/submit.test.ts',
+        name: 'is sent again only after an answered lookup without it: not after a failed one, however old it is',
+      },
+    ],
+  },
+  {
+    name: 'resubmit-after-a-failed-lookup',
+    file: 'src/workers/submit/resolve.ts',
+    find: "(!isAskable || is === 'absent')",
+    replace: 'true',
+    tests: [
+      {
+        file: 'src/workers/submit.test.ts',
+        name: 'is submitted again, where the account says so, only after an answered and whole list without it',
+      },
+    ],
+  },
+  {
+    name: 'adopts-beside-what-is-possible',
+    file: 'src/workers/submit/resolve.ts',
+    find: "  if (possible.some(isFree)) return 'unsure'\n",
+    replace: '',
+    tests: [
+      {
+        file: 'src/workers/submit.test.ts',
+        name: 'is not adopted where too little is told of what is listed, be it beside a match',
+      },
+    ],
+  },
+  {
+    name: 'a-list-without-prompts-matches',
+    file: 'src/providers/openai.ts',
+    find: "if (told === undefined) return isClose ? 'possible' : 'other'",
+    replace: "if (told === undefined) return isClose ? 'match' : 'other'",
+    tests: [
+      { file: 'src/providers/openai.test.ts', name: 'are possible where they tell too little, or less than was asked' },
+    ],
+  },
+  {
+    name: 'an-adoption-beats-an-answer',
+    file: 'src/engine/records.ts',
+    find: 'fact.adopted ? undefined : await store.disown(account, fact.operation, clock.now())',
+    replace: 'undefined',
+    tests: [
+      {
+        file: 'src/engine.test.ts',
+        name: 'an answer beats an adoption: the rightful task runs, and the other is held again',
       },
     ],
   },
