@@ -11,6 +11,8 @@ const boxHead = 8
 
 /** The film as one job makes it: playable, and told from that of any other job. */
 export function markFilm(film: Uint8Array, { id, prompt, reference }: Mark): Uint8Array {
+  // What is not an MP4 has no boxes.
+  if (Buffer.from(film.subarray(4, boxHead)).toString('latin1') !== 'ftyp') return film
   const content = Buffer.from(label + JSON.stringify({ id, prompt, reference }))
   const head = Buffer.alloc(boxHead)
   head.writeUInt32BE(boxHead + content.length)

@@ -66,7 +66,7 @@ const answeredMs = 5_000
 
 /** Holds what the upstreams accepted against what one killed gateway recorded. */
 export function judgeKills(world: KilledWorld): Judgement {
-  const { tasks, ledgers, kills } = world
+  const { tasks, ledgers } = world
   const violations = acceptsOfNobody(world)
   const sum = noColumns()
   const byTarget: Record<string, Columns> = Object.fromEntries([...ledgers.keys()].map((name) => [name, noColumns()]))
@@ -74,43 +74,48 @@ export function judgeKills(world: KilledWorld): Judgement {
     tasks.filter(({ attempts }) => attempts.some(({ state }) => state === 'open')),
     ({ task }) => task.prompt,
   )
-  for (const { task, attempts } of tasks) {
-    const target = targetOf(task.card)
-    const ledger = ledgers.get(task.card) ?? noLedger
-    const names = ledger.faults.filter(({ prompt }) => prompt === task.prompt).map(({ fault }) => fault)
-    const isOwn = ({ reference, prompt }: Pick<Arrival, 'reference' | 'prompt'>) =>
-      target.dialect ? prompt === task.prompt : attempts.some(({ id }) => id === reference)
-    const own = ledger.accepts.filter(isOwn)
-    const sent = sentOf(
-      target,
-      attempts,
-      ledger.arrivals.filter((one) => one.ask === 'submit' && isOwn(one)),
-    )
-    const columns: Columns = {
-      ...{
-        tasks: 1,
-        accepts: own.length,
-        held: Number(task.state === 'held'),
-        stranded: Number(isStranded(task, sent)),
-      },
-      unaskedRepeats: unaskedRepeats(sent, ledger.arrivals, target.mode),
-      wrongBytes: Number(task.state === 'completed' && !isMadeBy(world.marks.get(task.id), own, attempts)),
-    }
+  for (const one of tasks) {
+    const { task } = one
+    const { columns, wrong } = judgeTask(world, one, (unclear.get(task.prompt) ?? []).length > 1)
     addColumns(sum, columns)
     addColumns(byTarget[task.card] ?? noColumns(), columns)
-    // What is listed for two that are the same may be either's: then a list is as good as none.
-    const isAlike = (unclear.get(task.prompt) ?? []).length > 1
-    const offers = target.mode === 'list' && (isAlike || !tellsApart(target)) ? 'none' : target.mode
-    const told = [
-      ...judgeAccepts(offers, attempts, own),
-      ...judgeEnd(offers, { task, attempts, names, own, kills, mayResubmit: target.dialect !== undefined }),
-      ...(columns.unaskedRepeats > 0 ? ['sent again, though no question was answered'] : []),
-      ...(columns.wrongBytes > 0 ? [`wrong bytes, of ${JSON.stringify(world.marks.get(task.id) ?? null)}`] : []),
-    ]
-    const detail = `${task.prompt}, ${task.id} ${task.state} ${task.error?.code ?? ''}, faults [${names}], attempts [${attempts.map(({ state }) => state)}], accepts ${own.length}`
-    for (const what of told) violations.push(`${what}: ${detail}`)
+    violations.push(...wrong)
   }
   return { ...sum, ...cutsOf(world), byTarget, violations }
+}
+
+/** `isAlike`: another one whose outcome is unknown is the same. */
+function judgeTask(
+  { ledgers, kills, marks }: KilledWorld,
+  { task, attempts }: KilledWorld['tasks'][number],
+  isAlike: boolean,
+): { columns: Columns; wrong: string[] } {
+  const target = targetOf(task.card)
+  const ledger = ledgers.get(task.card) ?? noLedger
+  const names = ledger.faults.filter(({ prompt }) => prompt === task.prompt).map(({ fault }) => fault)
+  const isOwn = ({ reference, prompt }: Pick<Arrival, 'reference' | 'prompt'>) =>
+    target.dialect ? prompt === task.prompt : attempts.some(({ id }) => id === reference)
+  const own = ledger.accepts.filter(isOwn)
+  const submits = ledger.arrivals.filter((one) => one.ask === 'submit' && isOwn(one))
+  const sent = sentOf(target, attempts, submits)
+  const mark = marks.get(task.id)
+  const columns: Columns = {
+    ...{ tasks: 1, accepts: own.length, held: Number(task.state === 'held') },
+    stranded: Number(isStranded(task, sent)),
+    unaskedRepeats: unaskedRepeats(sent, ledger.arrivals, target.mode),
+    wrongBytes: Number(task.state === 'completed' && !isMadeBy(mark, own, attempts)),
+  }
+  // What is listed for two that are the same may be either's: then a list is as good as none.
+  const offers = target.mode === 'list' && (isAlike || !tellsApart(target)) ? 'none' : target.mode
+  const ended = { task, attempts, names, own, kills, mayResubmit: target.dialect !== undefined }
+  const told = [
+    ...judgeAccepts(offers, ended),
+    ...judgeEnd(offers, ended),
+    ...(columns.unaskedRepeats > 0 ? ['sent again, though no question was answered'] : []),
+    ...(columns.wrongBytes > 0 ? [`wrong bytes, of ${JSON.stringify(mark ?? null)}`] : []),
+  ]
+  const detail = `${task.prompt}, ${task.id} ${task.state} ${task.error?.code ?? ''}, faults [${names}], attempts [${attempts.map(({ state }) => state)}], accepts ${own.length}`
+  return { columns, wrong: told.map((what) => `${what}: ${detail}`) }
 }
 
 const noLedger: Ledger = { accepts: [], requests: 0, submits: 0, faults: [], arrivals: [] }
@@ -166,8 +171,11 @@ function isMadeBy(mark: Mark | undefined, accepts: readonly Accept[], attempts: 
 }
 
 /** Every accept has to be found on the attempt that it is of, or at least on one that is flagged. */
-function judgeAccepts(mode: Mode, attempts: readonly Attempt[], accepts: readonly Accept[]): string[] {
-  const approved = attempts.filter(({ state }) => state === 'abandoned').length
+function judgeAccepts(
+  mode: Mode,
+  { attempts, own: accepts, mayResubmit }: Pick<Ended, 'attempts' | 'own' | 'mayResubmit'>,
+): string[] {
+  const approved = givenUpOf(attempts, mayResubmit)
   const told = accepts.length > 1 + approved ? [`paid ${accepts.length} times`] : []
   for (const { id, reference } of accepts) {
     const isIts = (attempt: Attempt) => reference === null || attempt.id === reference
@@ -193,21 +201,23 @@ interface Ended {
 
 function judgeEnd(mode: Mode, { task, attempts, names, own, kills, mayResubmit }: Ended): string[] {
   const open = attempts.filter(({ state }) => state === 'open')
-  const abandoned = attempts.filter(({ state }) => state === 'abandoned')
-  if (abandoned.length > (mayResubmit ? 1 : 0) && !isGivenUp(task, abandoned.length, mayResubmit))
-    return ['given up, though nobody decided so']
+  const givenUp = givenUpOf(attempts, mayResubmit)
+  const mayEnd = mayResubmit && givenUp === mostUnknown && task.error?.code === 'submission_unknown'
+  if (givenUp > (mayResubmit ? mostUnknown - 1 : 0) && !mayEnd) return ['given up, though nobody decided so']
   if (task.state === 'held') return judgeHeld(mode, open, names, own, kills)
   if (!isFinished(task)) return ['not finished']
   if (open.length > 0) return ['an attempt is open although its task ended']
   const refused = names.some((name) => /submit-(400|404|413|415|422)-/.test(name))
-  if (task.state === 'failed' && !refused && !isGivenUp(task, abandoned.length, mayResubmit))
-    return ['failed without a reason']
+  if (task.state === 'failed' && !refused && !mayEnd) return ['failed without a reason']
   return []
 }
 
 /** After a second attempt of unknown outcome there is no third. */
-function isGivenUp({ error }: Task, abandoned: number, mayResubmit: boolean): boolean {
-  return mayResubmit && abandoned === 2 && error?.code === 'submission_unknown'
+const mostUnknown = 2
+
+/** Attempts that nobody waits for any more. What an engine answers all the same, after another was sent, is an orphan. */
+function givenUpOf(attempts: readonly Attempt[], mayResubmit: boolean): number {
+  return attempts.filter(({ state }) => state === 'abandoned' || (mayResubmit && state === 'orphan')).length
 }
 
 function judgeHeld(
