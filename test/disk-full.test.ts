@@ -3,8 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { startService } from './service.ts'
+import { startService, type TestService, until } from './service.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
+
+/** What /readyz says. */
+async function readiness(service: TestService) {
+  const answer = await service.fetch('/readyz')
+  return { code: answer.status, ...((await answer.json()) as Record<'status' | 'reason' | 'store' | 'bucket', string>) }
+}
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '640x360' }
 
@@ -48,6 +54,30 @@ it('a submit that cannot be stored is 503 with Retry-After; what was accepted be
   assert.ok(Number(answer.headers.get('retry-after')) > 0)
   assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'storage_unavailable')
   assert.equal((await service.fetch(`/v1/videos/${id}`)).status, 200)
+  const full = await until('it is not ready', async () => {
+    const found = await readiness(service)
+    return found.code === 503 && found
+  })
+  assert.deepEqual([full.status, full.store], ['unavailable', 'full'])
+  assert.match(full.reason, /disk of the database is full.+Free some space/)
   disk.free()
+  // By itself: nobody submits anything.
+  await until('it is ready', async () => (await readiness(service)).code === 200)
   assert.equal((await service.finish(id)).status, 'completed')
+})
+
+it('a full disk of videos alone is told by /readyz, and leaves the service ready', async (test) => {
+  await using service = await startService()
+  using disk = mountDisk(join(service.data, 'bucket'), 'size=4m')
+  if (!disk) return test.skip(notMounted)
+  assert.deepEqual((await readiness(service)).bucket, 'ok')
+  disk.fill()
+  const full = await until('it is told', async () => {
+    const found = await readiness(service)
+    return found.bucket !== 'ok' && found
+  })
+  assert.deepEqual([full.code, full.store, full.bucket], [200, 'ok', 'full'])
+  assert.equal((await service.submit(film)).status, 200)
+  disk.free()
+  await until('there is room', async () => (await readiness(service)).bucket === 'ok')
 })

@@ -86,6 +86,7 @@ async function fillUp(test: TestContext, { what, megabytes, sign, spend, after }
   const last = await submitUntilFull(service, promised)
   await refused(last)
   for (let at = 0; at < 3; at += 1) await isRefused(service, long())
+  await comes('it is not ready', async () => !(await isReady(service)))
   assert.equal((await service.fetch('/livez')).status, 200)
   sentOnly(world, promised)
   assert.ok(count(service, sign) > 0, service.log.slice(-3).join(''))
@@ -123,6 +124,35 @@ async function spendLog({ sql }: World): Promise<void> {
 async function restart(postgres: PostgresServer): Promise<void> {
   await postgres.stop('SIGQUIT')
   await postgres.start()
+}
+
+it('a PostgreSQL that can only be read: not ready, reads go on, and all is well when it can be written', async () => {
+  await using postgres = await startPostgres({ fsync: 'off' })
+  await using world = await openWorld(postgres)
+  await using service = await serve(world)
+  const id = await submit(service, 'none', 'early')
+  await allEnd(world, 1)
+  await setReadOnly(world, 'on')
+  const told = await comes('it is not ready', async () => {
+    const answer = await service.fetch('/readyz', { headers: { connection: 'close' } })
+    return answer.status === 503 && ((await answer.json()) as Record<string, string>)
+  })
+  assert.deepEqual(told && [told.status, told.store], ['unavailable', 'read_only'])
+  await isRefused(service, 'while it is read')
+  for (const path of ['', `/${id}`, `/${id}/content`])
+    assert.equal((await service.fetch(`/v1/videos${path}`, { headers: { connection: 'close' } })).status, 200)
+  await setReadOnly(world, 'off')
+  await comes('it is ready', () => isReady(service))
+  await submit(service, 'none', 'later')
+  await allEnd(world, 2)
+})
+
+/** For every connection, those that are open too. */
+async function setReadOnly({ sql }: World, state: 'on' | 'off'): Promise<void> {
+  const name = (await sql('SELECT current_database() AS name'))[0]?.name
+  // Said in a transaction of its own that may write, whatever the database says.
+  await sql(`BEGIN READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = ${state}; COMMIT`)
+  await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'filmgate'`)
 }
 
 it('a PostgreSQL all of whose connections are taken: 503, nothing unstored is sent, and all is well when some are free', async () => {

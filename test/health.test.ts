@@ -21,7 +21,7 @@ it('a bucket that hangs leaves the service ready, and is asked once for all who 
     return [answer.status, await answer.json()]
   })
   for (const answer of await Promise.all(answers))
-    assert.deepEqual(answer, [200, { status: 'ok', store: 'ok', bucket: 'unavailable' }])
+    assert.deepEqual(answer, [200, { status: 'ok', reason: null, store: 'ok', bucket: 'unavailable' }])
   // By the start, and by all of them together.
   assert.equal(asked, 2)
   assert.equal((await service.fetch('/v1/videos')).status, 200)

@@ -102,7 +102,10 @@ it('says whether it can work, whatever its role, and a worker says nothing else'
   await using worker = await startService({ env: settings('worker') })
   for (const service of [api, worker]) {
     const ready = await service.fetch('/readyz')
-    assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ok', store: 'ok', bucket: 'ok' }])
+    assert.deepEqual(
+      [ready.status, await ready.json()],
+      [200, { status: 'ok', reason: null, store: 'ok', bucket: 'ok' }],
+    )
     assert.equal((await service.fetch('/livez')).status, 200)
   }
   assert.equal((await worker.fetch('/v1/models')).status, 404)

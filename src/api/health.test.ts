@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fastify from 'fastify'
+import { Problem } from '../core/problem.ts'
+import { openLog } from '../log.ts'
 import { readyz } from './health.ts'
 
 /* What /readyz says, of a store and a bucket that answer when the test wants, and by its clock. */
@@ -9,8 +11,8 @@ type Ask = () => Promise<unknown>
 
 function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSignal) {
   const asked = { store: 0, bucket: 0 }
-  const fine = async () => undefined
-  const { store = fine, bucket = fine } = answers
+  const well = async () => undefined
+  const { store = well, bucket = well } = answers
   const sleepers = new Set<() => void>()
   let now = 1_000_000
   const clock = {
@@ -25,15 +27,19 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
     asked[part] += 1
     return ask()
   }
-  const parts = { store: { tokens: count('store', store) }, bucket: { open: count('bucket', bucket) } }
-  const dependencies = { ...parts, clock, ...(draining && { draining }) } as unknown as Parameters<typeof readyz>[0]
+  const parts = { store: { checkWritable: count('store', store) }, bucket: { open: count('bucket', bucket) } }
+  const said: string[] = []
+  const log = openLog({ write: (line) => said.push(line), now: () => now, secrets: [] })
+  const dependencies = { ...parts, clock, log, ...(draining && { draining }) } as unknown as Parameters<
+    typeof readyz
+  >[0]
   const app = fastify()
   app.get('/readyz', readyz(dependencies))
   return {
-    asked,
+    ...{ asked, said },
     async ask() {
       const answer = await app.inject('/readyz')
-      return [answer.statusCode, answer.json()]
+      return [answer.statusCode, answer.json()] as const
     },
     pass(ms: number) {
       now += ms
@@ -47,33 +53,73 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
 
 const broken = () => Promise.reject(new Error('it is broken'))
 
+const fine = { status: 'ok', reason: null, store: 'ok', bucket: 'ok' }
+
 it('the store decides, the bucket is only told of', async () => {
-  assert.deepEqual(await ready().ask(), [200, { status: 'ok', store: 'ok', bucket: 'ok' }])
-  assert.deepEqual(await ready({ bucket: broken }).ask(), [200, { status: 'ok', store: 'ok', bucket: 'unavailable' }])
-  assert.deepEqual(await ready({ store: broken }).ask(), [
-    503,
-    { status: 'unavailable', store: 'unavailable', bucket: 'ok' },
-  ])
+  assert.deepEqual(await ready().ask(), [200, fine])
+  assert.deepEqual(await ready({ bucket: broken }).ask(), [200, { ...fine, bucket: 'unavailable' }])
+  const reason = 'The database does not respond in time, or refuses to write. The log has the cause.'
+  const away = { status: 'unavailable', reason, store: 'unavailable', bucket: 'ok' }
+  assert.deepEqual(await ready({ store: broken }).ask(), [503, away])
+})
+
+it('a store that can not be written says whether its disk is full or can only be read', async () => {
+  for (const [code, found, reason] of [
+    ['SQLITE_FULL', 'full', /disk of the database is full.+Free some space/],
+    ['ENOSPC', 'full', /disk of the database is full/],
+    ['53100', 'full', /disk of the database is full/],
+    ['25006', 'read_only', /can only be read.+Make it writable/],
+    ['EROFS', 'read_only', /can only be read/],
+  ] as const) {
+    const problem = Problem.ofStorage(Object.assign(new Error('as the system puts it'), { code }))
+    const [status, body] = await ready({ store: () => Promise.reject(problem) }).ask()
+    assert.deepEqual([status, body.status, body.store], [503, 'unavailable', found])
+    assert.match(body.reason, reason)
+  }
+})
+
+it('the log has the cause once, and says when it is over', async () => {
+  let works = false
+  const service = ready({ store: () => (works ? Promise.resolve() : broken()) })
+  for (let second = 0; second < 3; second += 1) {
+    assert.equal((await service.ask())[0], 503)
+    service.pass(1_000)
+  }
+  works = true
+  assert.equal((await service.ask())[0], 200)
+  const events = service.said.map((line) => JSON.parse(line) as { event: string; cause?: { message: string } })
+  assert.deepEqual(
+    events.map(({ event, cause }) => [event, cause?.message]),
+    [
+      ['the store can not be written', 'it is broken'],
+      ['the store can be written again', undefined],
+    ],
+  )
 })
 
 it('one that drains says so at once, whatever it said a moment ago', async () => {
   const stop = new AbortController()
   const service = ready({}, stop.signal)
-  assert.deepEqual(await service.ask(), [200, { status: 'ok', store: 'ok', bucket: 'ok' }])
+  assert.deepEqual(await service.ask(), [200, fine])
   stop.abort()
-  assert.deepEqual(await service.ask(), [503, { status: 'draining', store: 'ok', bucket: 'ok' }])
+  assert.deepEqual(await service.ask(), [503, { ...fine, status: 'draining', reason: 'The service is stopping.' }])
 })
 
-it('all who ask within a second share one question', async () => {
-  const service = ready()
-  const ask = () => Promise.all(Array.from({ length: 100 }, service.ask))
-  await ask()
-  service.pass(999)
-  await ask()
-  assert.deepEqual(service.asked, { store: 1, bucket: 1 })
-  service.pass(1)
-  await ask()
-  assert.deepEqual(service.asked, { store: 2, bucket: 2 })
+it('all who ask within 5 s share one question, or within a second where it was answered badly', async () => {
+  for (const [store, freshMs] of [
+    [async () => undefined, 5_000],
+    [broken, 1_000],
+  ] as const) {
+    const service = ready({ store })
+    const ask = () => Promise.all(Array.from({ length: 100 }, service.ask))
+    await ask()
+    service.pass(freshMs - 1)
+    await ask()
+    assert.equal(service.asked.store, 1)
+    service.pass(1)
+    await ask()
+    assert.equal(service.asked.store, 2)
+  }
 })
 
 it('a bucket that hangs is answered for, and not asked again until it has answered', async () => {
@@ -83,12 +129,12 @@ it('a bucket that hangs is answered for, and not asked again until it has answer
   // Until it waits for nothing but the bucket.
   while (service.asked.bucket === 0) await new Promise(setImmediate)
   service.wake()
-  const without = [200, { status: 'ok', store: 'ok', bucket: 'unavailable' }]
+  const without = [200, { ...fine, bucket: 'unavailable' }]
   assert.deepEqual(await first, without)
   service.pass(60_000)
   assert.deepEqual(await service.ask(), without)
   assert.deepEqual(service.asked, { store: 2, bucket: 1 })
   hanging.resolve(undefined)
   await new Promise(setImmediate)
-  assert.deepEqual(await service.ask(), [200, { status: 'ok', store: 'ok', bucket: 'ok' }])
+  assert.deepEqual(await service.ask(), [200, fine])
 })

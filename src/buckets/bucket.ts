@@ -13,6 +13,8 @@ export interface Bucket {
   open(key: string, range?: ByteRange): Promise<OpenObject | undefined>
   /** Removes every object of the folder; what is not there is no error. */
   removeFolder(folder: string): Promise<void>
+  /** Throws what `put` would throw if nothing can be stored now: where it costs nothing to find out. */
+  checkWritable?(): Promise<void>
   /** A URL that gives the object to whoever has it, until it expires: where the storage speaks HTTP itself. */
   link?(key: string, options: LinkOptions): Promise<string>
   /** The object's path below the bucket's folder, for a front server that sends it: where there is such a folder. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { type Bucket, splitKey } from './bucket.ts'
 
@@ -8,6 +8,9 @@ export interface DiskOptions {
   /** The bucket's folder; it is made if it is not there. No other process may have it open. */
   folder: string
 }
+
+/** Where so little does not fit, no video does. */
+const roomBytes = 64 * 1024
 
 /** Objects as files: `<two hex>/<folder>/<name>`, so that no directory grows beyond what a file system likes. */
 export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
@@ -60,6 +63,15 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
     },
     async removeFolder(name) {
       await rm(place(root, `${name}/x`).folder, { recursive: true, force: true })
+    },
+    async checkWritable() {
+      const temporary = join(incoming, String(count++))
+      try {
+        await mkdir(incoming, { recursive: true })
+        await writeFile(temporary, Buffer.alloc(roomBytes))
+      } finally {
+        await rm(temporary, { force: true })
+      }
     },
     path: (key) => relative(root, place(root, key).path),
   }

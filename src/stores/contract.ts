@@ -10,6 +10,7 @@ import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
 import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
+import { testWritable } from './contract/writable.ts'
 
 export { newTask } from './contract/world.ts'
 
@@ -27,6 +28,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testOrphans,
       testNotices,
       testWebhooks,
+      testWritable,
     ])
       test(world)
   })

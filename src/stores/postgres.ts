@@ -11,6 +11,7 @@ import { disown, occupies, recordAll, remove } from './postgres/entries.ts'
 import { CommitUnknown } from './postgres/failures.ts'
 import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
+import { openProbe } from './postgres/probe.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
@@ -48,6 +49,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
   const insertOne = openInserts(database, clock)
+  const probe = openProbe(database, name)
   const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
   const { ring, wake, tell } = wakeups
   const announce = () => {
@@ -62,8 +64,9 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...claims,
     ...openEndpoints(database),
     ...openDeliveries(database, announce),
+    checkWritable: probe.check,
     async insert(task) {
-      await insertOne(task)
+      await probe.watch(insertOne(task))
       wake()
     },
     async delete(owner, id, now) {

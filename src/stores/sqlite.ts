@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { isNews } from '../core/notice.ts'
-import { Problem } from '../core/problem.ts'
 import { toRow } from '../core/row.ts'
 import { prepareDeliveryReads } from './sqlite/deliveries.ts'
 import { prepareEndpointReads } from './sqlite/endpoints.ts'
+import { toProblem } from './sqlite/failures.ts'
 import { migrate } from './sqlite/migrate.ts'
 import { prepareReads } from './sqlite/reads.ts'
 import { refuseMoved } from './sqlite/transfer.ts'
@@ -48,6 +48,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...reads,
     ...prepareEndpointReads(reader),
     ...prepareDeliveryReads(reader),
+    checkWritable: () => writer.write('checkWritable'),
     async insert(task) {
       await writer.write('insert', toRow(task))
       wake()
@@ -220,17 +221,4 @@ async function startWriter(path: string, on: { commit: () => void; fatal: (error
       await exited
     },
   }
-}
-
-/** Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, FULL, CANTOPEN. */
-const diskCodes = new Set([3, 5, 8, 10, 13, 14])
-/** SQLITE_CONSTRAINT_UNIQUE; its message ends with the columns. */
-const uniqueCode = 2067
-
-function toProblem({ message, errcode = 0 }: { message: string; errcode?: number | undefined }): Error {
-  if (diskCodes.has(errcode & 0xff)) return Problem.ofStorage(message)
-  if (errcode === uniqueCode && message.endsWith('tasks.owner, tasks.idempotency_key'))
-    return Problem.ofTakenKey(message)
-  const taken = errcode === uniqueCode && message.endsWith('attempts.account, attempts.operation')
-  return taken ? Problem.ofTakenOperation(message) : new Error(message)
 }

@@ -14,6 +14,12 @@ import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookD
  * database broke while it was committed.
  */
 export interface Store extends AsyncDisposable {
+  /**
+   * Writes a little and takes it back. Throws `storage_unavailable`, with the reason as its cause, if nothing can be
+   * written now. Cheap enough to be asked every second.
+   */
+  checkWritable(): Promise<void>
+
   insert(task: Task): Promise<void>
   /** The task if it is this owner's; another's, or a deleted one, is as absent as one that never was. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>

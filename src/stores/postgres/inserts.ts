@@ -21,7 +21,7 @@ interface Tools {
 }
 
 /** Of the columns only those that one of them fills: a new task leaves half of them empty. */
-function statementOf(tasks: readonly Task[]): { text: string; json: string } {
+export function statementOf(tasks: readonly Task[]): { text: string; json: string } {
   const rows = tasks.map(toRow)
   const places = [...columns.keys()].filter((at) => rows.some((row) => row[at] !== null))
   const key = places.join()

@@ -11,6 +11,7 @@ import type { Claim, Entry, Lane, Lease, QueueClaim } from '../store.ts'
 import { prepareDeliveries } from './deliveries.ts'
 import { prepareEndpoints } from './endpoints.ts'
 import { prepareLedger } from './ledger.ts'
+import { prepareProbe } from './probe.ts'
 import { prepareQueue } from './queue.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
@@ -55,6 +56,7 @@ export function prepareVerbs(database: DatabaseSync) {
   return {
     ...prepareEndpoints(database),
     ...deliveries.verbs,
+    ...prepareProbe(database),
     insert(row: Value[]): void {
       insert.run(...row)
     },

@@ -1,13 +1,14 @@
 import { setPriority } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
+import { type Failure, toFailure } from './failures.ts'
 import { prepareVerbs, type Unit } from './verbs.ts'
 
 /*
  * The one thread that writes. A batch is one transaction and one fsync; a bad unit fails
  * alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
  */
-export type Outcome = { value: unknown } | { failure: { message: string; errcode?: number | undefined } }
+export type Outcome = { value: unknown } | { failure: Failure }
 
 // Polls before writes where the machine is short of cores. On Linux this is the thread's own; elsewhere the process's.
 if (process.platform === 'linux') setPriority(10)
@@ -38,7 +39,7 @@ function commit(units: Unit[]): Outcome[] {
   } catch (error) {
     // The whole group failed, as on a full disk: SQLite may have rolled back by itself already.
     if (database.isTransaction) database.exec('ROLLBACK')
-    return units.map(() => failure(error))
+    return units.map(() => ({ failure: toFailure(error) }))
   }
 }
 
@@ -57,11 +58,6 @@ function runUnit({ verb, args }: Unit): Outcome {
       rollbackTo.run()
       release.run()
     }
-    return failure(error)
+    return { failure: toFailure(error) }
   }
-}
-
-function failure(error: unknown): Outcome {
-  const { message, errcode } = error as Error & { errcode?: number }
-  return { failure: { message, errcode } }
 }

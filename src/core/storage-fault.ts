@@ -1,0 +1,20 @@
+import { Problem } from './problem.ts'
+
+/** Why nothing can be stored: the disk is full, it can only be read, or anything else, of which the log has the cause. */
+export type StorageFault = 'full' | 'read_only' | 'unavailable'
+
+/** By the codes of the system, of SQLite (see `stores/sqlite/failures.ts`) and of PostgreSQL. */
+const faults: Readonly<Record<string, StorageFault>> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  SQLITE_FULL: 'full',
+  53100: 'full',
+  EROFS: 'read_only',
+  SQLITE_READONLY: 'read_only',
+  25006: 'read_only',
+}
+
+export function storageFaultOf(thrown: unknown): StorageFault {
+  const { code } = (thrown instanceof Problem ? thrown.cause : thrown) as { code?: string }
+  return faults[code ?? ''] ?? 'unavailable'
+}
