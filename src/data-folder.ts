@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Problem } from './core/problem.ts'
 
 export interface DataFolder extends Disposable {
   readonly path: string
@@ -16,12 +17,17 @@ export interface DataFolder extends Disposable {
   readonly models: string
   /** Files that need not survive the process. */
   readonly scratch: string
+  /**
+   * Takes the folder for this process alone, which opening it has done already unless it was on a read-only disk. Throws
+   * if that is so still, or if another process uses it.
+   */
+  claim(): void
 }
 
 /**
  * Makes the folder and takes it for this process alone. The lock is an exclusive transaction on a database of its own:
  * the kernel drops it when the process dies, however that happens, and two openers of the store itself would both
- * succeed.
+ * succeed. On a read-only disk the lock is shared: it keeps out whoever could write, by another mount of that disk.
  */
 export function openDataFolder(given: string): DataFolder {
   const path = resolve(given)
@@ -31,22 +37,84 @@ export function openDataFolder(given: string): DataFolder {
     ...{ spill: inside('spill'), scratch: inside('scratch'), identity: inside('identity') },
     models: inside('models.json'),
   }
-  let lock: DatabaseSync | undefined
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
-    // With something to write: on a file that may only be read it would lock nobody out.
-    lock.exec('BEGIN EXCLUSIVE; PRAGMA user_version = 1')
-    rmSync(folder.scratch, { recursive: true, force: true })
-    mkdirSync(folder.scratch)
-  } catch (error) {
-    lock?.close()
-    throw new Error(explain(path, error as Error & { errcode?: number; code?: string }), { cause: error })
+  const file = inside('lock.db')
+  let isShared = false
+  let lock: DatabaseSync
+  const clearly = <Result>(work: () => Result): Result => {
+    try {
+      return work()
+    } catch (error) {
+      throw new Error(explain(path, error as Error & { errcode?: number }), { cause: error })
+    }
   }
-  return { ...folder, [Symbol.dispose]: () => lock.close() }
+  clearly(() => {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    isShared = isReadOnly(path)
+    lock = isShared ? lockShared(file) : lockAlone(file)
+    if (!isShared) emptyScratch(folder.scratch)
+  })
+  return {
+    ...folder,
+    claim() {
+      if (!isShared) return
+      // Its own share would be in the way.
+      lock.close()
+      try {
+        lock = clearly(() => lockAlone(file))
+        isShared = false
+      } catch (error) {
+        lock = lockShared(file)
+        throw error
+      }
+    },
+    [Symbol.dispose]: () => lock.close(),
+  }
 }
 
-function explain(path: string, error: Error & { errcode?: number; code?: string }): string {
+/** Of the disk itself: what only this account may not write is a mistake. */
+function isReadOnly(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+  }
+  return false
+}
+
+function lockAlone(file: string): DatabaseSync {
+  // With something to write: on a file that may only be read it would lock nobody out. Nothing of it reaches the disk,
+  // which may be full.
+  return locked(
+    new DatabaseSync(file, { timeout: 0 }),
+    'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1',
+  )
+}
+
+function lockShared(file: string): DatabaseSync {
+  return locked(new DatabaseSync(file, { timeout: 0, readOnly: true }), 'BEGIN; SELECT count(*) FROM sqlite_schema')
+}
+
+function locked(database: DatabaseSync, by: string): DatabaseSync {
+  try {
+    database.exec(by)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Whoever needs it makes it: a disk without room for it may have some later. */
+function emptyScratch(scratch: string): void {
+  try {
+    rmSync(scratch, { recursive: true, force: true })
+    mkdirSync(scratch)
+  } catch (error) {
+    if (Problem.from(error).code !== 'storage_unavailable') throw error
+  }
+}
+
+function explain(path: string, error: Error & { errcode?: number }): string {
   const busy = 5
   if (error.errcode === busy) {
     return `another Filmgate is already running on the data folder ${path}; stop it, or choose another folder with --data`

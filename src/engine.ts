@@ -1,4 +1,5 @@
 import { type Bell, openBell } from './core/bell.ts'
+import { Problem } from './core/problem.ts'
 import { renewMs } from './core/timing.ts'
 import { openClaims } from './engine/claims.ts'
 import { openLanes } from './engine/lanes.ts'
@@ -24,13 +25,19 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const stop = new AbortController()
   const ended = new AbortController()
   const bell = openBell(clock)
-  await replay(options)
+  const tellOld = openReplay(options)
+  await tellOld().catch((error) => putOff(options, error))
   const lanes = await openLanes(options)
   const outcomes = openOutcomes(options)
   const records = openRecords(options, outcomes)
   const runs = openRuns(options, { outcomes, records, onEnd: bell.ring })
   const mayClaim = () => !records.stuck && !stop.signal.aborted
-  const claimDue = openClaims(options, { lanes, runs, mayClaim })
+  const claim = openClaims(options, { lanes, runs, mayClaim })
+  // Not before: what an earlier process learnt of an attempt decides what is done about it.
+  const claimDue = async () => {
+    await tellOld()
+    return claim()
+  }
   const stopListening = store.onDue(bell.ring)
   const claiming = keepClaiming(options, { claimDue, bell, signal: stop.signal })
   const renewing = keepRenewing(options, runs, ended.signal)
@@ -47,6 +54,22 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       await renewing
     },
   }
+}
+
+/** Until it is done, once. */
+function openReplay(options: EngineOptions): () => Promise<void> {
+  let isDone = false
+  return async () => {
+    if (isDone) return
+    await replay(options)
+    isDone = true
+  }
+}
+
+/** A store that can't be written is waited for: what it has can be read meanwhile. */
+function putOff({ log }: EngineOptions, error: unknown): void {
+  if (Problem.from(error).code !== 'storage_unavailable') throw error
+  log.warn('answers that were kept are recorded later', { error })
 }
 
 async function keepClaiming(

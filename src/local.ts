@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Config } from './config.ts'
 import { localName } from './core/account.ts'
 import type { ModelCard } from './core/catalog.ts'
 import type { Random } from './core/clock.ts'
+import { Problem } from './core/problem.ts'
 import type { Member } from './providers/index.ts'
 
 /** Accounts whose provider is this process itself are its own, where it shares a store with others. */
@@ -26,8 +27,21 @@ function withRoutes(card: ModelCard, named: (account: string) => string): ModelC
   return { ...card, routes: card.routes.map((route) => ({ ...route, account: named(route.account) })) }
 }
 
-/** The same for as long as the data folder: what is in it belongs to whoever has that name. */
+/**
+ * The same for as long as the data folder: what is in it belongs to whoever has that name. Where it can't be kept, on a
+ * full or read-only disk, it is this process's only, and nothing else is kept there either.
+ */
 export function identityOf(file: string, random: Random): string {
-  if (!existsSync(file)) writeFileSync(file, Buffer.from(random(6)).toString('hex'), { flush: true })
-  return readFileSync(file, 'utf8')
+  const kept = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  if (kept !== '') return kept
+  const name = Buffer.from(random(6)).toString('hex')
+  try {
+    // Whole or not at all: half a name would be another's.
+    writeFileSync(`${file}.new`, name, { flush: true })
+    renameSync(`${file}.new`, file)
+  } catch (error) {
+    rmSync(`${file}.new`, { force: true })
+    if (Problem.from(error).code !== 'storage_unavailable') throw error
+  }
+  return name
 }

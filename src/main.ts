@@ -12,6 +12,7 @@ import type { Config } from './config.ts'
 import { isLocalName, keyVersionOf } from './core/account.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { healthy } from './core/health.ts'
+import type { StorageFault } from './core/storage-fault.ts'
 import { digestSecret, newSecret, type Token } from './core/token.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { startDeliveries } from './deliveries.ts'
@@ -25,6 +26,7 @@ import { type OutboundOptions, openOutbound, readBase } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
 import { openSpill } from './spill.ts'
+import { findReadOnly, openStartWrites, type StartWrites } from './start-writes.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -38,6 +40,8 @@ export interface Service extends AsyncDisposable {
   /** The secrets of the tokens that this start made, as a start without any does. */
   readonly firstSecret: string | null
   readonly operatorSecret: string | null
+  /** Why it began with a store that can only be read; null if it can be written. */
+  readonly readOnly: StorageFault | null
   /** Resolves only if the service can't go on. */
   readonly failed: Promise<Error>
 }
@@ -84,6 +88,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { store, clock } = await openStore(config, { ...places, clock: others.clock })
   stack.use(store)
   const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
+  const startWrites = stack.use(openStartWrites({ clock, log }))
+  const readOnly = await findReadOnly(store, startWrites, log)
   const bucket = await openBucket(config, folder)
   // Not waited for: a bucket that hangs must not hold up the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
@@ -93,7 +99,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const accounts = new Map<string, Account>()
   for (const account of config.accounts) accounts.set(account.name, await openAccount(account))
-  const tokens = await gatherTokens(config, store)
+  const tokens = await gatherTokens(config, store, startWrites)
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts, clock, log, since })
 
@@ -131,7 +137,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer()])
   })
   await app.listen({ host: config.host, port: config.port })
-  const make = (kind: Token['kind']) => makeToken(kind, tokens, store, clock.now(), random)
+  const make = (kind: Token['kind']) =>
+    readOnly === null ? makeToken(kind, tokens, store, clock.now(), random) : needToken(kind, tokens)
   const mayMake = config.role !== 'worker'
   const [firstSecret, operatorSecret] = mayMake ? [await make('client'), await make('operator')] : [null, null]
   clients = clientsOf(tokens)
@@ -141,6 +148,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     url: addressOf(app.server.address(), config.host),
     firstSecret,
     operatorSecret,
+    readOnly,
     failed: failure.promise,
     async [Symbol.asyncDispose]() {
       // Whoever waits, for a database that may come back, waits with a timer that keeps no process alive.
@@ -161,7 +169,10 @@ interface Places {
 async function openStore({ store: place }: Config, places: Places): Promise<{ store: Store; clock: Clock }> {
   const { folder, clock, random, onFatal } = places
   if (place.kind === 'sqlite')
-    return { store: await openSqlite({ folder: folder.path, now: clock.now(), onFatal }), clock }
+    return {
+      store: await openSqlite({ folder: folder.path, now: clock.now(), claimFolder: folder.claim, onFatal }),
+      clock,
+    }
   const name = Buffer.from(random(8)).toString('hex')
   const times = { monotonic: () => performance.now(), sleep: clock.sleep }
   const store = await openPostgres({ url: place.url, ...times, name, onFatal })
@@ -191,7 +202,7 @@ function shownAccounts({ role }: Config, accounts: ReadonlyMap<string, Account>)
  * The tokens of the configuration, or else those of the store. Where some are configured, the one that an earlier start
  * made is dropped for good: an operator who sets his own must not leave another key in the door.
  */
-async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<string, Token>> {
+async function gatherTokens({ tokens }: Config, store: Store, startWrites: StartWrites): Promise<Map<string, Token>> {
   const stored = await store.tokens()
   for (const { name, kind, digest } of tokens) {
     const same = stored.find((token) => token.digest === digest && token.kind !== kind)
@@ -200,10 +211,13 @@ async function gatherTokens({ tokens }: Config, store: Store): Promise<Map<strin
         `the ${kind} token '${name}' is the secret of the ${same.kind} token '${same.name}'; choose another`,
       )
   }
-  for (const kind of ['client', 'operator'] as const)
-    if (tokens.some((token) => token.kind === kind)) await store.deleteToken(madeNames[kind])
-  const all = [...(await store.tokens()), ...tokens]
-  return new Map(all.map((token) => [token.digest, token]))
+  const kinds = (['client', 'operator'] as const).filter((kind) => tokens.some((token) => token.kind === kind))
+  const replaced = new Set(kinds.map((kind) => madeNames[kind]))
+  const isReplaced = ({ name }: Token) => replaced.has(name)
+  for (const { name } of stored.filter(isReplaced))
+    await startWrites.do(`the generated token '${name}' is deleted`, () => store.deleteToken(name))
+  const kept = stored.filter((token) => !isReplaced(token))
+  return new Map([...kept, ...tokens].map((token) => [token.digest, token]))
 }
 
 function clientsOf(tokens: ReadonlyMap<string, Token>): ReadonlySet<string> {
@@ -240,6 +254,15 @@ export async function makeToken(
   }
   tokens.set(token.digest, token)
   return secret
+}
+
+/** Where none can be stored, none is generated: without one for clients nobody could read anything. */
+function needToken(kind: Token['kind'], tokens: ReadonlyMap<string, Token>): null {
+  if (kind === 'client' && clientsOf(tokens).size === 0)
+    throw new Error(
+      "there is no token, and the store can't be written, so that none can be generated; set FILMGATE_TOKEN",
+    )
+  return null
 }
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -25,10 +26,11 @@ export interface Spill {
 }
 
 export function openSpill(folder: string, onDamaged: (file: string) => void): Spill {
-  mkdirSync(folder, { recursive: true })
   const pathOf = (attempt: string) => join(folder, `${attempt.replace(/[^\w-]/g, '_')}.json`)
   return {
     keep(fact) {
+      // Not at the start: its disk may be full then, and have room by now.
+      mkdirSync(folder, { recursive: true })
       const path = pathOf(fact.id)
       const file = openSync(`${path}.part`, 'w')
       try {
@@ -44,7 +46,7 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
     drop: (attempt) => rmSync(pathOf(attempt), { force: true }),
     setAside: (attempt) => renameSync(pathOf(attempt), `${pathOf(attempt)}.refused`),
     all: () =>
-      readdirSync(folder)
+      (existsSync(folder) ? readdirSync(folder) : [])
         .filter((name) => name.endsWith('.json'))
         .flatMap((name) => {
           try {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { Problem } from '../core/problem.ts'
 import { type Bucket, splitKey } from './bucket.ts'
 
 export interface DiskOptions {
@@ -17,7 +18,8 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
   const incoming = join(root, 'incoming')
   // What a dead process left half-written was never readable, and no one will finish it.
   await rm(incoming, { recursive: true, force: true })
-  await mkdir(incoming, { recursive: true })
+    .then(() => mkdir(incoming, { recursive: true }))
+    .catch(unlessStorage)
   let count = 0
 
   return {
@@ -75,6 +77,11 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
     },
     path: (key) => relative(root, place(root, key).path),
   }
+}
+
+/** A disk that is full or can only be read may still be read. */
+function unlessStorage(error: unknown): void {
+  if (Problem.from(error).code !== 'storage_unavailable') throw error
 }
 
 function place(root: string, key: string) {

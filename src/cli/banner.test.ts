@@ -17,6 +17,7 @@ interface Case {
   operator?: 'set' | 'made'
   role?: Config['role']
   docs?: boolean
+  readOnly?: Service['readOnly']
 }
 
 function shown({
@@ -28,12 +29,13 @@ function shown({
   operator = 'set',
   role = 'all',
   docs = true,
+  readOnly = null,
 }: Case) {
   const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
   const operators = operator === 'set' ? [token('operator', 'operator')] : []
   const tokens = [...names.map((name) => token(name, 'client')), ...operators]
   const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
-  const service = { url, firstSecret, operatorSecret: firstSecret } as Service
+  const service = { url, firstSecret, operatorSecret: firstSecret, readOnly } as Service
   const config = { data: '/data', tokens, catalog, role, docs } as unknown as Config
   return banner(service, config, { program: 'npx filmgate', setBy, operatorSetBy: 'FILMGATE_OPERATOR_TOKEN' })
 }
@@ -47,6 +49,7 @@ it('fits into 80 columns, however many models and tokens there are', () => {
     { operator: 'made' },
     { role: 'worker', models: many('model'), url: 'http://192.168.100.200:65535' },
     {},
+    ...(['full', 'read_only', 'unavailable'] as const).map((readOnly) => ({ readOnly })),
   ]
   for (const one of cases) for (const line of shown(one).split('\n')) assert.ok(line.length <= 80, line)
   assert.match(shown({ models: many('model') }), /Models +model-0, model-1, .+ and \d+ more\n/)
@@ -87,4 +90,12 @@ it('a worker asks nobody to send it requests', () => {
   assert.match(text, /Health +http:\/\/127\.0\.0\.1:8484\/readyz\n/)
   assert.doesNotMatch(text, /curl|generate|Base URL|Token/)
   assert.match(shown({ role: 'api' }), /Base URL/)
+})
+
+it('says that it can only be read, why, and what to do, and invites nobody to create a video', () => {
+  for (const role of ['all', 'worker'] as const) {
+    const text = shown({ readOnly: 'full', role })
+    assert.match(text, /is running, read-only\.\n\n {2}Read-only +the disk of the database is full: free some space/)
+    assert.doesNotMatch(text, /is ready|curl|generate/)
+  }
 })

@@ -16,11 +16,12 @@ interface Start {
 
 /** What a service says when it is ready: all that a newcomer needs, in 80 columns. */
 export function banner(service: Service, config: Config, start: Start): string {
-  const { url, firstSecret, operatorSecret } = service
+  const { url, firstSecret, operatorSecret, readOnly } = service
   const models = [...config.catalog.entries.keys()]
-  if (config.role === 'worker') return workerBanner(url, models, config)
+  if (config.role === 'worker') return workerBanner(service, models, config)
   const once = '(shown once: keep it)'
   const facts = [
+    ...readOnlyFact(service),
     ['Base URL', `${url}/v1`],
     ['Docs', config.docs ? `${url}/docs` : ''],
     ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
@@ -29,20 +30,39 @@ export function banner(service: Service, config: Config, start: Start): string {
     ['Data', resolve(config.data)],
   ]
   const lines = facts.flatMap(([name = '', value]) => (value ? [`  ${name.padEnd(10)} ${value}`] : []))
-  const steps = models.length > 0 ? firstSteps(service, config.catalog.defaultModel ?? models[0] ?? '', start) : ''
-  return `\nFilmgate ${version()} is ready.\n\n${lines.join('\n')}\n${steps}`
+  const steps =
+    models.length > 0 && readOnly === null
+      ? firstSteps(service, config.catalog.defaultModel ?? models[0] ?? '', start)
+      : ''
+  return `${heading(service)}\n\n${lines.join('\n')}\n${steps}`
+}
+
+function heading({ readOnly }: Service): string {
+  return `\nFilmgate ${version()} is ${readOnly === null ? 'ready' : 'running, read-only'}.`
+}
+
+const readOnlyReasons = {
+  full: 'the disk of the database is full: free some space',
+  read_only: 'the database can only be read: make it writable',
+  unavailable: 'the database refuses to write: the log has the cause',
+}
+
+/** Why nothing can be created, and that it needs no restart. */
+function readOnlyFact({ readOnly }: Service): string[][] {
+  return readOnly === null ? [] : [['Read-only', `${readOnlyReasons[readOnly]} (no restart)`]]
 }
 
 /** It takes no requests: whoever sent one here would be told that there is nothing. */
-function workerBanner(url: string, models: readonly string[], { data }: Config): string {
+function workerBanner(service: Service, models: readonly string[], { data }: Config): string {
   const facts = [
+    ...readOnlyFact(service),
     ['Role', 'worker: makes films; requests go to a process of the api role'],
-    ['Health', `${url}/readyz`],
+    ['Health', `${service.url}/readyz`],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
     ['Data', resolve(data)],
   ]
   const lines = facts.map(([name = '', value]) => `  ${name.padEnd(10)} ${value}`)
-  return `\nFilmgate ${version()} is ready.\n\n${lines.join('\n')}\n`
+  return `${heading(service)}\n\n${lines.join('\n')}\n`
 }
 
 function firstSteps({ url, firstSecret }: Service, model: string, { program, setBy }: Start): string {

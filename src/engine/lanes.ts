@@ -1,4 +1,5 @@
 import { isLocalName } from '../core/account.ts'
+import { Problem } from '../core/problem.ts'
 import type { Lane, Store } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
@@ -56,7 +57,10 @@ export async function openLanes({ store, workers, rehome, tools, clock, healths 
     ...common,
     ...[...laid].flatMap(([account, lanes]) => (isForeign(account) && !healths.isGone(account) ? [] : lanes)),
   ]
-  await healths.beat()
+  // It is said again before anything is claimed.
+  await healths.beat().catch((error) => {
+    if (Problem.from(error).code !== 'storage_unavailable') throw error
+  })
   await lay()
 
   return {

@@ -59,7 +59,10 @@ interface Drawing {
 
 /** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
 export async function createStudio({ folder, media }: StudioOptions): Promise<Provider> {
-  await sweep(folder)
+  // A disk that is full or can only be read keeps nobody from the films that are stored.
+  await sweep(folder).catch((error) => {
+    if (Problem.from(error).code !== 'storage_unavailable') throw error
+  })
   const drawings = new Map<string, Drawing>()
   const pathOf = (film: string, ending: string) => {
     if (!isAttemptId(film)) throw new Error('this is no name for a film')
@@ -79,6 +82,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
       drawing.progress = percent
     }
     try {
+      await mkdir(folder, { recursive: true })
       await media.render(job, report, drawing.abort.signal)
       drawing.outcome = 'done'
     } catch (thrown) {
@@ -124,6 +128,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     async submit(request, { attemptId }) {
       const operation = operationOf(request, attemptId)
       const [image, source] = [imagePath(attemptId), sourcePath(attemptId)]
+      await mkdir(folder, { recursive: true })
       if (request.image) await keep(image, Readable.from([request.image.bytes]))
       if (request.source?.video) await keep(source, await request.source.video())
       begin(operation)

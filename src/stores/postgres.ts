@@ -1,10 +1,11 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { isNews } from '../core/notice.ts'
+import { storageFaultOf } from '../core/storage-fault.ts'
 import { openBatches } from './postgres/batch.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
-import { openDatabase } from './postgres/database.ts'
+import { type Database, openDatabase } from './postgres/database.ts'
 import { openDeliveries, recoverDeliveries } from './postgres/deliveries.ts'
 import { openEndpoints } from './postgres/endpoints.ts'
 import { disown, occupies, recordAll, remove } from './postgres/entries.ts'
@@ -44,7 +45,11 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const database = stack.use(await openDatabase(url).catch(unusable))
   await migrate(database).catch(unusable)
   await refuseMoved(database)
-  await database.write(tidySlots, 60_000)
+  const tidy = openTidying(database)
+  await tidy().catch((error) => {
+    // It can be read. What its start writes is written when it can be.
+    if (storageFaultOf(error) === 'unavailable') throw error
+  })
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
@@ -64,7 +69,10 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...claims,
     ...openEndpoints(database),
     ...openDeliveries(database, announce),
-    checkWritable: probe.check,
+    async checkWritable() {
+      await tidy()
+      await probe.check()
+    },
     async insert(task) {
       await probe.watch(insertOne(task))
       wake()
@@ -123,6 +131,16 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       await database.run('DELETE FROM tokens WHERE name = $1', [name])
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+/** Until it is done, once. */
+function openTidying(database: Database): () => Promise<void> {
+  let isDone = false
+  return async () => {
+    if (isDone) return
+    await database.write(tidySlots, 60_000)
+    isDone = true
   }
 }
 

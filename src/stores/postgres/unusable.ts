@@ -32,6 +32,9 @@ const fixes = {
     'let its user create tables: GRANT USAGE, CREATE ON SCHEMA public TO that user, and make it the owner of the tables',
   '42P07': 'the database has tables that are not of Filmgate: choose an empty one',
   '3F000': "create the schema that the user's search_path names, or let the user use it: GRANT USAGE, CREATE ON SCHEMA",
+  '25006':
+    'it can only be read, and its schema has to be changed first: let its URL lead to the primary, or make it writable',
+  53100: 'its disk is full, and its schema has to be changed first: free some space',
   '53300': "too many connections: raise the database's max_connections, or start fewer processes",
   '57P03': 'it is starting or stopping: try again shortly',
   ECONNREFUSED: address,

@@ -1,0 +1,62 @@
+import type { Clock } from './core/clock.ts'
+import { Problem } from './core/problem.ts'
+import { type StorageFault, storageFaultOf } from './core/storage-fault.ts'
+import type { Log } from './log.ts'
+import type { Store } from './stores/store.ts'
+
+/** What a start writes. A store that can't be written keeps nobody from what it has: such a write is made later. */
+export interface StartWrites extends AsyncDisposable {
+  /** False if it was put off. Throws what is no fault of the storage. */
+  do(what: string, write: () => Promise<unknown>): Promise<boolean>
+}
+
+const everyMs = 1_000
+
+export function openStartWrites({ clock, log }: { clock: Clock; log: Log }): StartWrites {
+  const stop = new AbortController()
+  const late = new Set<Promise<void>>()
+
+  async function insist(what: string, write: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      await clock.sleep(everyMs, stop.signal)
+      if (stop.signal.aborted) return
+      try {
+        await write()
+        return log.info(`after a read-only start: ${what}`)
+      } catch (error) {
+        if (Problem.from(error).code === 'storage_unavailable') continue
+        return log.error('a write of the start failed', { what, error })
+      }
+    }
+  }
+  return {
+    async do(what, write) {
+      try {
+        await write()
+        return true
+      } catch (error) {
+        if (Problem.from(error).code !== 'storage_unavailable') throw error
+        late.add(insist(what, write))
+        return false
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await Promise.all(late)
+    },
+  }
+}
+
+/** Why the store can only be read at the start; null if it can be written. */
+export async function findReadOnly(store: Store, startWrites: StartWrites, log: Log): Promise<StorageFault | null> {
+  let cause: unknown
+  const check = () =>
+    store.checkWritable().catch((error) => {
+      cause = error
+      throw error
+    })
+  if (await startWrites.do('the store can be written', check)) return null
+  const found = storageFaultOf(cause)
+  log.error('the service starts read-only, because the store can not be written', { found, cause })
+  return found
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { toProblem } from './failures.ts'
+import type { Unit, Verbs } from './verbs.ts'
+import type { Outcome } from './writer.ts'
+
+/** The thread that writes, as the main thread sees it. */
+export interface Writer {
+  write<Name extends keyof Verbs>(verb: Name, ...args: Parameters<Verbs[Name]>): Promise<ReturnType<Verbs[Name]>>
+  close(): Promise<void>
+}
+
+interface Waiting {
+  unit: Unit
+  resolve: (value: never) => void
+  reject: (error: unknown) => void
+}
+
+/** Two batches are in flight, so that the writer need not wait for this thread; what arrives meanwhile makes the next. */
+export async function startWriter(
+  path: string,
+  on: { commit: () => void; fatal: (error: Error) => void },
+): Promise<Writer> {
+  const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
+  await once(thread, 'online')
+  let waiting: Waiting[] = []
+  const inFlight: Waiting[][] = []
+  let dead: Error | undefined
+
+  const flush = () => {
+    if (inFlight.length === 2 || waiting.length === 0) return
+    const batch = waiting
+    inFlight.push(batch)
+    waiting = []
+    // As text: to clone so many small objects costs twice as much.
+    thread.postMessage(JSON.stringify(batch.map(({ unit }) => unit)))
+  }
+  const settle = (message: string) => {
+    on.commit()
+    const outcomes = JSON.parse(message) as Outcome[]
+    const settled = inFlight.shift() ?? []
+    flush()
+    outcomes.forEach((outcome, at) => {
+      if ('value' in outcome) settled[at]?.resolve(outcome.value as never)
+      else settled[at]?.reject(toProblem(outcome.failure))
+    })
+  }
+  const die = (error: Error) => {
+    if (dead) return
+    dead = error
+    for (const { reject } of [...inFlight.flat(), ...waiting])
+      reject(toProblem({ message: error.message, errcode: 10 }))
+    inFlight.length = waiting.length = 0
+  }
+  let closing = false
+  thread.on('message', settle)
+  thread.on('error', die)
+  const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
+    die(new Error('the writer thread ended'))
+    if (!closing) on.fatal(dead as Error)
+  })
+
+  return {
+    write(verb, ...args) {
+      return new Promise((resolve, reject) => {
+        if (dead) return reject(toProblem({ message: dead.message, errcode: 10 }))
+        waiting.push({ unit: { verb, args } as Unit, resolve, reject })
+        // The rest of this turn of the loop joins the batch.
+        if (waiting.length === 1) setImmediate(flush)
+      })
+    },
+    async close() {
+      closing = true
+      thread.postMessage(null)
+      await exited
+    },
+  }
+}
