@@ -84,10 +84,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
 
   const folder = stack.use(openDataFolder(given.data))
   const config = given.store.kind === 'sqlite' ? given : localise(given, members, identityOf(folder.identity, random))
-  const places = { folder, random, onFatal: failure.resolve }
+  let time = others.clock
+  const log = openLog({ write: writeLog, now: () => time.now(), secrets: config.secrets })
+  const places = { folder, random, onFatal: failure.resolve, log }
   const { store, clock } = await openStore(config, { ...places, clock: others.clock })
   stack.use(store)
-  const log = openLog({ write: writeLog, now: () => clock.now(), secrets: config.secrets })
+  time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const readOnly = await findReadOnly(store, startWrites, log)
   const bucket = await openBucket(config, folder)
@@ -163,16 +165,16 @@ interface Places {
   clock: Clock
   random: Random
   onFatal: (error: Error) => void
+  log: Log
 }
 
 /** Where processes share a store, they share its clock. */
 async function openStore({ store: place }: Config, places: Places): Promise<{ store: Store; clock: Clock }> {
-  const { folder, clock, random, onFatal } = places
-  if (place.kind === 'sqlite')
-    return {
-      store: await openSqlite({ folder: folder.path, now: clock.now(), claimFolder: folder.claim, onFatal }),
-      clock,
-    }
+  const { folder, clock, random, onFatal, log } = places
+  if (place.kind === 'sqlite') {
+    const about = { folder: folder.path, now: clock.now(), claimFolder: folder.claim, report: log }
+    return { store: await openSqlite({ ...about, onFatal }), clock }
+  }
   const name = Buffer.from(random(8)).toString('hex')
   const times = { monotonic: () => performance.now(), sleep: clock.sleep }
   const store = await openPostgres({ url: place.url, ...times, name, onFatal })

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { AttemptFact } from './core/attempt.ts'
+import { Problem } from './core/problem.ts'
 
 /**
  * What providers answered and the store could not take, one file for each, on disk before anything else is done: it may
@@ -26,10 +27,15 @@ export interface Spill {
 }
 
 export function openSpill(folder: string, onDamaged: (file: string) => void): Spill {
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch (error) {
+    // A disk that is full or can only be read may have room when something has to be kept.
+    if (Problem.from(error).code !== 'storage_unavailable') throw error
+  }
   const pathOf = (attempt: string) => join(folder, `${attempt.replace(/[^\w-]/g, '_')}.json`)
   return {
     keep(fact) {
-      // Not at the start: its disk may be full then, and have room by now.
       mkdirSync(folder, { recursive: true })
       const path = pathOf(fact.id)
       const file = openSync(`${path}.part`, 'w')

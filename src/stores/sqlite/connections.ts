@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Problem } from '../../core/problem.ts'
+import { checkAfterCrash, isDamage, type Report } from './check.ts'
 import { toFailure, toProblem } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { checkRoom } from './probe.ts'
@@ -20,6 +21,7 @@ export interface ConnectionOptions {
   /** Makes the folder this process's alone, where it was opened on a read-only disk. */
   claimFolder: () => void
   onFatal: (error: Error) => void
+  report: Report
 }
 
 /** Both ways to the database. One that can't be written, on a full or read-only disk, is read all the same. */
@@ -27,11 +29,14 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const { path, now, onFatal } = options
   let reader: Reader
   try {
+    await checkAfterCrash(path, options.report)
     prepare(path, now)
     reader = openReader(path)
   } catch (error) {
     const cause = unusable(path, error)
-    if (Problem.from(toProblem(toFailure(error))).code !== 'storage_unavailable') throw cause
+    const failure = toFailure(error)
+    // What is damaged is neither read nor written.
+    if (isDamage(failure.errcode) || Problem.from(toProblem(failure)).code !== 'storage_unavailable') throw cause
     return openReadOnly(options, cause)
   }
   const writer = await startWriter(path, { commit: reader.release, fatal: onFatal })

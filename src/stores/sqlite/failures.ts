@@ -14,8 +14,11 @@ export function toFailure(error: unknown): Failure {
   return { message, errcode, code }
 }
 
-/** Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, FULL, CANTOPEN. */
-const diskCodes = new Set([3, 5, 8, 10, 13, 14])
+/**
+ * Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN,
+ * NOTADB.
+ */
+const diskCodes = new Set([3, 5, 8, 10, 11, 13, 14, 26])
 /** SQLITE_IOERR_SHMSIZE: the disk has no room for the index of the log. */
 const noRoomForIndex = 4874
 /** SQLITE_CONSTRAINT_UNIQUE; its message ends with the columns. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { toProblem } from './failures.ts'
+import { isDamage, suspect } from './check.ts'
+import { type Failure, toProblem } from './failures.ts'
 import type { Unit, Verbs } from './verbs.ts'
 import type { Outcome } from './writer.ts'
 
@@ -35,14 +36,22 @@ export async function startWriter(
     // As text: to clone so many small objects costs twice as much.
     thread.postMessage(JSON.stringify(batch.map(({ unit }) => unit)))
   }
+  /** Nothing more must be decided by what it says, nor written to it. */
+  const stopAt = ({ message }: Failure) => {
+    if (dead) return
+    suspect(path, message)
+    die(new Error(`the database ${path} is damaged (${message}); start again to have it checked`))
+    on.fatal(dead as unknown as Error)
+  }
   const settle = (message: string) => {
     on.commit()
     const outcomes = JSON.parse(message) as Outcome[]
     const settled = inFlight.shift() ?? []
     flush()
     outcomes.forEach((outcome, at) => {
-      if ('value' in outcome) settled[at]?.resolve(outcome.value as never)
-      else settled[at]?.reject(toProblem(outcome.failure))
+      if ('value' in outcome) return settled[at]?.resolve(outcome.value as never)
+      settled[at]?.reject(toProblem(outcome.failure))
+      if (isDamage(outcome.failure.errcode)) stopAt(outcome.failure)
     })
   }
   const die = (error: Error) => {
