@@ -22,6 +22,7 @@ import { openHealths } from './healths.ts'
 import { identityOf, localise } from './local.ts'
 import { type Log, openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
+import { limitConnections } from './open-files.ts'
 import { type OutboundOptions, openOutbound, readBase } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
@@ -118,6 +119,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     ...{ catalog: config.catalog, tokens, store, bucket, media, outbound, healths, clock, random, log },
     accounts: shownAccounts(config, accounts),
     ...{ scratch: folder.scratch, draining: draining.signal, healthOnly: config.role === 'worker' },
+    ...limitConnections(clock, log),
     ...{ handover: config.handover, docs: config.docs, ratePerMinute: config.ratePerMinute, azure: config.azure },
   })
   const closeServer = openClosing(app, clock)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Socket, TcpNetConnectOpts } from 'node:net'
+import { Socket, type TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { certificateFor, dialLoopback as dial, listen, reply } from './outbound/loopback.fixture.ts'
@@ -249,5 +249,18 @@ test('a host without an address is a failure for now', async () => {
   for (const resolve of [async () => [], async () => Promise.reject(new Error('ENOTFOUND'))]) {
     await using outbound = openOutbound({ dial, allow: [], resolve })
     await assert.rejects(outbound.download('http://name.test/', limits, never), unavailable(true, /connection failed/))
+  }
+})
+
+test('where this machine can open no more connections, the image is not to blame', async () => {
+  for (const code of ['EMFILE', 'ENFILE', 'ENOMEM']) {
+    const full = (): Socket => {
+      const socket = new Socket()
+      process.nextTick(() => socket.destroy(Object.assign(new Error('no more of these'), { code })))
+      return socket
+    }
+    await using outbound = openOutbound({ dial: full, allow: ['127.0.0.1'], resolve: nowhere })
+    const failed = outbound.download('http://127.0.0.1:1/x.png', limits, never)
+    await assert.rejects(failed, { name: 'Problem', code: 'storage_unavailable', retryable: true })
   }
 })

@@ -273,6 +273,9 @@ function asProblem(thrown: unknown, redirected: boolean): Problem {
     const what = redirected ? 'The image URL redirects to a URL that was refused' : 'The image URL was refused'
     return new Problem('image_unavailable', `${what}: ${thrown.message}. ${thrown.fix}`, { cause: thrown })
   }
+  // This machine can't open another connection, which is no fault of the image.
+  const own = Problem.from(thrown)
+  if (own.code === 'storage_unavailable') return own
   const message = isTimeout(thrown)
     ? 'The server of the image URL did not answer in time. Check the URL, or use a faster server.'
     : 'The image URL could not be fetched: the connection failed. Check the URL, its certificate, and that its server is up.'

@@ -44,6 +44,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
   [/^src\/(data-folder|spill)\.ts$/, ['src/core/', 'node:']],
   [/^src\/local\.ts$/, ['src/core/', 'type:src/config.ts', 'type:src/providers/index.ts', 'node:']],
+  [/^src\/open-files\.ts$/, ['src/core/', 'type:src/log.ts', 'node:']],
   [/^src\/start-writes\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/upkeep\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],

@@ -2,6 +2,7 @@ import fastify, { type FastifyHttpOptions, type FastifyInstance, type RawServerD
 import type { Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
 import { maxBodyBytes } from './body.ts'
+import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { jsonParser } from './json.ts'
 import { toProblem } from './validation.ts'
@@ -13,10 +14,12 @@ export interface ServerDependencies {
   azure?: boolean
   /** A process that only works has nothing else to say. */
   healthOnly?: boolean
+  /** Where the system says how many files may be open. */
+  connections?: ConnectionLimit
 }
 
 /** Without a route: how requests are read, and what becomes of those that can't be. */
-export function openServer({ log, random, azure, healthOnly }: ServerDependencies): FastifyInstance {
+export function openServer({ log, random, azure, healthOnly, connections }: ServerDependencies): FastifyInstance {
   // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
@@ -42,11 +45,13 @@ export function openServer({ log, random, azure, healthOnly }: ServerDependencie
     // While we close, requests on open connections are still served.
     return503OnClosing: false,
   })
+  const admit = connections && limitConnections(app.server, connections)
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(errorHandler(log))
   app.setNotFoundHandler(refuse)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    admit?.(request, reply)
     // Before its body is read: nobody has to be known for a path that does not exist.
     if (request.is404) refuse(request)
     done()

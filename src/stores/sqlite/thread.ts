@@ -49,10 +49,11 @@ export async function startWriter(
     const settled = inFlight.shift() ?? []
     flush()
     outcomes.forEach((outcome, at) => {
-      if ('value' in outcome) return settled[at]?.resolve(outcome.value as never)
-      settled[at]?.reject(toProblem(outcome.failure))
-      if (isDamage(outcome.failure.errcode)) stopAt(outcome.failure)
+      if ('value' in outcome) settled[at]?.resolve(outcome.value as never)
+      else settled[at]?.reject(toProblem(outcome.failure))
     })
+    const damage = outcomes.find((outcome) => 'failure' in outcome && isDamage(outcome.failure.errcode))
+    if (damage && 'failure' in damage) stopAt(damage.failure)
   }
   const die = (error: Error) => {
     if (dead) return

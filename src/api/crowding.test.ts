@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { it } from 'node:test'
+import { openLog } from '../log.ts'
+import { openRandom } from '../random.ts'
+import { openServer } from './server.ts'
+
+/* With a real limit of open files: test/few-files.test.ts. */
+
+const most = 8
+const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
+
+/** A service with a route that answers, one that never does, and the health; its clock stands still. */
+async function serve() {
+  const clock = { now: () => now, sleep: () => new Promise<void>(() => {}) }
+  let now = 0
+  const app = openServer({ log, random: openRandom(), connections: { most, clock } })
+  let hanging = 0
+  app.get('/quick', async () => 'here')
+  app.get('/livez', async () => 'alive')
+  app.get('/slow', () => {
+    hanging += 1
+    return new Promise(() => {})
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as { port: number }
+  const sockets: Socket[] = []
+  return {
+    async join(): Promise<Socket> {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      sockets.push(socket)
+      const before = await count()
+      while ((await count()) === before) await new Promise(setImmediate)
+      return socket
+    },
+    ask(socket: Socket, path: string): Promise<string> {
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      return new Promise((resolve) => socket.once('data', (bytes) => resolve(bytes.toString())))
+    },
+    async hang(socket: Socket): Promise<void> {
+      const before = hanging
+      socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
+      while (hanging === before) await new Promise(setImmediate)
+    },
+    pass(ms: number) {
+      now += ms
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await app.close()
+    },
+  }
+  function count(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      app.server.getConnections((error, found) => (error ? reject(error) : resolve(found)))
+    })
+  }
+}
+
+type Served = Awaited<ReturnType<typeof serve>>
+
+/** Until only those are left that are spare. */
+async function fill({ join, hang }: Served): Promise<void> {
+  for (let at = 0; at < most - 2; at += 1) await hang(await join())
+}
+
+it('a client that is served among few may stay, and among many is let go with its response', async () => {
+  await using served = await serve()
+  assert.doesNotMatch(await served.ask(await served.join(), '/quick'), /connection: close/i)
+  for (let at = 0; at < 4; at += 1) await served.hang(await served.join())
+  assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 200 [\s\S]*connection: close/i)
+})
+
+it('at the limit a client is told to come back, and the health is told all the same', async () => {
+  await using served = await serve()
+  await fill(served)
+  const refused = await served.ask(await served.join(), '/quick')
+  assert.match(refused, /^HTTP\/1\.1 503 [\s\S]*retry-after: 5[\s\S]*"code":"overloaded"/i)
+  assert.match(await served.ask(await served.join(), '/livez'), /^HTTP\/1\.1 200 /)
+})
+
+it('an idle connection makes room for one that comes', async () => {
+  await using served = await serve()
+  const idle = await served.join()
+  assert.match(await served.ask(idle, '/quick'), /^HTTP\/1\.1 200 /)
+  for (let at = 0; at < most - 3; at += 1) await served.hang(await served.join())
+  const closed = new Promise((resolve) => idle.once('close', resolve))
+  const next = connect((idle.remotePort as number) ?? 0, '127.0.0.1').on('error', () => {})
+  await closed
+  assert.match(await served.ask(next, '/quick'), /^HTTP\/1\.1 200 /)
+  next.destroy()
+})
+
+it('a connection that says nothing makes room, but not at once', async () => {
+  await using served = await serve()
+  const silent = await served.join()
+  for (let at = 0; at < most - 3; at += 1) await served.hang(await served.join())
+  assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 503 /)
+  served.pass(500)
+  const closed = new Promise((resolve) => silent.once('close', resolve))
+  assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 200 /)
+  await closed
+})

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Clock } from './core/clock.ts'
+import type { Log } from './log.ts'
+
+interface OpenFiles {
+  /** How many this process may have open at once. */
+  limit: number
+  /** How many it has. */
+  used: number
+}
+
+/** Undefined where the system does not tell as Linux does, or sets no limit. */
+function readOpenFiles(): OpenFiles | undefined {
+  try {
+    const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return soft === undefined ? undefined : { limit: Number(soft), used: readdirSync('/proc/self/fd').length }
+  } catch {
+    return undefined
+  }
+}
+
+/** With fewer the operator is warned. */
+const fewFiles = 1_024
+
+/** What the workers need at the least: a film that is drawn, verified and stored, and a request to a provider. */
+const workerFiles = 12
+const fewestConnections = 6
+
+/** Each connection may need a second file, for the video that it is sent. The other half is for the workers, too. */
+function connectionsWithin({ limit, used }: OpenFiles): number {
+  return Math.max(fewestConnections, Math.floor((limit - used - workerFiles) / 2))
+}
+
+/** Warns where that is little. */
+export function limitConnections(clock: Clock, log: Log): { connections?: { most: number; clock: Clock } } {
+  const files = readOpenFiles()
+  if (!files) return {}
+  const most = connectionsWithin(files)
+  if (files.limit < fewFiles)
+    log.warn(
+      `only ${files.limit} files may be open at once, so that only ${most} clients may be connected; raise the limit ` +
+        '(LimitNOFILE= in systemd, ulimits: in Compose, ulimit -n in a shell)',
+      { ...files },
+    )
+  return { connections: { most, clock } }
+}
