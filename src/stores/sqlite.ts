@@ -65,7 +65,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return removed
     },
     async disown(account, operation, now) {
-      const attempt = await writer.write('disown', account, operation, now)
+      const attempt = await write('disown', account, operation, now)
       wake()
       return attempt ?? undefined
     },

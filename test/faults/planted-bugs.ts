@@ -226,8 +226,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'answer-before-commit',
     file: 'src/stores/sqlite.ts',
-    find: "await writer.write('insert', toRow(task))",
-    replace: "void writer.write('insert', toRow(task)).catch(() => {})",
+    find: "await write('insert', toRow(task))",
+    replace: "void write('insert', toRow(task)).catch(() => {})",
     tests: [
       {
         file: 'test/durability.test.ts',
