@@ -88,7 +88,10 @@ async function outcomeOf(world: World, tenant: Tenant, id: string): Promise<{ en
 async function tell(world: World, prompt: Record<Tenant, string>): Promise<Record<Tenant, string>> {
   world.upstream.setFaults({ next: ['submit-503-before-accept'], speed: 0 })
   const first = await world.submit('first', prompt.first)
-  await until('the first is refused', () => world.upstream.ledger().arrivals.length > 0)
+  // Its answer must have passed the gate, which else would hold it in place of the second's.
+  await until('the first has its answer', async () =>
+    (await world.show(first)).timeline.some(({ name }) => /^(outcome unknown|attempt refused)/.test(name)),
+  )
   const held = world.holdAnswer()
   const second = await world.submit('second', prompt.second)
   await held

@@ -38,7 +38,7 @@ class LeaseLost extends Error {}
  * How many attempts are committed at once whose request has not left: a crash leaves as many unknown that were never sent.
  * More at once gain nothing, because the store groups its commits.
  */
-const maxUnsent = 4
+const maxUnsent = 2
 
 export function openRuns(
   options: EngineOptions,
