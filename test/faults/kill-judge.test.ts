@@ -126,6 +126,20 @@ describe('a request that was sent again', () => {
     assert.deepEqual([anew([], []), anew([], [find(1_500, 200)])], [1, 0])
   })
 
+  it('must not be in the list, be it without a word of whose it is', () => {
+    const own = [first, { ...second, operation: 'job_2' }]
+    const task = taskOf('a', { state: 'completed' })
+    const later = { ...acceptOf('a'), id: 'job_2', at: 3_000 }
+    const arrivals = [submitOf('a'), { ...submitOf('a', 1_500), ...find(1_500, 200) }, submitOf('a', 3_000)]
+    const marks: [string, Mark][] = [['a', { id: 'job_2', prompt: task.prompt, reference: null }]]
+    const twice = judge([{ task, attempts: own }], { accepts: [acceptOf('a'), later], arrivals }, marks)
+    assert.deepEqual(
+      twice.violations.map((text) => text.split(':')[0]),
+      ['sent again, although it was listed'],
+    )
+    assert.deepEqual(judge([{ task, attempts: own }], { accepts: [later], arrivals }, marks).violations, [])
+  })
+
   it('as the same attempt needs one as well, about that very attempt where it can be named', () => {
     const repeated = [{ attempt: { ...first, state: 'accepted' as const }, submits: [post(995), post(1_900)] }]
     assert.equal(unaskedRepeats(repeated, [find(1_500, 500, 'one')], 'lookup'), 1)

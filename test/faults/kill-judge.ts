@@ -177,12 +177,16 @@ function judgeAccepts(
 ): string[] {
   const approved = givenUpOf(attempts, mayResubmit)
   const told = accepts.length > 1 + approved ? [`paid ${accepts.length} times`] : []
-  for (const { id, reference } of accepts) {
+  for (const { id, reference, at } of accepts) {
     const isIts = (attempt: Attempt) => reference === null || attempt.id === reference
     const bound = attempts.some(
       (one) => isIts(one) && one.operation === id && (one.state === 'accepted' || one.state === 'orphan'),
     )
     const flagged = attempts.some((one) => isIts(one) && (one.state === 'open' || one.state === 'abandoned'))
+    // Its list has had it since then, be it without a word of whose it is.
+    const followed = attempts.filter((one) => attempts.some(({ number }) => number > one.number))
+    const isListed = followed.some(({ state, settledAt }) => state === 'abandoned' && (settledAt ?? 0) > at)
+    if (!bound && mayResubmit && isListed) told.push('sent again, although it was listed')
     if (!bound && mode !== 'none') told.push('an accept is not bound')
     else if (!bound && !flagged) told.push("an accept is nobody's")
   }
