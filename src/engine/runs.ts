@@ -35,10 +35,10 @@ export interface Runs {
 class LeaseLost extends Error {}
 
 /**
- * How many attempts are committed at once whose request has not left: a crash leaves as many unknown that were never sent.
- * More at once gain nothing, because the store groups its commits.
+ * How many attempts are committed whose request has not left: a crash leaves as many unknown that were never sent. One at
+ * a time still sends hundreds a second, which is more than a process can follow to their end.
  */
-const maxUnsent = 2
+const maxUnsent = 1
 
 export function openRuns(
   options: EngineOptions,
