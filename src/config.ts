@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { type AccountConfig, readAccounts } from './config/accounts.ts'
 import { readAllow } from './config/allow.ts'
-import { readEngines } from './config/engines.ts'
+import { readEngines, refuseSharedPlaces } from './config/engines.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
@@ -78,6 +78,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const accounts = readAccounts(yaml.accounts, members, { cores: availableParallelism(), env }, mistakes)
   const names = accounts.list.map(({ name }) => name)
   accounts.list.push(...readEngines(yaml.engines, names, mistakes))
+  refuseSharedPlaces(accounts.list, mistakes)
   const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
   const { tokens, patterns, secrets } = readTokens(
     yaml.tokens,

@@ -27,7 +27,7 @@ export interface DataFolder extends Disposable {
 /**
  * Makes the folder and takes it for this process alone. The lock is an exclusive transaction on a database of its own:
  * the kernel drops it when the process dies, however that happens, and two openers of the store itself would both
- * succeed. On a read-only disk the lock is shared: it keeps out whoever could write, by another mount of that disk.
+ * succeed. On a read-only disk the lock is shared: it keeps out a process that could write, through another mount of that disk.
  */
 export function openDataFolder(given: string): DataFolder {
   const path = resolve(given)
@@ -104,7 +104,7 @@ function locked(database: DatabaseSync, by: string): DatabaseSync {
   }
 }
 
-/** Whoever needs it makes it: a disk without room for it may have some later. */
+/** Created when it is needed: a disk without room for it may have some later. */
 function emptyScratch(scratch: string): void {
   try {
     rmSync(scratch, { recursive: true, force: true })

@@ -100,7 +100,7 @@ async function ask(
   try {
     const { status } = (await provider.check?.(call)) ?? { status: 0 }
     const seen = byStatus(status, account, member)
-    const cards = seen.state === 'usable' ? await provider.discover?.(call).catch(() => []) : undefined
+    const cards = seen.state === 'usable' ? await provider.discover?.(call).catch(() => undefined) : undefined
     return { ...seen, listed, told: cards?.map(({ upstreamModel }) => upstreamModel) ?? null }
   } catch (thrown) {
     return { ...byFault(Problem.from(thrown), account), listed, told: null }

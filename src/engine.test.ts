@@ -298,7 +298,7 @@ it('an answer beats an adoption: the rightful task runs, and the other is held a
     [state, problem?.code, (await engine.store.find(first.id))?.state],
     ['open', 'operation_taken', 'held'],
   )
-  assert.match(engine.lines.join('\n'), /two attempts claim one operation .*"loser":"a"/)
+  assert.match(engine.lines.join('\n'), /a wrong operation was adopted .*"loser":"a"/)
 })
 
 it('an answer outlives a decision that the store will never take', async () => {

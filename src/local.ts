@@ -28,7 +28,7 @@ function withRoutes(card: ModelCard, named: (account: string) => string): ModelC
 }
 
 /**
- * The same for as long as the data folder: what is in it belongs to whoever has that name. Where it can't be kept, on a
+ * The same for as long as the data folder: what is in it belongs to the process with that name. Where it can't be kept, on a
  * full or read-only disk, it is this process's only, and nothing else is kept there either.
  */
 export function identityOf(file: string, random: Random): string {

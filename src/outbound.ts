@@ -3,7 +3,7 @@ import { connect as dial } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Client, type Dispatcher } from 'undici'
 import { Problem } from './core/problem.ts'
-import { type Allow, isPublic, parseAllow } from './outbound/address.ts'
+import { type Allow, isPrivate, parseAllow } from './outbound/address.ts'
 import { collect } from './outbound/answer.ts'
 import { readBase } from './outbound/base.ts'
 import { connect, type Network, onlyOnce, type Resolver } from './outbound/connect.ts'
@@ -23,7 +23,7 @@ import { isTimeout } from './outbound/watch.ts'
 export {
   type Allow,
   type Departure,
-  isPublic,
+  isPrivate,
   type Network,
   type Posted,
   type PostRequest,

@@ -26,6 +26,7 @@ interface World extends AsyncDisposable {
   submit(tenant: Tenant, prompt: string): Promise<string>
   video(tenant: Tenant, id: string): Promise<Video>
   show(id: string): Promise<Shown>
+  remove(tenant: Tenant, id: string): Promise<void>
   /** Whose video the tenant gets. */
   markOf(tenant: Tenant, id: string): Promise<Mark | undefined>
 }
@@ -55,6 +56,14 @@ async function openWorld(dialect: Dialect, seconds: string): Promise<World> {
       return ((await response.json()) as Video).id
     },
     video: async (tenant, id) => (await (await get(tenant, `/v1/videos/${id}`)).json()) as Video,
+    async remove(tenant, id) {
+      const headers = { authorization: `Bearer ${secrets[tenant]}`, connection: 'close' }
+      assert.equal((await service.fetch(`/v1/videos/${id}`, { method: 'DELETE', headers })).status, 200)
+      await until(
+        'its row is gone',
+        async () => (await service.operator<{ state?: string }>(`/tasks/${id}`)).state === undefined,
+      )
+    },
     show: (id) => service.operator<Shown>(`/tasks/${id}`),
     async markOf(tenant, id) {
       const content = await get(tenant, `/v1/videos/${id}/content`)
@@ -139,5 +148,17 @@ describe('a tenant whose submit failed never gets the video of another', { concu
     const accepts = world.upstream.ledger().accepts.map(({ id }) => id)
     assert.deepEqual([second.mark?.id, first.mark?.id], [accepts[0], accepts[1]])
     assert.ok(first.mark || first.ended === 'held', first.ended)
+  })
+
+  it('though the other deleted it, and the engine still lists it', async () => {
+    await using world = await openWorld('vllm-omni', '5')
+    const same = prompts.first
+    const ids = await tell(world, { first: same, second: same })
+    const second = await outcomeOf(world, 'second', ids.second)
+    assert.ok(second.mark)
+    await world.remove('second', ids.second)
+    world.clock.jump(settleMs)
+    const first = await outcomeOf(world, 'first', ids.first)
+    assert.notEqual(first.mark?.id, second.mark.id)
   })
 })

@@ -5,7 +5,7 @@ export interface Mark {
   reference: string | null
 }
 
-/* A box of the type `free` at the end of the film: players skip it, and whoever stores the bytes stores it, too. */
+/* A box of the type `free` at the end of the film: players skip it, and it is stored with the rest of the bytes. */
 const label = 'filmgate-mark:'
 const boxHead = 8
 

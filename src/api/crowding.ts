@@ -9,10 +9,10 @@ export interface ConnectionLimit {
   clock: Clock
 }
 
-/** Some of them are for clients that are told to come back, and for whoever asks after the health. */
+/** Some of them are for clients that are told to come back, and for health checks. */
 const spareShare = 1 / 8
 const [fewestSpare, mostSpare] = [2, 16]
-/** Whoever connects and says nothing for so long must not keep out the others. */
+/** A client that connects and says nothing for so long must not keep out the others. */
 const silentMs = 500
 
 /**

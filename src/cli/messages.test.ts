@@ -54,7 +54,7 @@ describe('what is wrong with a command is said with its fix, before any server i
   }
 })
 
-it('a video that differs from the request says so: to whoever makes it, and to whoever looks at it', async () => {
+it('a video that differs from the request says so: to the client that creates it, and to the client that reads it', async () => {
   const warning = '`seconds` was 8; the provider generated 5.04 s.'
   const output = { width: 832, height: 480, duration: 5.041667, frame_rate: 16, codec: 'h264', bytes: 8 }
   await using api = await startFakeApi((request, response, body) => {

@@ -14,7 +14,8 @@ Starts a stand-in for a provider on this machine, to rehearse with: it speaks
 the provider's own wire, takes any key, costs nothing, and makes one small film.
 It runs until Ctrl-C, and says what to write into filmgate.yaml.
 
-Providers: ${names.join(', ')}
+Providers: ${names.slice(0, 6).join(', ')},
+  ${names.slice(6).join(', ')}
 
 Options:
   --port N            port to listen on, and the next one for films; any free

@@ -32,9 +32,18 @@ it('resubmits what the list of an engine without a key, on a private address, sh
   const policyOf = (engine: string) => load(`engines: [${engine}]`).accounts.at(-1)?.onUnknown
   for (const host of ['127.0.0.1:8000', 'localhost:8000', '192.168.1.20', '10.0.0.3:30000', '[::1]:8000', '[fd00::1]'])
     assert.equal(policyOf(`{ url: "http://${host}" }`), 'resubmit', host)
-  for (const host of ['203.0.113.9.example.com', '8.8.8.8', 'gpu', '[2606:4700::1]'])
+  for (const host of ['203.0.113.9.example.com', '8.8.8.8', 'gpu', '[2606:4700::1]', '[::ffff:8.8.8.8]'])
     assert.equal(policyOf(`{ url: "http://${host}" }`), 'hold', host)
   assert.equal(policyOf('{ url: "http://127.0.0.1", key: "secret" }'), 'hold')
   assert.equal(policyOf('{ url: "http://127.0.0.1", on_unknown: fail }'), 'fail')
   assert.equal(policyOf('{ url: "http://8.8.8.8", on_unknown: resubmit }'), 'resubmit')
+})
+
+it('refuses two accounts at one place with one key: their jobs could not be told apart', () => {
+  const message = /'a' and 'b' are the same place with the same key; use one of them/
+  const twice = 'engines: [{ url: "http://127.0.0.1:8000", name: a }, { url: "http://127.0.0.1:8000/v1/", name: b }]'
+  assert.throws(() => load(twice), message)
+  const apart =
+    'engines: [{ url: "http://127.0.0.1:8000", name: a, key: x }, { url: "http://127.0.0.1:8000", name: b, key: y }]'
+  assert.equal(load(apart).accounts.filter(({ provider }) => provider === 'openai').length, 2)
 })

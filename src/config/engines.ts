@@ -1,7 +1,6 @@
-import { isIP } from 'node:net'
 import type { OnUnknown } from '../core/attempt.ts'
 import { isPossibleSecret } from '../core/token.ts'
-import { isPublic, readBase } from '../outbound.ts'
+import { isPrivate, readBase } from '../outbound.ts'
 import { type AccountConfig, readOnUnknown } from './accounts.ts'
 import { isLimit, type Mistakes, mostAtOnce } from './mistakes.ts'
 
@@ -21,6 +20,32 @@ export function readEngines(given: unknown, others: readonly string[], mistakes:
   const twice = engines.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name))
   if (twice) mistakes.add('engines', `'${twice.name}' is the name of two`, 'give each a name of its own')
   return engines
+}
+
+/**
+ * What one account sends there, the other finds in the same list: neither knows what belongs to the other, and a task
+ * could go on with the video of another.
+ */
+export function refuseSharedPlaces(accounts: readonly AccountConfig[], mistakes: Mistakes): void {
+  const engines = accounts.filter(({ provider, baseUrl }) => provider === 'openai' && isBase(baseUrl))
+  const places = Map.groupBy(
+    engines,
+    ({ baseUrl, credential }) => `${credential} ${readBase(baseUrl ?? '').below('/').url}`,
+  )
+  for (const [one, other] of places.values())
+    if (one && other) {
+      const what = `'${one.name}' and '${other.name}' are the same place with the same key`
+      mistakes.add('accounts and engines', what, 'use one of them, with a higher concurrency')
+    }
+}
+
+function isBase(text: string | null): boolean {
+  try {
+    readBase(text ?? '')
+    return true
+  } catch {
+    return false
+  }
 }
 
 function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountConfig[] {
@@ -52,7 +77,7 @@ function readEngine(where: string, value: unknown, mistakes: Mistakes): AccountC
 function defaultOnUnknown(baseUrl: string | undefined, key: unknown): OnUnknown {
   if (baseUrl === undefined || key !== null) return 'hold'
   const { host } = readBase(baseUrl)
-  return host === 'localhost' || (isIP(host) !== 0 && !isPublic(host)) ? 'resubmit' : 'hold'
+  return host === 'localhost' || isPrivate(host) ? 'resubmit' : 'hold'
 }
 
 /** The API lies below /v1, unless another path is named. */

@@ -11,6 +11,7 @@ export type AttemptState =
   | 'accepted' //  the provider has it, as `operation`
   | 'refused' //   it surely was not taken
   | 'abandoned' // nobody looks for its outcome any more; it may have cost money
+  | 'removed' //   the provider has it, and its task is gone: kept for a day, because a list may still show its work
   | 'orphan' //    the provider took it, but its task had ended or gone on without it: paid for and used by nobody
 
 export interface Attempt {

@@ -73,7 +73,7 @@ it('a busy account pauses as long as it asks for, but at least a second and at m
   for (const [retryAfterMs, pauseMs] of asked) {
     const busy = afterRefusal(healthy, 'busy', at(5_000), retryAfterMs)
     assert.equal(busy.pausedUntil, 5_000 + pauseMs, `${retryAfterMs} ms`)
-    // A pause without a limit looks like one from before the clock was set back, and is none.
+    // A pause without a limit looks like one from before the clock was set back, but is not.
     assert.deepEqual([roomOf(busy, 5_000), roomOf(busy, 4_999 + pauseMs)], [0, 0], `${retryAfterMs} ms`)
     assert.equal(roomOf(busy, 5_000 + pauseMs), 1, `${retryAfterMs} ms`)
   }

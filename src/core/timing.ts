@@ -17,6 +17,9 @@ const defaultRetries = 4
 /** A job that its provider does not know for so long is lost there. */
 export const lostAfterMs = 2 * 60_000
 
+/** So long the operation of a removed task stays known as taken: its provider may list it, and others look for theirs. */
+export const removedMs = 24 * 3_600_000
+
 /** The longest time between two polls, however old the task. */
 const longestPollMs = 30_000
 

@@ -1,8 +1,9 @@
-import { type AttemptFact, operationKey } from '../core/attempt.ts'
+import type { AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import type { Entry } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
+import { recordAnswer } from './answers.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 
@@ -66,7 +67,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     const { fact } = entry
     const held = await insist(by, async () => {
       try {
-        return await store.record(entry)
+        return await recordAnswer({ store, clock, log }, by.task.account ?? '', entry)
       } catch (error) {
         if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, answer)
         throw error
@@ -74,7 +75,6 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     })
     if (!fact || held === undefined) return held ? entry : undefined
     const forgotten = held || !fact.operation ? false : await insist(by, () => isForgotten(fact))
-    if (forgotten === false && !held) await insist(by, () => overrule(entry.task, fact))
     if (forgotten) {
       // As after a fail-over that lost the last moments: an operator has to look, and needs to know what it was.
       keep(fact, answer)
@@ -88,25 +88,14 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     return (await store.attempt(fact.id)) === undefined
   }
 
-  /** A late answer to an attempt for which another operation was adopted: the answer is right, and the adoption was not. */
-  async function overrule(task: Task, fact: AttemptFact): Promise<boolean> {
-    const attempt = fact.operation === null || fact.adopted ? undefined : await store.attempt(fact.id)
-    if (!attempt?.adopted || operationKey(attempt.operation) === operationKey(fact.operation)) return false
-    log.error('a wrong operation was adopted', { task: task.id, attempt: fact.id, operation: attempt.operation })
-    await store.disown(attempt.account, attempt.operation, clock.now())
-    return store.record({ task, fact })
-  }
-
   /**
-   * Two attempts claim one operation. A direct answer beats an adoption: the attempt that adopted the operation loses it.
-   * Else nobody can tell whose it is: the task is held until the operator decides, or its time is over.
+   * Two attempts were answered with one operation. It can't be told whose it is: this task is held until the operator
+   * decides, or its time is over.
    */
-  async function dispute(by: Decider, entry: Entry, fact: AttemptFact, answer: Answer): Promise<Entry | undefined> {
-    const account = by.task.account ?? ''
-    const loser = fact.adopted ? undefined : await store.disown(account, fact.operation, clock.now())
+  function dispute(by: Decider, fact: AttemptFact, answer: Answer): Promise<Entry | undefined> {
     const { id: attempt, operation } = fact
-    log.error('two attempts claim one operation', { task: by.task.id, attempt, account, operation, loser })
-    return write(by, loser === undefined ? outcomes.disputed(by.task, fact) : entry, answer)
+    log.error('two attempts claim one operation', { task: by.task.id, attempt, account: by.task.account, operation })
+    return write(by, outcomes.disputed(by.task, fact), answer)
   }
 
   return {
@@ -118,7 +107,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       try {
         return await write(by, entry, answer)
       } catch (error) {
-        if (Problem.from(error).code === 'operation_taken' && entry.fact) return dispute(by, entry, entry.fact, answer)
+        if (Problem.from(error).code === 'operation_taken' && entry.fact) return dispute(by, entry.fact, answer)
         const failing = await outcomes.failing(entry, by.task, by.worker, error)
         const giveUp = (cause: unknown) => write(by, outcomes.givingUp(failing, cause), answer)
         return write(by, failing, answer).catch(giveUp)

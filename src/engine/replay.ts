@@ -1,6 +1,7 @@
 import type { Attempt, AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import { queueTask, type Task } from '../core/task.ts'
+import { recordAnswer } from './answers.ts'
 import type { EngineOptions } from './options.ts'
 
 type Means = Pick<EngineOptions, 'store' | 'spill' | 'clock' | 'log'>
@@ -12,18 +13,9 @@ export async function replay({ store, spill, clock, log }: Means): Promise<void>
     const attempt = await store.attempt(id)
     // Its row is gone, as after a fail-over that lost the last moments: an operator has to look.
     if (!attempt) return log.error('an answer belongs to no attempt', { attempt: id, operation })
-    await record(attempt, fact)
+    await recordAnswer({ store, clock, log }, attempt.account, { task: nobodys(attempt), fact })
     spill.drop(id)
     log.warn('an answer was recorded late', { task: attempt.task, attempt: id })
-  }
-  /** A direct answer beats an adoption. */
-  const record = async (attempt: Attempt, fact: AttemptFact) => {
-    const entry = { task: nobodys(attempt), fact }
-    await store.record(entry).catch(async (error) => {
-      const isTaken = Problem.from(error).code === 'operation_taken' && !fact.adopted
-      if (!isTaken || !(await store.disown(attempt.account, fact.operation, clock.now()))) throw error
-      await store.record(entry)
-    })
   }
   for (const fact of spill.all()) {
     try {

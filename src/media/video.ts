@@ -45,7 +45,7 @@ export function isVideo(stream: Stream): boolean {
   return stream.codecpar.codecType === AVMEDIA_TYPE_VIDEO && !stream.hasDisposition(AV_DISPOSITION_ATTACHED_PIC)
 }
 
-/** The picture track and what its header says of it, unless it is none that we take. */
+/** The picture track and what its header says of it, unless it is of a kind that is not accepted. */
 export function pictureTrack(input: Demuxer): { stream: Stream; facts: Omit<DecodedVideo, 'frameRate'> } {
   const [stream, ...others] = input.streams.filter(isVideo)
   if (!stream || others.length > 0) throw refusal('It must have exactly one picture track.')

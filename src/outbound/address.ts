@@ -60,6 +60,13 @@ export function isPublic(address: string): boolean {
   return !NOT_PUBLIC.some((range) => inRange(parsed, range))
 }
 
+/** True for an address on this machine or on a network of one's own. */
+export function isPrivate(address: string): boolean {
+  return privateRanges.has(parseAddress(address)?.range() ?? '')
+}
+
+const privateRanges = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
+
 export function sameAddress(one: string, other: string): boolean {
   const address = parseAddress(one)
   return address !== undefined && address.toNormalizedString() === parseAddress(other)?.toNormalizedString()

@@ -168,6 +168,8 @@ describe('what the kling provider makes of an answer', async () => {
     assert.deepEqual(await find({ code: 0, data: [] }), [])
     assert.deepEqual(await find({ code: 0, data: [task, { ...task, external_id: 'att_other' }] }), ['8123'])
     assert.deepEqual(await find({ code: 0, data: { result: [task] } }), ['8123'])
+    const { external_id: _reference, ...unnamed } = task
+    assert.deepEqual(await find({ code: 0, data: [unnamed] }), [], 'without a reference it may be of another')
     assert.deepEqual(await find({ code: 0, data: task }), ['8123'])
     assert.deepEqual(await find({ code: 0, data: { ...task, external_id: 'att_other' } }), [])
     assert.deepEqual(await find({ code: 0, data: null }), [])

@@ -64,8 +64,9 @@ const provider: Provider = {
     const response = await ask(`external_task_ids=${encodeURIComponent(attemptId)}`, call)
     if (response.status !== 200) throw unclear(`the question for a task got ${response.status}`)
     const tasks = tasksOf(await readFields(response)).map((task) => ({ ...task, id: String(task.id) }))
-    // Without its reference it is still the answer to a question for that reference alone.
-    return foundIn(tasks, ({ external_id: reference = attemptId }) => (reference === attemptId ? 'match' : 'other'))
+    return foundIn(tasks, ({ external_id: reference }) =>
+      reference === attemptId ? 'match' : reference === undefined ? 'possible' : 'other',
+    )
   },
   /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
   async check(call) {
@@ -158,7 +159,7 @@ async function readProgress(response: Response, operation: string): Promise<Prog
   return { status: 'succeeded', output: url }
 }
 
-/** Its documents have a list; those who use it saw one task alone, null where there is none, and a list in `result`. */
+/** Its documents have a list; those who use it saw one task alone, null for no task, and a list in `result`. */
 function tasksOf({ code, data }: Fields): Fields[] {
   if (code !== 0) throw unclear(`a question for tasks got code ${wordOf(code)}`)
   if (data === null) return []

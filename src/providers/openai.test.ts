@@ -27,71 +27,85 @@ for (const dialect of ['openai', 'vllm-omni', 'sglang', 'fastvideo'] as const)
 
 describe('the videos that an upstream lists', () => {
   const openedAt = 1_800_000_000_000
+  const at = openedAt / 1_000
   const asked = { ...request, prompt: 'a red fox\n in snow', seconds: 5, size: { width: 832, height: 480 } }
-  const ours = { id: 'v1', prompt: asked.prompt, seconds: '5', size: '832x480', created_at: openedAt / 1_000 }
-  const find = async (data: object[], more: object = {}, headers: Record<string, string> = {}) => {
+  const ours = { id: 'v1', prompt: asked.prompt, seconds: '5', size: '832x480', created_at: at }
+  const findIn = async (answer: (path: string) => Response) => {
     const provider = await openai.create({ folder: '', media: undefined as never })
-    const fetch = async () => Response.json({ object: 'list', data, ...more }, { headers })
+    const fetch = async (path: string) => answer(path)
     const call = { fetch, credential: null, signal: AbortSignal.timeout(1_000), now: () => openedAt + 5_000 }
     return provider.find?.(asked, openedAt, call as unknown as Call)
   }
+  const find = (data: unknown[], more: object = { has_more: false }, headers: Record<string, string> = {}) =>
+    findIn((path) => Response.json({ object: 'list', data: path.includes('after=') ? [] : data, ...more }, { headers }))
   const likeness = async (change: object) => {
     const found = await find([{ ...ours, ...change }])
     return found?.matches.length === 1 ? 'match' : found?.possible.length === 1 ? 'possible' : 'other'
   }
 
-  it('match by their prompt, and by seconds and a size that may have been adjusted', async () => {
+  it('match by their prompt and time, and by seconds and a size that may have been adjusted', async () => {
     assert.equal(await likeness({}), 'match')
     assert.equal(await likeness({ prompt: 'a red fox in snow ' }), 'match')
     assert.equal(await likeness({ seconds: '4', size: '848x480' }), 'match')
-    assert.equal(await likeness({ seconds: null, size: undefined, created_at: undefined }), 'match')
+    assert.equal(await likeness({ seconds: null, size: undefined }), 'match')
+    for (const created_at of [openedAt, new Date(openedAt).toISOString()])
+      assert.equal(await likeness({ created_at }), 'match', String(created_at))
   })
 
   it('are possible where they tell too little, or less than was asked', async () => {
-    const blind = { prompt: undefined }
-    assert.equal(await likeness(blind), 'possible')
-    assert.equal(await likeness({ ...blind, seconds: '4', size: '848x480' }), 'possible')
-    assert.equal(await likeness({ prompt: 'a red f…' }), 'possible', 'a prompt that is cut off')
+    for (const prompt of [undefined, null, '', ' ', 7, {}]) assert.equal(await likeness({ prompt }), 'possible')
+    assert.equal(await likeness({ prompt: undefined, seconds: '20', size: '1280x720' }), 'possible')
+    for (const created_at of [undefined, null, 'yesterday', 0, -1, 1e15, 5])
+      assert.equal(await likeness({ created_at }), 'possible', String(created_at))
+    for (const prompt of ['a red f…', 'A RED FOX in snow', 'a red fox in snow, cinematic, 4k', '"a red fox in snow"'])
+      assert.equal(await likeness({ prompt }), 'possible', prompt)
     assert.equal(await likeness({ seconds: '20' }), 'possible', 'our prompt, at another length')
   })
 
-  it('are of others where they differ, or are older than the attempt', async () => {
+  it('are of others where they differ, or are older or much younger than the attempt', async () => {
     assert.equal(await likeness({ prompt: 'a hen' }), 'other')
-    assert.equal(await likeness({ prompt: undefined, size: '1280x720' }), 'other')
-    assert.equal(await likeness({ prompt: undefined, seconds: '20' }), 'other')
-    assert.equal(await likeness({ created_at: openedAt / 1_000 - 61 }), 'other')
-    assert.equal(await likeness({ created_at: openedAt - 61_000 }), 'other', 'in milliseconds')
-    assert.equal(await likeness({ id: '../x' }), 'other')
-  })
-
-  it('are of others where they were created long after the attempt was sent', async () => {
-    assert.equal(await likeness({ created_at: openedAt / 1_000 + 300 }), 'match')
-    assert.equal(await likeness({ created_at: openedAt / 1_000 + 400 }), 'other')
-  })
-
-  it('are dated to a few seconds by an engine that tells its time', async () => {
-    const date = new Date(openedAt + 5_000).toUTCString()
-    const of = async (seconds: number) =>
-      (await find([{ ...ours, created_at: openedAt / 1_000 + seconds }], {}, { date }))?.matches
-    assert.deepEqual([await of(-4), await of(-6)], [['v1'], []])
+    for (const created_at of [at - 61, openedAt - 61_000, at + 400])
+      assert.equal(await likeness({ created_at }), 'other')
   })
 
   it('are dated by a clock that may be wrong, which its Date tells', async () => {
-    const slow = { ...ours, created_at: openedAt / 1_000 - 600 }
+    const slow = { ...ours, created_at: at - 600 }
     assert.deepEqual((await find([slow]))?.matches, [])
     const date = new Date(openedAt + 5_000 - 600_000).toUTCString()
-    assert.deepEqual((await find([slow], {}, { date }))?.matches, ['v1'])
+    assert.deepEqual((await find([slow], undefined, { date }))?.matches, ['v1'])
     // It may be ours that was set ahead since the attempt was opened.
-    assert.deepEqual((await find([ours], {}, { date }))?.matches, ['v1'])
+    assert.deepEqual((await find([ours], undefined, { date }))?.matches, ['v1'])
   })
 
   it('are not all where there may be more since the attempt was opened', async () => {
     const others = (count: number, age: number) =>
-      Array.from({ length: count }, (_, at) => ({ ...ours, id: `x${at}`, created_at: openedAt / 1_000 - age }))
-    assert.equal((await find(others(3, 0)))?.isPartial, false)
-    assert.equal((await find(others(3, 0), { has_more: true }))?.isPartial, true)
-    assert.equal((await find(others(100, 0)))?.isPartial, true)
-    assert.equal((await find([...others(99, 0), ...others(1, 90)], { has_more: true }))?.isPartial, false)
+      Array.from({ length: count }, (_, index) => ({ ...ours, id: `x${index}`, prompt: 'a hen', created_at: at - age }))
+    const isPartial = async (data: unknown[], more: object) => (await find(data, more))?.isPartial
+    assert.equal(await isPartial(others(3, 0), {}), false)
+    assert.equal(await isPartial(others(100, 0), { has_more: false }), false)
+    assert.equal(await isPartial([...others(99, 0), ...others(1, 90)], { has_more: true }), false)
+    for (const more of [{ has_more: true }, { has_more: 'true' }, { next: 'x' }, { last_id: 'x' }])
+      assert.equal(await isPartial(others(3, 0), more), true, JSON.stringify(more))
+    assert.equal(await isPartial(others(20, 0), {}), true)
+    assert.equal(await isPartial([...others(1, 90), ...others(9, 0)], { has_more: true }), true, 'the oldest first')
+    assert.equal(await isPartial([{ ...ours, id: 'a/b' }], { has_more: false }), true, 'ours, by a name of no use')
+    assert.equal(await isPartial([{ ...ours, id: 17 }], { has_more: false }), true)
+    assert.equal(await isPartial([null, 'x'], { has_more: false }), true)
+    await assert.rejects(find([], { has_more: false, error: { message: 'no' } }), { code: 'provider_unavailable' })
+  })
+
+  it('are looked through page by page', async () => {
+    const page = (from: number) =>
+      Array.from({ length: 100 }, (_, index) => ({ ...ours, id: `x${from + index}`, prompt: 'a hen' }))
+    const pages = [page(0), page(100), [ours]]
+    const found = await findIn((path) => {
+      const after = /after=x(\d+)/.exec(path)?.[1]
+      const at = after === undefined ? 0 : (Number(after) + 1) / 100
+      return Response.json({ data: pages[at], has_more: at < 2 })
+    })
+    assert.deepEqual(found, { matches: ['v1'], possible: [], isPartial: false })
+    const stuck = await findIn(() => Response.json({ data: page(0), has_more: true }))
+    assert.deepEqual(stuck, { matches: [], possible: [], isPartial: true })
   })
 })
 

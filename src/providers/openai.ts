@@ -69,15 +69,7 @@ const provider: Provider = {
     })
   },
   async find(request, openedAt, call) {
-    const path = `/videos?limit=${mostListed}&order=desc`
-    const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
-    if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
-    const { data, has_more: more } = await readFields(response)
-    if (!Array.isArray(data)) throw unclear('a list of videos without data')
-    const videos = data.map(fieldsOf)
-    const span = spanOf(openedAt, response, call)
-    const isPast = videos.some((video) => (createdAt(video) ?? span.since) < span.since)
-    const isPartial = !isPast && (more === true || videos.length >= mostListed)
+    const { videos, span, isPartial } = await listSince(openedAt, call)
     return foundIn(videos, (video) => likenessOf(video, request, span), isPartial)
   },
   listedAs: ({ prompt }) => plainPrompt(prompt),
@@ -157,7 +149,7 @@ interface SetupFault {
  */
 const setupFaults: readonly SetupFault[] = [
   {
-    ...{ status: 409, said: /not supported with --api-server-count > 1/, blame: 'account' },
+    ...{ status: 409, said: /^[\w ]{1,60} not supported with --api-server-count > 1/, blame: 'account' },
     why: 'vLLM-Omni takes no videos with several API servers; start it with --api-server-count 1',
   },
   {
@@ -204,9 +196,11 @@ async function readProgress(response: Response, id: string): Promise<Progress> {
   const isFine = response.status === 200
   const video = isFine ? await readFields(response) : await tryFields(response)
   const end = typeof video.status === 'string' && Object.hasOwn(ended, video.status) ? ended[video.status] : undefined
-  // Before the status: a failed video comes with its error as the status, which may be 404.
-  if (end === 'failed' && (isFine || video.object === 'video' || video.id === id))
+  // Before the status: a failed video comes with its error as the status, which may be 404. Only a video is one, and only ours.
+  const isOurs = video.id === id || (video.id === undefined && video.object === 'video')
+  if (end === 'failed' && (isOurs || (isFine && video.id === undefined && video.status !== 'error')))
     return { status: 'failed', problem: failureOf(fieldsOf(video.error)) }
+  if (end === 'failed' && isFine) throw unclear('a poll got a failure that is not of its video')
   if (response.status === 404 || video.status === 'deleted') return { status: 'missing' }
   if (!isFine) throw unclear(`a poll got ${response.status}`)
   if (end !== 'succeeded') return { status: 'running', progress: percentOf(video.progress) }
@@ -224,12 +218,52 @@ function codeOf(error: Fields): string {
   return wordOf(error.code)
 }
 
-/** The most that all of them list at once. */
-const mostListed = 100
+/** The most that all of them list at once, and the fewest that one lists at a time. */
+const [mostListed, fewestPerPage] = [100, 20]
+const mostPages = 10
 
+/** In seconds, in milliseconds, or as a date. What can't be the time of a video is not told. */
 function createdAt({ created_at: created }: Fields): number | undefined {
-  if (typeof created !== 'number') return undefined
-  return created > 1e11 ? created : created * 1_000
+  const at = typeof created === 'number' ? created * (created > 1e11 ? 1 : 1_000) : Date.parse(String(created))
+  return at > 1e12 && at < 1e13 ? at : undefined
+}
+
+interface Listed {
+  videos: Fields[]
+  span: Span
+  /** There may be more that are as young as the attempt. */
+  isPartial: boolean
+}
+
+/** The newest videos, page by page, as far back as the attempt. */
+async function listSince(openedAt: number, call: Call): Promise<Listed> {
+  const videos: Fields[] = []
+  for (let pages = 1; ; pages += 1) {
+    const last = videos.at(-1)?.id
+    const query = `limit=${mostListed}&order=desc${last === undefined ? '' : `&after=${encodeURIComponent(String(last))}`}`
+    const response = await call.fetch(`/videos?${query}`, { method: 'GET', headers: keyOf(call) }, call.signal)
+    if (response.status !== 200) throw unclear(`the question for videos got ${response.status}`)
+    const list = await readFields(response)
+    if (!Array.isArray(list.data) || list.error) throw unclear('a list of videos without data')
+    const page = list.data.map(fieldsOf)
+    const span = spanOf(openedAt, response, call)
+    // One that knows no pages tells the same ones again.
+    const isRepeated = page.length > 0 && videos.some(({ id }) => id === page[0]?.id)
+    if (!isRepeated) videos.push(...page)
+    const isPartial = isRepeated || !isWhole(list, videos, span)
+    const goesOn =
+      isPartial && !isRepeated && page.length > 0 && pages < mostPages && isSegment(page.at(-1)?.id as Json)
+    if (!goesOn) return { videos, span, isPartial }
+  }
+}
+
+/** Whether a video that is not in the list does not exist: there are no more, or the last one is older than the attempt. */
+function isWhole(list: Fields, videos: readonly Fields[], { since }: Span): boolean {
+  const times = videos.map(createdAt)
+  const isSorted = times.every((at, index) => at !== undefined && at <= (times[index - 1] ?? at))
+  if ((isSorted && (times.at(-1) ?? since) < since) || list.has_more === false) return true
+  const marks = [list.has_more, list.next, list.next_page, list.last_id]
+  return marks.every((mark) => mark === undefined || mark === null) && videos.length < fewestPerPage
 }
 
 /** By its own clock. */
@@ -248,33 +282,32 @@ const arrivalMs = 5 * 60_000
 function spanOf(openedAt: number, { headers }: Response, call: Call): Span {
   const date = Date.parse(headers.get('date') ?? '')
   const skewMs = Number.isNaN(date) ? 0 : date - call.now()
-  const slackMs = Number.isNaN(date) || Math.abs(skewMs) > 5_000 ? clockSlackMs : 5_000
   return {
-    since: openedAt + Math.min(0, skewMs) - slackMs,
-    until: openedAt + Math.max(0, skewMs) + slackMs + arrivalMs,
+    since: openedAt + Math.min(0, skewMs) - clockSlackMs,
+    until: openedAt + Math.max(0, skewMs) + clockSlackMs + arrivalMs,
   }
 }
 
 /**
- * What a list does not tell proves nothing: without a prompt (SGLang, FastVideo) a video may be anybody's. Seconds and
- * sizes may be those that the engine adjusted to its model, so they are compared with a tolerance.
+ * What a list does not tell proves nothing: without a prompt (SGLang, FastVideo), or without a time, a video may be
+ * anybody's. Seconds and sizes may be those that the engine adjusted to its model, so they are compared with a tolerance.
  */
 function likenessOf(video: Fields, { prompt, seconds, size }: ProviderRequest, { since, until }: Span): Likeness {
-  const at = createdAt(video) ?? since
-  if (at < since || at > until) return 'other'
-  const told = textOf(video.prompt)
-  const isClose = areClose(video.seconds, seconds) && isCloseSize(video.size, size)
-  if (told === undefined) return isClose ? 'possible' : 'other'
-  const [theirs, ours] = [plainPrompt(told), plainPrompt(prompt)]
-  if (theirs === ours) return isClose ? 'match' : 'possible'
-  // It may be cut off.
-  return theirs !== '' && ours.startsWith(theirs.replace(/(…|\.{3})$/, '')) ? 'possible' : 'other'
+  const at = createdAt(video)
+  if (at !== undefined && (at < since || at > until)) return 'other'
+  const [told, ours] = [plainPrompt(textOf(video.prompt) ?? ''), plainPrompt(prompt)]
+  if (told === '') return 'possible'
+  const isTold = at !== undefined && areClose(video.seconds, seconds) && isCloseSize(video.size, size)
+  if (told === ours) return isTold ? 'match' : 'possible'
+  // It may be cut off, or embellished.
+  const [theirs, wanted] = [told.replace(/(…|\.{3})$/, '').toLowerCase(), ours.toLowerCase()]
+  return theirs.includes(wanted) || wanted.includes(theirs) ? 'possible' : 'other'
 }
 
-/** Engines align frames to their model and their GPUs. What is not told may be anything. */
+/** Engines align frames to their model and their GPUs. What is not told as a number may be anything. */
 function areClose(told: unknown, wanted: number): boolean {
-  if (told === undefined || told === null) return true
-  return Math.abs(Number(told) - wanted) <= Math.max(1, wanted / 4)
+  const seconds = Number.parseFloat(String(told))
+  return Number.isNaN(seconds) || Math.abs(seconds - wanted) <= Math.max(1, wanted / 4)
 }
 
 function isCloseSize(told: unknown, { width, height }: Size): boolean {

@@ -56,7 +56,7 @@ export interface Store extends AsyncDisposable {
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
    * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its work
-   * may go on.
+   * may go on. Other accepted ones stay for a day as removed: their operations are taken.
    */
   remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
 

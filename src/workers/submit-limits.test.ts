@@ -184,7 +184,7 @@ describe('an account that has another address by now', () => {
   })
 })
 
-it('a refusal of what is sent again tells nothing of the first, whoever is to blame: it stays held', async () => {
+it('a refusal of what is sent again tells nothing of the first, whatever the reason: it stays held', async () => {
   for (const blame of ['request', 'account', 'busy'] as const)
     for (const recovery of ['key', 'lookup'] as const) {
       const problem = new Problem('generation_failed', 'The provider refused this video.')

@@ -242,7 +242,7 @@ function startAhead(world: World, ms: number): Gateway {
 }
 
 /**
- * For a while whoever is asked for jobs fails, and all that waits is old enough to be sent again: nothing may be, as a
+ * For a while every question for jobs fails, and all that waits is old enough to be sent again: nothing may be, as a
  * question that failed is not an answer.
  */
 async function askUnanswered(world: World): Promise<void> {

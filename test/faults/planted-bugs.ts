@@ -159,8 +159,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'find-ignores-created-at',
     file: 'src/providers/openai.ts',
-    find: 'if (at < since || at > until)',
-    replace: 'if (at > until)',
+    find: 'at !== undefined && (at < since || at > until)',
+    replace: 'false',
     tests: [
       {
         file: 'test/submits.test.ts',
@@ -306,17 +306,17 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'a-list-without-prompts-matches',
     file: 'src/providers/openai.ts',
-    find: "if (told === undefined) return isClose ? 'possible' : 'other'",
-    replace: "if (told === undefined) return isClose ? 'match' : 'other'",
+    find: "if (told === '') return 'possible'",
+    replace: "if (told === '') return 'match'",
     tests: [
       { file: 'src/providers/openai.test.ts', name: 'are possible where they tell too little, or less than was asked' },
     ],
   },
   {
     name: 'an-adoption-beats-an-answer',
-    file: 'src/engine/records.ts',
-    find: 'fact.adopted ? undefined : await store.disown(account, fact.operation, clock.now())',
-    replace: 'undefined',
+    file: 'src/engine/answers.ts',
+    find: "Problem.from(error).code !== 'operation_taken' || !(await disown(operation))",
+    replace: 'true',
     tests: [
       {
         file: 'src/engine.test.ts',

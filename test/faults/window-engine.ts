@@ -3,7 +3,7 @@ import { startUpstream } from '../../simulators/upstream.ts'
 
 /* An engine in a process of its own, whose videos take longer than anybody waits here. It says where it listens. */
 
-// Whoever started us may be killed, and nobody else would end us.
+// The process that started this one may be killed, and then nothing else ends it.
 process.stdin.once('end', () => process.exit(1)).resume()
 const { url } = await startUpstream({ wire: openaiWire('vllm-omni'), speed: 3_600_000 })
 process.stdout.write(`${url}\n`)

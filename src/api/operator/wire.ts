@@ -10,7 +10,7 @@ import { toWireOutput } from '../wire.ts'
  * would show half of its events at once.
  */
 
-/** The provider's own `output` stays inside: it may be a link that is open to whoever has it. */
+/** The provider's own `output` stays inside: it may be a link that opens without a key. */
 export function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readonly TaskEvent[]) {
   return {
     id: task.id,

@@ -95,9 +95,13 @@ export type Likeness = 'match' | 'possible' | 'other'
 
 /** The entries of a list that may be an attempt's. */
 export function foundIn(entries: readonly Fields[], likenessOf: (entry: Fields) => Likeness, isPartial = false): Found {
-  const judged = entries.flatMap((entry) => (isSegment(entry.id as Json) ? [{ entry, is: likenessOf(entry) }] : []))
-  const idsOf = (wanted: Likeness) => judged.filter(({ is }) => is === wanted).map(({ entry }) => entry.id as Json)
-  return { matches: idsOf('match'), possible: idsOf('possible'), isPartial }
+  const judged = entries
+    .map((entry) => ({ id: entry.id as Json, is: likenessOf(entry) }))
+    .filter(({ is }) => is !== 'other')
+  const idsOf = (wanted: Likeness) => judged.filter(({ id, is }) => is === wanted && isSegment(id)).map(({ id }) => id)
+  // What may be ours under a name that can't be used is there all the same.
+  const isUnnamed = judged.some(({ id }) => !isSegment(id))
+  return { matches: idsOf('match'), possible: idsOf('possible'), isPartial: isPartial || isUnnamed }
 }
 
 /** A prompt as lists may tell it: with other white space, or another way to write the same characters. */

@@ -10,6 +10,7 @@ export function testAttempts(world: StoreWorld): void {
   testOperations(world)
   testRivals(world)
   testDisowned(world)
+  testRemoved(world)
   testEvents(world)
 }
 
@@ -226,6 +227,27 @@ function testRivals(world: StoreWorld): void {
     const gone = await sent(store, '2', 'b', { prompt: 'a hen' })
     assert.ok(await store.remove(gone))
     assert.deepEqual(await store.rivals({ task: fox.id, account: 'p' }, 0, 10), [{ id: 'b', prompt: null }])
+  })
+}
+
+function testRemoved(world: StoreWorld): void {
+  it('knows the operation of a task that is gone as taken, for a day', async () => {
+    await using store = await fresh(world)
+    const accept = async (task: string, id: string, openedAt: number) => {
+      const sending = await taken(store, task)
+      const rest = { opened: newAttempt(id, sending, { openedAt }), fact: factOf(id, 'accepted', id) }
+      await store.record(decide(sending, { state: 'running', attempt: id, dueAt: 5 }, rest))
+      const [running] = await store.claim({ state: 'running', account: 'p', limit: 1, now: 10, leaseUntil: 99 })
+      assert.ok(running && (await store.remove(running)))
+    }
+    const isTaken = async (id: string) => (await store.bound('p', [operationKey(id)])).size === 1
+    await accept('1', 'a', 1_000)
+    assert.equal(await isTaken('a'), true)
+    assert.deepEqual(await store.attemptsIn('orphan', 9), [])
+    await accept('2', 'b', 1_000 + 24 * 3_600_000)
+    assert.equal(await isTaken('a'), true)
+    await accept('3', 'c', 2_000 + 24 * 3_600_000)
+    assert.deepEqual([await isTaken('a'), await isTaken('b'), await isTaken('c')], [false, true, true])
   })
 }
 

@@ -143,6 +143,7 @@ function testRemoved(world: StoreWorld): void {
     const left = (await store.attempts(task.id)).map(({ id, state }) => [id, state])
     assert.deepEqual(left.sort(), [
       ['abandoned', 'abandoned'],
+      ['accepted', 'removed'],
       ['open', 'abandoned'],
       ['orphan', 'orphan'],
     ])
@@ -161,7 +162,7 @@ function testRemoved(world: StoreWorld): void {
       await store.record(decide(task, { state: 'running' }, { ...accepted(id), keep: true }))
     assert.ok(await store.remove(ended))
     assert.ok(await store.remove(goesOn, { orphans: true }))
-    assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], [undefined, 'orphan'])
+    assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], ['removed', 'orphan'])
   })
 
   it('removes nothing for somebody who lost the lease', async () => {

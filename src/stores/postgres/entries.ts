@@ -4,6 +4,7 @@ import { decidedAt, noticeOf } from '../../core/notice.ts'
 import { Problem } from '../../core/problem.ts'
 import { attemptColumns, json, mutableColumns, type Row, toMutable, toSeen } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
+import { removedMs } from '../../core/timing.ts'
 import { occupiesSlots } from '../../core/turns.ts'
 import { deliveryColumns } from '../../core/webhook-row.ts'
 import type { Entry, Lease } from '../store.ts'
@@ -245,7 +246,7 @@ export async function disown(query: Query, account: string, operation: Json, now
   const [found] = await query(wanted, [account, hash])
   if (!found) return undefined
   const [attempt, task] = [String(found.id), String(found.task)]
-  // The task first, as everywhere: whoever locks both in another order waits for ever.
+  // The task first, as everywhere: two transactions that lock both in different orders wait for each other.
   const heldAgain = await query(holdAgainStatement, [task, attempt, now])
   const isHeldAgain = heldAgain.length === 1
   const taken = await query(
@@ -264,6 +265,11 @@ export async function disown(query: Query, account: string, operation: Json, now
   return attempt
 }
 
+const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
+    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < (
+      SELECT max(opened_at) FROM attempts WHERE state = 'removed'
+    ) - ${removedMs} LIMIT 10)`
+
 const holdAgainStatement = `UPDATE tasks SET state = 'held', operation = NULL, output = NULL, missing_at = NULL, tries = 0,
     due_at = $3, leased = false, fence = fence + 1
   WHERE id = $1 AND attempt = $2 AND state IN ('running', 'storing') RETURNING id`
@@ -279,6 +285,8 @@ export async function remove(query: Query, { id, fence }: Lease, orphans: boolea
   await freeSlots(query, [id])
   await query('DELETE FROM events WHERE task = $1', [id])
   await query("UPDATE attempts SET state = 'abandoned' WHERE task = $1 AND state = 'open'", [id])
-  await query("DELETE FROM attempts WHERE task = $1 AND state NOT IN ('open', 'abandoned', 'orphan')", [id])
+  await query("UPDATE attempts SET state = 'removed' WHERE task = $1 AND state = 'accepted'", [id])
+  await query("DELETE FROM attempts WHERE task = $1 AND state NOT IN ('open', 'abandoned', 'orphan', 'removed')", [id])
+  await query(trimRemovedStatement)
   return true
 }

@@ -44,7 +44,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     reads: reader.reads,
     write: writer.write,
     async close() {
-      // Whoever closes it last moves its log into the database, which takes one that writes.
+      // The last connection to close moves the log into the database, so it has to be one that writes.
       reader.close()
       await writer.close()
     },

@@ -3,6 +3,7 @@ import { type Attempt, type AttemptFact, operationKey, overruled } from '../../c
 import type { NewNotice } from '../../core/notice.ts'
 import { json } from '../../core/row.ts'
 import type { Json, TaskEvent } from '../../core/task.ts'
+import { removedMs } from '../../core/timing.ts'
 
 /** Attempts, events and notices; runs in the writer thread, inside its transaction. */
 export function prepareLedger(database: DatabaseSync) {
@@ -43,7 +44,14 @@ export function prepareLedger(database: DatabaseSync) {
   )
   const forgetEvents = database.prepare('DELETE FROM events WHERE task = ?')
   const forgetAttempts = database.prepare(
-    "DELETE FROM attempts WHERE task = ? AND state NOT IN ('open', 'abandoned', 'orphan')",
+    "DELETE FROM attempts WHERE task = ? AND state NOT IN ('open', 'abandoned', 'orphan', 'removed')",
+  )
+  const keepBound = database.prepare("UPDATE attempts SET state = 'removed' WHERE task = ? AND state = 'accepted'")
+  const trimRemoved = database.prepare(
+    `DELETE FROM attempts WHERE id IN (
+       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < (
+         SELECT max(opened_at) FROM attempts INDEXED BY attempts_removed WHERE state = 'removed'
+       ) - ${removedMs} LIMIT 10)`,
   )
   const abandon = database.prepare("UPDATE attempts SET state = 'abandoned' WHERE task = ? AND state = 'open'")
 
@@ -83,7 +91,9 @@ export function prepareLedger(database: DatabaseSync) {
     forget(task: string): void {
       forgetEvents.run(task)
       abandon.run(task)
+      keepBound.run(task)
       forgetAttempts.run(task)
+      trimRemoved.run()
     },
   }
 }

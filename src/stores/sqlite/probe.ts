@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 
-/** More than the longest prompt and its row: whoever is told that there is room can store a task. */
+/** More than the longest prompt and its row: a result of "there is room" means that a task fits. */
 const roomBytes = 256 * 1024
 
 /** Whether anything can be written; runs in the writer thread, inside its transaction. */

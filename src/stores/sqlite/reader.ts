@@ -122,7 +122,7 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
 
 /**
  * The polls of one turn of the loop read from one snapshot: to lock and unlock the file for each costs a sixth of it.
- * Whoever waits for a write learns of its commit after the snapshot was released, so he never reads what was before.
+ * A caller that waits for a write learns of its commit after the snapshot was released, so it never reads the old state.
  */
 function sharedSnapshot(reader: DatabaseSync) {
   const [begin, end] = [reader.prepare('BEGIN'), reader.prepare('COMMIT')]

@@ -136,7 +136,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     },
     attempts: async (task) => attempts.all(task).map(toAttempt),
     async attemptsIn(state, limit) {
-      const statement = state === 'accepted' || state === 'refused' ? settled : byState[state]
+      const statement = state === 'open' || state === 'abandoned' || state === 'orphan' ? byState[state] : settled
       return statement.all(state, limit).map(toAttempt)
     },
     async bound(account, operations) {

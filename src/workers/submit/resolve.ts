@@ -130,7 +130,8 @@ export async function findOut(looking: Looking, action: Pick<Action, 'bound' | '
   try {
     const found = await ask(looking)
     const operation = await compare(found, looking, action)
-    if (typeof operation === 'string') return { is: operation }
+    if (operation === 'unsure') return { is: 'unsure', ...noteOnce(looking, 'lookup can not tell', cantTell) }
+    if (operation === 'absent') return { is: 'absent' }
     requireUsable(account, operation.found, attempt.id)
     return { is: 'found', operation: operation.found }
   } catch (thrown) {
@@ -181,11 +182,19 @@ function hasRival(
   return rivals.some(({ id, prompt }) => prompt === null || listedAs({ id, prompt }) === wanted)
 }
 
-function afterFailure({ attempt, tools }: Looking, fault: Problem): Finding {
+const cantTell = new Problem(
+  'provider_unavailable',
+  'The provider lists work that may be of this attempt or of another. Its list does not tell.',
+)
+
+function afterFailure(looking: Looking, fault: Problem): Finding {
   const message = 'The provider could not be asked about this attempt.'
   const problem = new Problem('provider_unavailable', message, { cause: fault.cause ?? fault })
-  // Said once, not at every look.
-  if (attempt.problem?.message === textOf(problem)) return { is: 'failed' }
-  const fact = factOf(attempt, 'open', tools.clock.now(), problem)
-  return { is: 'failed', fact, note: ['lookup failed', textOf(problem)] }
+  return { is: 'failed', ...noteOnce(looking, 'lookup failed', problem) }
+}
+
+/** Said once, not at every look. */
+function noteOnce({ attempt, tools }: Looking, name: string, problem: Problem): Notes {
+  if (attempt.problem?.message === textOf(problem)) return {}
+  return { fact: factOf(attempt, 'open', tools.clock.now(), problem), note: [name, textOf(problem)] }
 }
