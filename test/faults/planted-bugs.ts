@@ -158,7 +158,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'find-ignores-created-at',
-    file: 'src/providers/openai.ts',
+    file: 'src/providers/openai/find.ts',
     find: 'at !== undefined && (at < since || at > until)',
     replace: 'false',
     tests: [
@@ -305,7 +305,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'a-list-without-prompts-matches',
-    file: 'src/providers/openai.ts',
+    file: 'src/providers/openai/find.ts',
     find: "if (told === '') return 'possible'",
     replace: "if (told === '') return 'match'",
     tests: [
