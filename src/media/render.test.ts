@@ -24,7 +24,7 @@ test('a film has exactly the size and the duration that were asked for', async (
   )
   await Promise.all(films.map((each) => media.render(each, silent, never)))
   for (const { path, seconds, size } of films) {
-    assert.deepEqual(await media.verify(path, never), { seconds, size, codec: 'h264' })
+    assert.deepEqual(await media.verify(path, never), { seconds, size, frameRate: 24, codec: 'h264' })
   }
 })
 

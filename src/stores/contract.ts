@@ -1,4 +1,5 @@
 import { describe } from 'node:test'
+import { testAdoptions } from './contract/adoptions.ts'
 import { testAttempts } from './contract/attempts.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
@@ -24,6 +25,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testSlots,
       testFairness,
       testLines,
+      testAdoptions,
       testAttempts,
       testOrphans,
       testNotices,

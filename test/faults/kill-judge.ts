@@ -52,13 +52,19 @@ export function addColumns(sum: Columns, more: Columns): void {
 /** How many tasks a kill may strand, on average. */
 const mostStranded = 0.1
 
+/** Fewer tell nothing of a rate. */
+const fewestKills = 100
+
 export function strandedPerKill(
   { stranded }: Columns,
   kills: number,
 ): { strandedPerKill: number; violations: string[] } {
   const each = stranded / Math.max(1, kills)
   const text = `${stranded} tasks are stranded by ${kills} kills: ${each.toFixed(2)} for each, not below ${mostStranded}`
-  return { strandedPerKill: Math.round(each * 1_000) / 1_000, violations: each < mostStranded ? [] : [text] }
+  return {
+    strandedPerKill: Math.round(each * 1_000) / 1_000,
+    violations: kills < fewestKills || each < mostStranded ? [] : [text],
+  }
 }
 
 /** The upstream answers at once: what was sent longer before a kill than this had its answer. */
