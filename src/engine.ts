@@ -78,7 +78,6 @@ async function keepClaiming(
 ): Promise<void> {
   let last = clock.now()
   let isSetBack = false
-  let said: string | undefined
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
@@ -89,11 +88,8 @@ async function keepClaiming(
       // What is in flight would else be due in a future that is far away.
       if (isSetBack) await store.recover(clock.now())
       isSetBack = false
-      said = undefined
     } catch (error) {
-      // Once, not every second of an outage.
-      if (said !== String(error)) log.error('claim failed', { error })
-      said = String(error)
+      log.error('claim failed', { error })
     }
     await bell.wait(delay, signal)
   }
