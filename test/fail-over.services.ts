@@ -42,6 +42,11 @@ async function waitForStandby(primary: PostgresServer, { sql }: World): Promise<
   await comes('the standby is waited for', async () => (await states()).some((row) => row.sync_state === 'sync'))
 }
 
+async function readiness(service: TestService): Promise<{ store?: string }> {
+  const response = await service.fetch('/readyz', { headers: { connection: 'close' } })
+  return (await response.json()) as { store?: string }
+}
+
 describe('a fail-over to a standby that has every commit (synchronous_standby_names), with 50 tasks in flight', () => {
   for (const how of ['SIGQUIT', 'SIGKILL'] as const)
     it(`after ${how}: all end, none is lost, and none is paid for twice`, async (test) => {
@@ -59,7 +64,7 @@ describe('a fail-over to a standby that has every commit (synchronous_standby_na
       await primary.stop(how)
       world.moveTo(standby)
       // For a while the service meets a database that only reads.
-      await comes('it is reached', () => isReady(service))
+      await comes('it is reached, and known to only read', async () => (await readiness(service)).store === 'read_only')
       await refused(await ask(service, 'none', 'refused'))
       await promote(standby)
       await comes('it is ready', () => isReady(service))
