@@ -11,6 +11,8 @@ export interface DataFolder extends Disposable {
   readonly accounts: string
   /** Where answers of providers are kept that the store could not take. */
   readonly spill: string
+  /** The file of attempts that are committed and not sent. */
+  readonly unsent: string
   /** The file that says who it is, to others that share its store. */
   readonly identity: string
   /** The file of the models that engines told of. */
@@ -34,7 +36,7 @@ export function openDataFolder(given: string): DataFolder {
   const inside = (name: string) => join(path, name)
   const folder = {
     ...{ path, bucket: inside('bucket'), accounts: inside('accounts') },
-    ...{ spill: inside('spill'), scratch: inside('scratch'), identity: inside('identity') },
+    ...{ spill: inside('spill'), unsent: inside('unsent'), scratch: inside('scratch'), identity: inside('identity') },
     models: inside('models.json'),
   }
   const file = inside('lock.db')

@@ -30,6 +30,7 @@ import { openSpill } from './spill.ts'
 import { findReadOnly, openStartWrites, type StartWrites } from './start-writes.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
+import { openUnsentNotes } from './unsent.ts'
 import { startUpkeep } from './upkeep.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 import type { Account } from './workers/worker.ts'
@@ -126,11 +127,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) =>
     log.error('an answer that was kept can not be read any more', { file }),
   )
+  const unsent = stack.use(openUnsentNotes(folder.unsent))
   let clients = clientsOf(tokens)
   // A process that was given no tokens, as one that only works may be, takes everybody's word.
   const knows = (owner: string) => clients.size === 0 || clients.has(owner)
   const common = { store, clock, random, log }
-  const engine = { ...common, workers, discard, rehome, tools, ownerCaps, healths, spill, redact }
+  const engine = { ...common, workers, discard, rehome, tools, ownerCaps, healths, spill, unsent, redact }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []

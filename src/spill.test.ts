@@ -9,6 +9,7 @@ import { replay } from './engine/replay.ts'
 import { openSpill } from './spill.ts'
 import { factOf, newTask, sent } from './stores/contract/world.ts'
 import { openSqlite } from './stores/sqlite.ts'
+import { memoryUnsentNotes } from './unsent.fixture.ts'
 
 it('what one process learnt and could not record, the next one tells the store', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-spill-'))
@@ -26,7 +27,7 @@ it('what one process learnt and could not record, the next one tells the store',
     // A disk that lost a part of what it had.
     writeFileSync(join(folder, 'att_4.json'), '{"id"')
 
-    await replay({ store, spill, log, clock: manualClock() })
+    await replay({ store, spill, unsent: memoryUnsentNotes(), log, clock: manualClock() })
     const attempt = await store.attempt('att_1')
     assert.deepEqual([attempt?.state, attempt?.operation], ['accepted', { id: 'paid for' }])
     assert.equal((await store.find(newTask('1').id))?.state, 'held')

@@ -11,6 +11,7 @@ import { memorySpill } from '../spill.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import { openSqlite } from '../stores/sqlite.ts'
 import type { Lane, Store } from '../stores/store.ts'
+import { memoryUnsentNotes } from '../unsent.fixture.ts'
 import { discard, rehome } from '../workers/index.ts'
 import type { Account, Tools } from '../workers/worker.ts'
 import { idleMs } from './options.ts'
@@ -42,6 +43,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string) {
   const catalog = { entries: new Map() }
   const engine = await startEngine({
     ...{ store, workers: [], discard, rehome, ownerCaps: {}, clock: observed, log: quiet, spill: memorySpill() },
+    unsent: memoryUnsentNotes(),
     healths: openHealths({ store, accounts, clock, log: quiet, since: 0 }),
     tools: { clock, accounts, catalog } as unknown as Tools,
     random: (count) => new Uint8Array(count),

@@ -3,6 +3,7 @@ import type { Clock, Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
 import type { Spill } from '../spill.ts'
 import type { Store } from '../stores/store.ts'
+import type { UnsentNotes } from '../unsent.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
 
 export interface EngineOptions {
@@ -21,6 +22,8 @@ export interface EngineOptions {
   healths: Healths & Presence
   /** Where answers are kept that the store can't take. */
   spill: Spill
+  /** What an earlier process on this data folder committed and did not send, and then what this one does. */
+  unsent: UnsentNotes
   /** Cuts secrets out of a piece of JSON. */
   redact: (json: string) => string
 }

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { Problem } from '../core/problem.ts'
+import type { Task } from '../core/task.ts'
 import { noHealths } from '../healths.fixture.ts'
 import { openSpill } from '../spill.ts'
 import { decide, factOf, sent } from '../stores/contract/world.ts'
 import { openSqlite } from '../stores/sqlite.ts'
+import { memoryUnsentNotes } from '../unsent.fixture.ts'
 import type { EngineOptions } from './options.ts'
 import { openOutcomes } from './outcome.ts'
 import { openRecords } from './records.ts'
@@ -20,7 +22,9 @@ after(() => rmSync(folder, { recursive: true }))
 /** A store, and beside it the answers that it could not take. */
 async function openWorld() {
   const data = mkdtempSync(join(folder, 'store-'))
-  const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
+  const open = () => openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
+  const store = await open()
+  let opened = store
   const lines: string[] = []
   const say = (event: string, fields: object = {}) => void lines.push(`${event} ${JSON.stringify(fields)}`)
   const spilled = join(data, 'spill')
@@ -29,11 +33,17 @@ async function openWorld() {
       store,
       lines,
       spill: openSpill(spilled, say),
+      unsent: memoryUnsentNotes(),
       log: { info: say, warn: say, error: say },
       clock: manualClock(),
     },
     files: () => readdirSync(spilled),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    async reopen() {
+      await opened[Symbol.asyncDispose]()
+      opened = await open()
+      return opened
+    },
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   }
 }
 
@@ -129,3 +139,66 @@ for (const last of ['its lease is held', 'its lease is lost']) {
     assert.deepEqual([state, problem?.code], ['open', 'operation_taken'])
   })
 }
+
+describe('an attempt that was committed and not sent', () => {
+  const note = (attempt: string, { id, fence }: Task) => ({ attempt, task: id, fence })
+
+  it('is refused at the next start, and its task queued again', async () => {
+    await using world = await openWorld()
+    const { store, unsent } = world
+    const task = await sent(store, '1', 'att_1')
+    unsent.add(note('att_1', task))
+    await replay(world)
+    const [after, attempt] = [await store.find(task.id), await store.attempt('att_1')]
+    assert.deepEqual([after?.state, attempt?.state], ['queued', 'refused'])
+    const events = (await store.events(task.id)).map(({ name }) => name)
+    assert.deepEqual(events.slice(-2), ['attempt not sent', 'queued'])
+    assert.deepEqual(unsent.all(), [])
+  })
+
+  it('is so too where the store has ended all leases since, as SQLite does when it is opened', async () => {
+    await using world = await openWorld()
+    const { unsent } = world
+    const task = await sent(world.store, '1', 'att_1')
+    unsent.add(note('att_1', task))
+    const store = await world.reopen()
+    await replay({ ...world, store })
+    assert.deepEqual([(await store.find(task.id))?.state, (await store.attempt('att_1'))?.state], ['queued', 'refused'])
+    assert.equal((await store.claim({ state: 'held', account: 'p', now: 1e12, leaseUntil: 2e12, limit: 9 })).length, 0)
+  })
+
+  it('is left to another process that has claimed its task since, and may have sent it', async () => {
+    await using world = await openWorld()
+    const { store, unsent } = world
+    const task = await sent(store, '1', 'att_1')
+    unsent.add(note('att_1', task))
+    const later = { now: 1_000_000, leaseUntil: 2_000_000, limit: 10 }
+    const [claimed] = await store.claim({ state: 'held', account: 'p', ...later })
+    assert.equal(claimed?.id, task.id)
+    await replay(world)
+    assert.deepEqual([(await store.find(task.id))?.state, (await store.attempt('att_1'))?.state], ['held', 'open'])
+    assert.deepEqual(unsent.all(), [])
+  })
+
+  it('is settled later where the store is away', async () => {
+    await using world = await openWorld()
+    const { store, unsent } = world
+    unsent.add(note('att_1', await sent(store, '1', 'att_1')))
+    const renew = () => Promise.reject(new Problem('storage_unavailable', 'away', { retryable: true }))
+    await assert.rejects(replay({ ...world, store: { ...store, renew } }), { code: 'storage_unavailable' })
+    assert.equal(unsent.all().length, 1)
+    await replay(world)
+    assert.equal((await store.attempt('att_1'))?.state, 'refused')
+  })
+
+  it('whose answer was kept has been sent', async () => {
+    await using world = await openWorld()
+    const { store, spill, unsent } = world
+    const task = await sent(store, '1', 'att_1')
+    unsent.add(note('att_1', task))
+    spill.keep(accepted('att_1'))
+    await replay(world)
+    assert.equal((await store.attempt('att_1'))?.state, 'accepted')
+    assert.equal((await store.find(task.id))?.state, 'held')
+  })
+})

@@ -1,13 +1,23 @@
 import type { Attempt, AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
-import { queueTask, type Task } from '../core/task.ts'
+import { apply } from '../core/states.ts'
+import { queueTask, type Task, type TaskError } from '../core/task.ts'
+import { eventsOf } from '../core/timeline.ts'
+import { leaseMs } from '../core/timing.ts'
+import type { Unsent } from '../unsent.ts'
 import { recordAnswer } from './answers.ts'
 import type { EngineOptions } from './options.ts'
 
-type Means = Pick<EngineOptions, 'store' | 'spill' | 'clock' | 'log'>
+type Means = Pick<EngineOptions, 'store' | 'spill' | 'unsent' | 'clock' | 'log'>
 
-/** Records what an earlier process learnt and could not record. Facts need no lease, and no task either. */
-export async function replay({ store, spill, clock, log }: Means): Promise<void> {
+/** Records what an earlier process on this data folder learnt and could not record. */
+export async function replay(means: Means): Promise<void> {
+  await tellAnswers(means)
+  await requeueUnsent(means)
+}
+
+/** Facts need no lease, and no task either. */
+async function tellAnswers({ store, spill, clock, log }: Means): Promise<void> {
   const tell = async (fact: AttemptFact) => {
     const { id, operation } = fact
     const attempt = await store.attempt(id)
@@ -28,6 +38,41 @@ export async function replay({ store, spill, clock, log }: Means): Promise<void>
       log.error('an answer was refused, and set aside', { attempt: fact.id, operation: fact.operation, error })
     }
   }
+}
+
+/**
+ * What was committed and never sent is queued again. Where another process has claimed the task since, that one goes on
+ * with it: it may have sent the attempt.
+ */
+async function requeueUnsent(means: Means): Promise<void> {
+  const { store, unsent, clock, log } = means
+  for (const note of unsent.all()) {
+    const { attempt: id } = note
+    const task = (await store.attempt(id))?.state === 'open' ? await takeOver(means, note) : undefined
+    if (task) {
+      const now = clock.now()
+      const after = apply(task, { state: 'queued', dueAt: now })
+      const problem: TaskError = { code: 'provider_unreachable', message: 'The process ended before the request left.' }
+      const fact: AttemptFact = { id, state: 'refused', operation: null, settledAt: now, problem }
+      await store.record({
+        task: after,
+        fact,
+        events: eventsOf(task, after, now, ['attempt not sent', problem.message]),
+      })
+      log.info('an attempt was not sent', { task: task.id, attempt: id })
+    }
+    unsent.strike(note.task)
+  }
+}
+
+/** The task under the lease of the process that ended, or, if the store has ended that, under the one that follows it. */
+async function takeOver({ store, clock }: Means, { attempt, task: id, fence }: Unsent): Promise<Task | undefined> {
+  const task = await store.find(id)
+  if (task?.state !== 'held' || task.attempt !== attempt || task.fence !== fence) return undefined
+  const until = clock.now() + leaseMs
+  if ((await store.renew([task], until)).length === 0) return task
+  const claimed = await store.claimOne(id, 'held', until)
+  return claimed?.fence === fence + 1 ? claimed : undefined
 }
 
 /** Stands for the task, whose row may be gone while its attempt stays. No lease has it, so nothing of it is written. */

@@ -35,18 +35,18 @@ export interface Runs {
 class LeaseLost extends Error {}
 
 /**
- * How many attempts are committed whose request has not left: a crash leaves as many unknown that were never sent. With
- * fewer, a queue that filled up while PostgreSQL was away is sent several times more slowly.
+ * How many attempts are committed whose request has not left. Each waits for the writes of the others, and a machine that
+ * goes down leaves them all unknown. With fewer, a queue that filled up while PostgreSQL was away is sent more slowly.
  */
-const maxUnsent = 4
+const maxUnsent = 3
 
 export function openRuns(
   options: EngineOptions,
   { outcomes, records, onEnd }: { outcomes: Outcomes; records: Records; onEnd: () => void },
 ): Runs {
-  const { store, discard, tools, healths, clock, log } = options
+  const { store, discard, tools, healths, clock, log, unsent } = options
   const active = new Set<Run>()
-  const unsent = openTurnstile(maxUnsent)
+  const turnstile = openTurnstile(maxUnsent)
   const sayIfPaused = openPauses(tools, log)
   let renewedAt = clock.now()
 
@@ -87,17 +87,21 @@ export function openRuns(
       bound: (account, operations) => store.bound(account, operations),
       rivals: (attempt, since, limit) => store.rivals(attempt, since, limit),
       attempts: () => store.attempts(task.id),
-      left: () => unsent.leave(run),
+      leave() {
+        unsent.strike(task.id)
+        turnstile.leave(run)
+      },
       async commit(change, opened) {
-        await unsent.enter(run, abort.signal)
+        await turnstile.enter(run, abort.signal)
         const after = apply(task, change)
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
         const entry: Entry = { task: after, opened, keep: true, events: [outcomes.eventOf('attempt opened', detail)] }
+        unsent.add({ attempt: id, task: task.id, fence: task.fence })
         try {
           if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')
         } catch (thrown) {
-          unsent.leave(run)
+          turnstile.leave(run)
           throw thrown
         }
         run.task = after
@@ -116,9 +120,13 @@ export function openRuns(
       const run: Run = { task, lane, worker, abort: new AbortController(), written: false, done: Promise.resolve() }
       active.add(run)
       run.done = act(run)
+        .finally(() => {
+          // Where this process ends, its decision may not be written.
+          if (!run.abort.signal.aborted) unsent.strike(task.id)
+        })
         .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
         .finally(() => {
-          unsent.leave(run)
+          turnstile.leave(run)
           active.delete(run)
           onEnd()
         })

@@ -13,6 +13,7 @@ import { memorySpill } from '../spill.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import { openSqlite } from '../stores/sqlite.ts'
 import type { Store } from '../stores/store.ts'
+import { memoryUnsentNotes } from '../unsent.fixture.ts'
 import { rehome } from '../workers/rehome.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
 
@@ -58,6 +59,7 @@ export async function world(
     random,
     log,
     spill,
+    unsent: memoryUnsentNotes(),
     redact,
   }
   stack.use(await startEngine(options))

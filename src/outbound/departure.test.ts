@@ -23,19 +23,30 @@ test('the connection is open, and no byte has left, before the caller says that 
       await upstream.fetch('/other', { method: 'GET' }, never)
       look('ready')
     },
-    left: () => look('left'),
+    leave: () => look('leave'),
   }
   const answer = await upstream.send('/', job, never, departure)
   assert.equal(await answer.text(), 'made')
-  assert.deepEqual(seen, ['ready: 2 connections, 1 requests', 'left: 2 connections, 1 requests'])
+  assert.deepEqual(seen, ['ready: 2 connections, 1 requests', 'leave: 2 connections, 1 requests'])
   assert.equal(server.heads.length, 2)
 })
 
 test('nothing leaves where the caller says that it may not', async () => {
   await using server = await listen(() => reply(200))
   await using outbound = outboundOf()
-  const departure = { ready: () => Promise.reject(new Error('no commit')), left: () => assert.fail('it left') }
+  const departure = { ready: () => Promise.reject(new Error('no commit')), leave: () => assert.fail('it left') }
   await assert.rejects(outbound.upstream(server.origin).send('/', job, never, departure), unreachable)
+  assert.deepEqual(server.heads, [])
+})
+
+test('nothing leaves where the caller can not note that it does', async () => {
+  await using server = await listen(() => reply(200))
+  await using outbound = outboundOf()
+  const leave = () => {
+    throw new Error('no disk')
+  }
+  const sent = outbound.upstream(server.origin).send('/', job, never, { ready: async () => {}, leave })
+  await assert.rejects(sent, unreachable)
   assert.deepEqual(server.heads, [])
 })
 
@@ -43,7 +54,7 @@ test('nothing leaves where the request was given up meanwhile', async () => {
   await using server = await listen(() => reply(200))
   await using outbound = outboundOf()
   const stop = new AbortController()
-  const departure = { ready: async () => stop.abort(), left: () => assert.fail('it left') }
+  const departure = { ready: async () => stop.abort(), leave: () => assert.fail('it left') }
   await assert.rejects(outbound.upstream(server.origin).send('/', job, stop.signal, departure), unreachable)
   assert.deepEqual(server.heads, [])
 })
@@ -71,7 +82,7 @@ for (const how of ['end', 'resetAndDestroy'] as const)
         peer[how]()
         await closed
       },
-      left: () => assert.fail('it left'),
+      leave: () => assert.fail('it left'),
     }
     const sent = outbound.upstream(`http://127.0.0.1:${port}`).send('/', job, never, departure)
     await assert.rejects(sent, unreachable)

@@ -58,9 +58,13 @@ export class Exchange {
     return this.#closed.promise
   }
 
-  /** Sends the request, which is ready by now: one write is all that it takes. Throws if the exchange has ended already. */
-  send(): void {
+  /**
+   * Sends the request, which is ready by now: one write is all that it takes. Throws if the exchange has ended already, or
+   * if `leave`, which is called right before the write, does.
+   */
+  send(leave?: () => void): void {
     if (this.#failure) throw this.#failure.cause
+    leave?.()
     this.#answered = after(this.#patience.headersMs, () => this.end(new Late('no answer came')))
     this.#request.end(this.#body)
   }

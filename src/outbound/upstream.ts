@@ -35,12 +35,12 @@ export interface Upstream {
   download(place: string, init: DownloadRequest, signal: AbortSignal): Promise<Response>
 }
 
-/** Called around the moment at which a request leaves. */
+/** Called before a request leaves. Where one of them throws, it never does. */
 export interface Departure {
-  /** The connection is open, and no byte has left. The request leaves when this resolves, or never if it rejects. */
+  /** The connection is open, and no byte has left. */
   ready(): Promise<void>
-  /** The request was handed to the connection. Not called if it never is. */
-  left(): void
+  /** The next thing that happens is the write. Not called where the request was given up meanwhile. */
+  leave(): void
 }
 
 export interface DownloadRequest {
@@ -135,8 +135,7 @@ class Way {
       // Before the departure, so that nothing but a write lies between the two.
       const exchange = new Exchange(socket, question, { headersMs, idleMs: bodyIdleMs }, stop)
       await departure?.ready()
-      exchange.send()
-      departure?.left()
+      exchange.send(() => departure?.leave())
       const head = await exchange.head()
       return kind === 'send' && refuses(head)
         ? await answerByStatus(exchange, head, MAX_ANSWER_BYTES, signal)

@@ -79,7 +79,7 @@ function action(task: Task, held = { task }, attempt = openAttempt(task), known:
     attempt: task.state === 'held' ? attempt : null,
     bound: async () => new Set(),
     rivals: async () => [],
-    left: () => {},
+    leave: () => {},
     attempts: async () => [attempt],
     ...known,
     async commit(change, opened) {
@@ -124,7 +124,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     await departure?.ready().catch((cause) => {
       throw new Problem('provider_unreachable', 'It was held back.', { cause, retryable: true })
     })
-    departure?.left()
+    departure?.leave()
     return answer()
   }
   const provider: Provider = {

@@ -76,7 +76,7 @@ describe('a submit', () => {
       seen.push('connected')
       await departure?.ready()
       seen.push('sent')
-      departure?.left()
+      departure?.leave()
       return new Response('{}')
     }
     const { run, known } = await worldOf(

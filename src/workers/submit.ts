@@ -36,7 +36,7 @@ export const submit: Worker = {
       const opened = { ...attempt, openedAt: tools.clock.now() }
       return { attempt: opened, task: await action.commit(change, opened) }
     }
-    return send({ task, attempt, account, request, tools, signal }, { commit, left: action.left })
+    return send({ task, attempt, account, request, tools, signal }, { commit, leave: action.leave })
   },
 }
 

@@ -34,11 +34,11 @@ export interface Action {
   readonly attempt: Attempt | null
   /**
    * Writes a change with its new attempt now and keeps the lease; the task as it is then. Throws if that was lost. Few
-   * attempts are open and unsent at once, so this may wait for `left` of others.
+   * attempts are open and unsent at once, so this may wait for `leave` of others.
    */
   commit(change: Change, opened: Attempt): Promise<Task>
-  /** The request of the attempt that was committed has left, or never will. */
-  left(): void
+  /** Right before the request of the attempt that was committed leaves. Throws if that can't be noted: then it must not. */
+  leave(): void
   /** Those of an account's operations that belong to an attempt already. */
   bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
   /** As the store knows them: attempts on the same account, without an answer either, whose work it may list. */

@@ -15,6 +15,7 @@ import { openRandom } from '../../src/random.ts'
 import { memorySpill } from '../../src/spill.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { memoryUnsentNotes } from '../../src/unsent.fixture.ts'
 import { discard, rehome } from '../../src/workers/index.ts'
 import type { Account, Tools } from '../../src/workers/worker.ts'
 import { simulatedWorkers } from './simulation.ts'
@@ -65,6 +66,7 @@ export async function runCrowd(crowd: number): Promise<CrowdReport> {
       ...options,
       store: timed(store, claims),
       spill: memorySpill(),
+      unsent: memoryUnsentNotes(),
       healths: noHealths,
       redact: (text) => text,
     }),

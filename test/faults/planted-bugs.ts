@@ -239,10 +239,10 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'intent-after-send',
     file: 'src/workers/submit/send.ts',
-    find: 'return await call.send(path, init, signal, { ready: commit, left })',
+    find: 'return await call.send(path, init, signal, { ready: commit, leave })',
     replace: `const sent = await call.send(path, init, signal)
         await commit()
-        left()
+        leave()
         return sent`,
     tests: [
       {
@@ -258,12 +258,48 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'intent-after-the-first-byte',
     file: 'src/outbound/upstream.ts',
-    find: 'await departure?.ready()\n      exchange.send()',
-    replace: 'exchange.send()\n      await departure?.ready()',
+    find: 'await departure?.ready()\n      exchange.send(() => departure?.leave())',
+    replace: 'exchange.send(() => departure?.leave())\n      await departure?.ready()',
     tests: [
       {
         file: 'src/outbound/departure.test.ts',
         name: 'the connection is open, and no byte has left, before the caller says that it may',
+      },
+    ],
+  },
+  {
+    name: 'note-of-the-unsent-struck-after-the-first-byte',
+    file: 'src/outbound/exchange.ts',
+    find: '    leave?.()\n',
+    replace: '    queueMicrotask(() => leave?.())\n',
+    tests: [
+      {
+        file: 'src/outbound/departure.test.ts',
+        name: 'nothing leaves where the caller can not note that it does',
+      },
+    ],
+  },
+  {
+    name: 'note-of-the-unsent-not-struck',
+    file: 'src/engine/runs.ts',
+    find: '      leave() {\n        unsent.strike(task.id)\n',
+    replace: '      leave() {\n',
+    tests: [
+      {
+        file: 'test/unsent.test.ts',
+        name: 'a task whose request had left when the process was killed is not sent again',
+      },
+    ],
+  },
+  {
+    name: 'unsent-not-queued-again',
+    file: 'src/engine/replay.ts',
+    find: '  await requeueUnsent(means)\n',
+    replace: '',
+    tests: [
+      {
+        file: 'test/unsent.test.ts',
+        name: 'a task whose attempt was committed and not sent when the process was killed is sent by the next one',
       },
     ],
   },

@@ -13,6 +13,7 @@ import { noHealths } from '../../src/healths.fixture.ts'
 import { memorySpill } from '../../src/spill.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { memoryUnsentNotes } from '../../src/unsent.fixture.ts'
 import { discard, rehome, workers } from '../../src/workers/index.ts'
 import type { Account, Tools, Worker } from '../../src/workers/worker.ts'
 import { type CrashPoint, crashPoints, Life, storeOf } from './life.ts'
@@ -125,6 +126,7 @@ async function live(world: World) {
   const faultOf = new Map([...world.plan].map(([prompt, [fault]]) => [prompt, fault?.name]))
   let lives = 0
   const finished = new Set<string>()
+  let unsent = memoryUnsentNotes()
   for (let ended = false; !ended; lives += 1) {
     const life = new Life((point, prompt) => deaths.delete(`${point} ${prompt}`))
     const tools = await toolsOf(world, life)
@@ -138,16 +140,18 @@ async function live(world: World) {
       clock,
       log: quiet,
     }
-    const engine = await startEngine({
+    // It may die in its start.
+    const starting = startEngine({
       ...options,
       random: world.random,
       store: mortal,
       spill: memorySpill(),
+      unsent,
       healths: noHealths,
       redact: (text) => text,
     })
     ended = await run(world, life, finished)
-    if (ended) await engine[Symbol.asyncDispose]()
+    if (ended) await (await starting)[Symbol.asyncDispose]()
     if (!life.crashed) continue
     const { point, prompt } = life.crashed
     covered.add(`${point} × ${faultOf.get(prompt) ?? 'no fault'}`)
@@ -155,6 +159,8 @@ async function live(world: World) {
     await life.buried()
     const open = (await store.attemptsIn('open', 10_000)).map(({ task }) => prompts.get(task) ?? '')
     for (const cut of new Set([prompt, ...open])) crashes.set(cut, [...(crashes.get(cut) ?? []), point])
+    // Every other time it is the machine that dies, and its notes with it.
+    if (lives % 2 === 1) unsent = memoryUnsentNotes()
     // Its leases end.
     clock.advance(10_000)
     if (lives > prompts.size * 2) throw new Error('it never ends')

@@ -56,7 +56,7 @@ export class SimulatedUpstream {
       send: async (_path, init, _signal, departure) => {
         const body = JSON.parse(String(init.body))
         await departure?.ready()
-        departure?.left()
+        departure?.leave()
         await life.pass('before-arrival', body.prompt)
         const result = this.#submit(body)
         this.#note('submit', body.reference, result)

@@ -5,7 +5,7 @@ import { isMainThread } from 'node:worker_threads'
 /*
  * Loaded before the service (`--import`), in each of its threads: the one that writes notes, in the file that
  * WINDOW_COMMITS names, when a COMMIT returned and of which tasks it made an attempt durable. The main thread would hear
- * of it only later.
+ * of it only later. With WINDOW_KILL it never does.
  */
 const file = process.env.WINDOW_COMMITS
 if (!isMainThread && file !== undefined) watchCommits(openSync(file, 'a'))
@@ -17,6 +17,7 @@ function watchCommits(log: number): void {
     if (sql === 'COMMIT' && opened.length > 0) {
       const at = performance.timeOrigin + performance.now()
       writeSync(log, opened.map((task) => `${JSON.stringify({ task, at })}\n`).join(''))
+      if (process.env.WINDOW_KILL) process.kill(process.pid, 'SIGKILL')
     }
     if (sql === 'COMMIT' || sql === 'ROLLBACK') opened = []
   }

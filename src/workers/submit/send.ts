@@ -22,7 +22,7 @@ export interface Sending {
 export interface Opening {
   /** The task and its attempt as they were committed. */
   commit(): Promise<Opened>
-  left(): void
+  leave(): void
 }
 
 type Opened = Pick<Sending, 'task' | 'attempt'>
@@ -84,9 +84,9 @@ function openDeparture(opening: Opening | null) {
       throw thrown
     }
   }
-  const left = () => {
+  const leave = () => {
+    opening?.leave()
     mayHaveLeft = true
-    opening?.left()
   }
   const watch = (call: Call): Call => {
     let isUsed = false
@@ -94,7 +94,7 @@ function openDeparture(opening: Opening | null) {
       if (isUsed) throw new Error('a provider sends one billable request for an attempt')
       isUsed = true
       try {
-        return await call.send(path, init, signal, { ready: commit, left })
+        return await call.send(path, init, signal, { ready: commit, leave })
       } catch (thrown) {
         if (thrown instanceof Problem && thrown.code === 'provider_unreachable' && opening) mayHaveLeft = false
         throw thrown
@@ -106,7 +106,7 @@ function openDeparture(opening: Opening | null) {
     isRepeat: opening === null,
     async commitOnly(): Promise<void> {
       await commit()
-      opening?.left()
+      opening?.leave()
     },
     watch,
     opened: () => opened,
