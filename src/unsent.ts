@@ -9,22 +9,22 @@ export interface Unsent {
 }
 
 /**
- * Which attempts a process has committed and not sent, for the next process of its data folder. A note is one write that
- * waits for no disk: it outlives the process, but not the machine. So it counts only until the machine is started anew.
+ * The attempts that a process has committed and not sent, for the next process on its data folder. A note is one write
+ * without fsync: it survives a kill of the process, but not a crash of the machine. Notes from before a reboot are ignored.
  */
 export interface UnsentNotes extends Disposable {
-  /** Before the attempt is committed. Without room for a note there is none, and a kill leaves the outcome unknown. */
+  /** Before the attempt is committed. If no slot is free, nothing is noted, and a kill leaves the outcome unknown. */
   add(unsent: Unsent): void
   /** Right before the request for the task leaves. Throws if that can't be written: then the request must not leave. */
   strike(task: string): void
   all(): Unsent[]
 }
 
-/** A note fits, and none lies in two pages, of which a kill could leave one unwritten. */
+/** A note fits into a slot. A slot never spans two pages: a kill could leave one of them unwritten. */
 const slotBytes = 256
 const slots = 16
 
-/** `boot` is another after each start of the machine, and empty where that can't be known. */
+/** `boot` identifies the time since the last reboot. It is empty if the system does not report it. */
 export function openUnsentNotes(path: string, boot = bootId()): UnsentNotes {
   const notes: (Unsent | undefined)[] = Array.from({ length: slots }, () => undefined)
   for (const [slot, note] of readNotes(path, boot).entries()) notes[slot] = note
@@ -44,7 +44,7 @@ export function openUnsentNotes(path: string, boot = bootId()): UnsentNotes {
         if (Problem.from(error).code === 'storage_unavailable') return
         throw error
       }
-      // Noted even if the write fails, of which a part may be on disk: what can't be struck is not sent.
+      // Before the write: if it fails, a part of it may be on disk, and has to be struck all the same.
       notes[slot] = unsent
       write(slot, JSON.stringify({ boot, ...unsent }))
     },
@@ -61,7 +61,7 @@ export function openUnsentNotes(path: string, boot = bootId()): UnsentNotes {
   }
 }
 
-/** With room for every note from the start: a disk that fills up later can't keep one from being struck. */
+/** Allocates every slot at once, so that a note can still be struck after the disk has filled up. */
 function openFilled(path: string): number {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
@@ -80,7 +80,7 @@ function slotOf(text: string): string {
   return `${text.padEnd(slotBytes - 1)}\n`
 }
 
-/** By their slots. What is of another time, or not a note, says nothing. */
+/** By slot. Notes from before a reboot and damaged ones are ignored. */
 function readNotes(path: string, boot: string): (Unsent | undefined)[] {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
   const lines = text.split('\n').slice(0, slots)
@@ -94,7 +94,7 @@ function readNotes(path: string, boot: string): (Unsent | undefined)[] {
   })
 }
 
-/** Linux alone tells it without a child process. */
+/** Only Linux reports it without a child process. */
 function bootId(): string {
   const path = '/proc/sys/kernel/random/boot_id'
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : ''
