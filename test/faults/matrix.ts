@@ -11,26 +11,35 @@ interface Row {
 const simulation: Row['tests'][number] = ['faults/simulation.test.ts', 'nothing is paid for twice']
 const kills: Row['tests'][number] = ['faults/kills.test.ts', 'kill -9 of']
 const killed: Row['tests'][number] = ['kill.test.ts', 'kill -9 at']
+const durable: Row['tests'][number] = ['durability.test.ts', 'a submit is answered after its commit']
 const upstream = (name: string): Row['tests'][number] => ['upstream-faults.test.ts', name]
 const routing = (name: string): Row['tests'][number] => ['routing.test.ts', name]
 
-const rows: Row[] = [
-  { id: 'K1', fault: 'dies before the task is committed', tests: [killed, ['serve.test.ts', 'an fsync comes before']] },
+export const rows: readonly Row[] = [
+  { id: 'K1', fault: 'dies before the task is committed', tests: [killed, durable] },
   {
     id: 'K2',
     fault: 'dies after the commit, before the answer',
     tests: [killed, ['repeats.test.ts', 'thousand calls']],
   },
   { id: 'K3', fault: 'dies before the attempt is committed', tests: [simulation, kills] },
-  { id: 'K4', fault: 'dies after it is committed, before a byte leaves', tests: [simulation, kills] },
-  { id: 'K5', fault: 'dies after the request left, before the answer', tests: [simulation, kills] },
+  {
+    id: 'K4',
+    fault: 'dies after it is committed, before a byte leaves',
+    tests: [simulation, kills, ['unsent.test.ts', 'committed and not sent']],
+  },
+  {
+    id: 'K5',
+    fault: 'dies after the request left, before the answer',
+    tests: [simulation, kills, ['unsent.test.ts', 'is not sent again']],
+  },
   { id: 'K6', fault: 'dies with the answer, before it is committed', tests: [simulation, kills] },
   { id: 'K7', fault: 'dies during a poll', tests: [simulation, kills] },
   { id: 'K8', fault: 'dies during a download', tests: [killed, kills] },
   {
     id: 'K9',
     fault: 'dies between file, name and commit',
-    tests: [killed, ['serve.test.ts', 'an fsync comes before']],
+    tests: [killed, durable],
   },
   { id: 'K12', fault: 'dies during the start', tests: [killed, kills] },
   {
@@ -38,7 +47,7 @@ const rows: Row[] = [
     fault: 'dies during the expiry',
     tests: [
       ['content.test.ts', 'after expires_at it is 410'],
-      ['../src/workers/workers.test.ts', 'becomes of a completed task'],
+      ['../src/workers/workers.test.ts', 'decides what becomes of a'],
     ],
   },
   {
