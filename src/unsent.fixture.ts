@@ -2,11 +2,13 @@ import type { Unsent, UnsentNotes } from './unsent.ts'
 
 /** They cost no disk. */
 export function memoryUnsentNotes(): UnsentNotes {
-  const notes = new Map<string, Unsent>()
+  let notes: Unsent[] = []
   return {
-    add: (unsent) => void notes.set(unsent.task, unsent),
-    strike: (task) => void notes.delete(task),
-    all: () => [...notes.values()],
+    add: (unsent) => void notes.push(unsent),
+    strike(task) {
+      notes = notes.filter((note) => note.task !== task)
+    },
+    all: () => [...notes],
     [Symbol.dispose]() {},
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
@@ -61,7 +61,7 @@ it('the file stays as long as it is, whatever is noted in it', () => {
 
 it('what can not be read says nothing, and is written over', () => {
   const path = newPath()
-  writeFileSync(path, `{"boot":"boot","att\n${'\0'.repeat(100)}`)
+  writeFileSync(path, '{"boot":"boot","att\n\n\0\0')
   using notes = openUnsentNotes(path, 'boot')
   assert.deepEqual(notes.all(), [])
   const note = newNote()
@@ -69,7 +69,17 @@ it('what can not be read says nothing, and is written over', () => {
   assert.deepEqual(openUnsentNotes(path, 'boot').all(), [note])
 })
 
-it('a note that can not be struck is an error, so that its request does not leave', () => {
+it('all notes of a task are struck, be it that one of them could not be before', () => {
+  const path = newPath()
+  using notes = openUnsentNotes(path, 'boot')
+  const first = newNote()
+  notes.add(first)
+  notes.add({ ...newNote(), task: first.task })
+  notes.strike(first.task)
+  assert.deepEqual([notes.all(), openUnsentNotes(path, 'boot').all()], [[], []])
+})
+
+it('a note that can not be struck is a fault of the disk, so that its request does not leave', () => {
   const path = newPath()
   const note = newNote()
   {
@@ -79,6 +89,16 @@ it('a note that can not be struck is an error, so that its request does not leav
   using notes = openUnsentNotes(path, 'boot')
   rmSync(path)
   mkdirSync(path)
-  assert.throws(() => notes.strike(note.task), { code: 'EISDIR' })
-  assert.deepEqual(notes.all(), [note])
+  assert.throws(() => notes.strike(note.task), { name: 'Problem', code: 'storage_unavailable' })
+  notes.add(newNote())
+  assert.equal(notes.all().length, 2, 'it may be on disk, so it has to be struck too')
+})
+
+it('a copy of the file says nothing: its original may have gone on', () => {
+  const path = newPath()
+  using notes = openUnsentNotes(path, 'boot')
+  notes.add(newNote())
+  const copy = newPath()
+  copyFileSync(path, copy)
+  assert.deepEqual(openUnsentNotes(copy, 'boot').all(), [])
 })

@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { Problem } from './core/problem.ts'
 
 /** An attempt that is committed, or about to be, under a lease. */
@@ -26,37 +26,41 @@ const slots = 16
 
 /** `boot` identifies the time since the last reboot. It is empty if the system does not report it. */
 export function openUnsentNotes(path: string, boot = bootId()): UnsentNotes {
-  const notes: (Unsent | undefined)[] = Array.from({ length: slots }, () => undefined)
-  for (const [slot, note] of readNotes(path, boot).entries()) notes[slot] = note
+  const notes = readNotes(path, boot)
   let file: number | undefined
-  const write = (slot: number, text: string) => {
-    file ??= openFilled(path)
-    const bytes = writeSync(file, slotOf(text), slot * slotBytes)
-    if (bytes !== slotBytes) throw Problem.ofStorage(new Error(`${path} took ${bytes} of ${slotBytes} bytes`))
+  const write = (slot: number, note: Unsent | null) => {
+    try {
+      file ??= openFilled(path)
+      const text = note ? JSON.stringify({ boot, inode: fstatSync(file).ino, ...note }) : ''
+      const bytes = writeSync(file, slotOf(text), slot * slotBytes)
+      if (bytes !== slotBytes) throw new Error(`${path} took ${bytes} of ${slotBytes} bytes`)
+    } catch (error) {
+      throw Problem.ofStorage(error)
+    }
   }
   return {
     add(unsent) {
-      const slot = notes.indexOf(undefined)
+      const slot = notes.indexOf(null)
       if (boot === '' || slot === -1) return
-      try {
-        file ??= openFilled(path)
-      } catch (error) {
-        if (Problem.from(error).code === 'storage_unavailable') return
-        throw error
-      }
       // Before the write: if it fails, a part of it may be on disk, and has to be struck all the same.
       notes[slot] = unsent
-      write(slot, JSON.stringify({ boot, ...unsent }))
+      try {
+        write(slot, unsent)
+      } catch {
+        // Whether the request may leave is decided when the note is struck.
+      }
     },
     strike(task) {
-      const slot = notes.findIndex((note) => note?.task === task)
-      if (slot === -1) return
-      write(slot, '')
-      notes[slot] = undefined
+      for (const [slot, note] of notes.entries()) {
+        if (note?.task !== task) continue
+        write(slot, null)
+        notes[slot] = null
+      }
     },
-    all: () => notes.filter((note) => note !== undefined),
+    all: () => notes.filter((note) => note !== null),
     [Symbol.dispose]() {
       if (file !== undefined) closeSync(file)
+      file = undefined
     },
   }
 }
@@ -80,18 +84,23 @@ function slotOf(text: string): string {
   return `${text.padEnd(slotBytes - 1)}\n`
 }
 
-/** By slot. Notes from before a reboot and damaged ones are ignored. */
-function readNotes(path: string, boot: string): (Unsent | undefined)[] {
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-  const lines = text.split('\n').slice(0, slots)
-  return lines.map((line) => {
-    try {
-      const { boot: written, ...unsent } = JSON.parse(line) as Unsent & { boot: string }
-      return written === boot ? unsent : undefined
-    } catch {
-      return undefined
-    }
+/** By slot. Notes from before a reboot, in a copy of the file, or damaged are ignored. */
+function readNotes(path: string, boot: string): (Unsent | null)[] {
+  const [text, inode] = existsSync(path) ? [readFileSync(path, 'latin1'), statSync(path).ino] : ['', 0]
+  return Array.from({ length: slots }, (_, slot) => {
+    const note = readNote(text.slice(slot * slotBytes, (slot + 1) * slotBytes))
+    return note?.boot === boot && note.inode === inode ? note.unsent : null
   })
+}
+
+function readNote(text: string) {
+  try {
+    const { boot, inode, attempt, task, fence } = JSON.parse(text) as Record<string, unknown>
+    if (typeof attempt !== 'string' || typeof task !== 'string' || typeof fence !== 'number') return undefined
+    return { boot, inode, unsent: { attempt, task, fence } }
+  } catch {
+    return undefined
+  }
 }
 
 /** Only Linux reports it without a child process. */

@@ -191,6 +191,18 @@ describe('an attempt that was committed and not sent', () => {
     assert.equal((await store.attempt('att_1'))?.state, 'refused')
   })
 
+  it('whose note can not be struck keeps no process from its work', async () => {
+    await using world = await openWorld()
+    const { store, unsent } = world
+    for (const number of ['1', '2']) unsent.add(note(`att_${number}`, await sent(store, number, `att_${number}`)))
+    const strike = () => {
+      throw new Error('no disk')
+    }
+    await replay({ ...world, unsent: { ...unsent, strike } })
+    for (const id of ['att_1', 'att_2']) assert.equal((await store.attempt(id))?.state, 'refused')
+    assert.match(world.lines.join('\n'), /a note of an attempt that was not sent is left/)
+  })
+
   it('whose answer was kept has been sent', async () => {
     await using world = await openWorld()
     const { store, spill, unsent } = world

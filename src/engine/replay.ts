@@ -40,37 +40,45 @@ async function tellAnswers({ store, spill, clock, log }: Means): Promise<void> {
   }
 }
 
-/**
- * What was committed and never sent is queued again. Where another process has claimed the task since, that one goes on
- * with it: it may have sent the attempt.
- */
+/** Queues again what was committed and never sent. A note that can't be settled must not stop the others, nor the start. */
 async function requeueUnsent(means: Means): Promise<void> {
-  const { store, unsent, clock, log } = means
+  const { unsent, log } = means
   for (const note of unsent.all()) {
-    const { attempt: id } = note
-    const task = (await store.attempt(id))?.state === 'open' ? await takeOver(means, note) : undefined
-    if (task) {
-      const now = clock.now()
-      const after = apply(task, { state: 'queued', dueAt: now })
-      const problem: TaskError = { code: 'provider_unreachable', message: 'The process ended before the request left.' }
-      const fact: AttemptFact = { id, state: 'refused', operation: null, settledAt: now, problem }
-      await store.record({
-        task: after,
-        fact,
-        events: eventsOf(task, after, now, ['attempt not sent', problem.message]),
-      })
-      log.info('an attempt was not sent', { task: task.id, attempt: id })
+    const about = { task: note.task, attempt: note.attempt }
+    try {
+      if (await requeue(means, note)) log.info('an attempt was not sent', about)
+      unsent.strike(note.task)
+    } catch (error) {
+      // The store is away: so it is for the rest of the start.
+      if (error instanceof Problem && error.code === 'storage_unavailable') throw error
+      log.warn('a note of an attempt that was not sent is left', { ...about, error })
     }
-    unsent.strike(note.task)
   }
 }
 
+/** False if another process has claimed the task since: it goes on with it, and may have sent the attempt. */
+async function requeue({ store, clock }: Means, note: Unsent): Promise<boolean> {
+  const task = await takeOver({ store, clock }, note)
+  if (!task || (await store.attempt(note.attempt))?.state !== 'open') return false
+  const now = clock.now()
+  const after = apply(task, { state: 'queued', dueAt: now })
+  const problem: TaskError = { code: 'provider_unreachable', message: 'The process ended before the request left.' }
+  const fact: AttemptFact = { id: note.attempt, state: 'refused', operation: null, settledAt: now, problem }
+  const events = eventsOf(task, after, now, ['attempt not sent', problem.message])
+  return store.record({ task: after, fact, isFactFenced: true, events })
+}
+
 /** The task under the lease of the process that ended, or, if the store has ended that, under the one that follows it. */
-async function takeOver({ store, clock }: Means, { attempt, task: id, fence }: Unsent): Promise<Task | undefined> {
+async function takeOver(
+  { store, clock }: Pick<Means, 'store' | 'clock'>,
+  { attempt, task: id, fence }: Unsent,
+): Promise<Task | undefined> {
+  const until = clock.now() + leaseMs
+  // First: a COMMIT of the process that ended may be under way, and this waits for it.
+  const isHeld = (await store.renew([{ id, fence }], until)).length === 0
   const task = await store.find(id)
   if (task?.state !== 'held' || task.attempt !== attempt || task.fence !== fence) return undefined
-  const until = clock.now() + leaseMs
-  if ((await store.renew([task], until)).length === 0) return task
+  if (isHeld) return task
   const claimed = await store.claimOne(id, 'held', until)
   return claimed?.fence === fence + 1 ? claimed : undefined
 }

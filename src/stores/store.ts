@@ -192,6 +192,8 @@ export interface Entry {
   opened?: Attempt
   /** Written whoever holds the lease by now. An accepted attempt that nobody waits for becomes an orphan. */
   fact?: AttemptFact
+  /** The fact is written only under the lease, as it holds only if no other process has claimed the task. */
+  isFactFenced?: true
   events?: readonly TaskEvent[]
 }
 

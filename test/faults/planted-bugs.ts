@@ -292,6 +292,18 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: 'one-note-of-a-task-struck',
+    file: 'src/unsent.ts',
+    find: '        notes[slot] = null\n      }',
+    replace: '        notes[slot] = null\n        return\n      }',
+    tests: [
+      {
+        file: 'src/unsent.test.ts',
+        name: 'all notes of a task are struck, be it that one of them could not be before',
+      },
+    ],
+  },
+  {
     name: 'unsent-not-queued-again',
     file: 'src/engine/replay.ts',
     find: '  await requeueUnsent(means)\n',

@@ -121,6 +121,20 @@ function testFacts(world: StoreWorld): void {
     assert.deepEqual(await store.find(task.id), next)
   })
 
+  it('records no fact that holds only under the lease for a process that lost it', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    const refusal = () => ({
+      ...decide(task, { state: 'queued' }, { fact: factOf('a', 'refused') }),
+      isFactFenced: true as const,
+    })
+    const [next] = await store.claim({ state: 'held', account: 'p', limit: 1, now: 100, leaseUntil: 200 })
+    assert.equal(await store.record(refusal()), false)
+    assert.equal((await store.attempt('a'))?.state, 'open')
+    assert.ok(next && (await store.record({ ...refusal(), task: { ...next, state: 'queued' } })))
+    assert.equal((await store.attempt('a'))?.state, 'refused')
+  })
+
   it('keeps to the first answer', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')

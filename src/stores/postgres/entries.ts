@@ -190,7 +190,8 @@ const wakeStatement = `UPDATE tasks SET due_at = CASE WHEN leased THEN due_at EL
 
 /** Records the facts. Returns the attempts that nobody waits for. */
 async function settle(query: Query, entries: readonly Entry[], held: ReadonlySet<Entry>): Promise<string[]> {
-  const facts = entries.flatMap((entry) => (entry.fact ? [{ entry, fact: entry.fact }] : []))
+  const told = entries.filter((entry) => held.has(entry) || !entry.isFactFenced)
+  const facts = told.flatMap((entry) => (entry.fact ? [{ entry, fact: entry.fact }] : []))
   if (facts.length === 0) return []
   const rows = facts.map(({ fact: { id, state, operation, settledAt, problem, adopted } }) => {
     const key = operation === null ? null : operationKey(operation)

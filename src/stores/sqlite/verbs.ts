@@ -74,13 +74,13 @@ export function prepareVerbs(database: DatabaseSync) {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
     },
     record(entry: Entry): boolean {
-      const { task, keep = false, releases = false, opened, fact, events = [] } = entry
+      const { task, keep = false, releases = false, opened, fact, isFactFenced = false, events = [] } = entry
       const { id, fence, deletedAt, state, attempt } = task
       const was = before.get(id)
       const values = [...toMutable(task), id, fence, deletedAt, Number(keep), Number(opened !== undefined)]
       const held = record.run(...values).changes === 1
       if (held && opened) ledger.open(opened)
-      if (fact) ledger.settle(fact, held ? attempt : undefined)
+      if (fact && (held || !isFactFenced)) ledger.settle(fact, held ? attempt : undefined)
       if (!held) return false
       const left = leftBehind(was, task)
       if (left) ledger.orphan(left)
