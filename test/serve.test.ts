@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { launcher, spawnServer } from './process.ts'
@@ -197,3 +197,19 @@ function openAgent(): Agent & Disposable {
   const agent = new Agent({ keepAlive: true })
   return Object.assign(agent, { [Symbol.dispose]: () => agent.destroy() })
 }
+
+// `nice -n 15` of an ordinary user: the writer asked for a priority of 10, was refused, and the service stopped.
+it('a service that was started at a low priority runs, and asks for none that is higher', async () => {
+  await using server = spawnServer({
+    args: ['--data', newData()],
+    env: { FILMGATE_TOKEN },
+    under: ['nice', '-n', '15'],
+  })
+  const answer = await submit(await server.url)
+  assert.equal(answer.status, 200, server.output.stderr)
+  const { id } = (await answer.json()) as { id: string }
+  assert.equal((await finish(await server.url, id)).status, 'completed')
+  const { pid } = server.child
+  const priorities = readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread)))
+  assert.ok(Math.min(...priorities) >= 15, String(priorities))
+})

@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { Problem } from '../core/problem.ts'
 import type { Answer, Request, Told } from './protocol.ts'
 
@@ -13,7 +13,7 @@ const send = (message: Told): void => {
 }
 
 // Answers to clients come before films, and a film no later than what is written of it: the store's writer has the same.
-setPriority(10)
+setPriority(Math.min(19, getPriority() + 10))
 
 // The only way out in the middle of a film: there is nobody left to make it for.
 process.on('disconnect', () => process.exit(0))

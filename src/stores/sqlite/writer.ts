@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Failure, toFailure } from './failures.ts'
@@ -11,7 +11,8 @@ import { prepareVerbs, type Unit } from './verbs.ts'
 export type Outcome = { value: unknown } | { failure: Failure }
 
 // Polls before writes where the machine is short of cores. On Linux this is the thread's own; elsewhere the process's.
-if (process.platform === 'linux') setPriority(10)
+// Lower than it was given: to raise it is refused to an ordinary user.
+if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + 10))
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
 // Of 16 MiB instead of 4: a page that many submits touch is copied and synced less often.
