@@ -5,11 +5,14 @@ import { runKills } from './kills.ts'
 import { runMatrix } from './matrix.ts'
 import { runProviders } from './providers.ts'
 import { pairsOf, runSimulations } from './simulations.ts'
+import { runStarvation, type StoreName, starvationTable, stores } from './starvation.ts'
+import { type DuelName, duels } from './starvation-duels/index.ts'
 import { describeWindow, measureWindow, quantile } from './window.ts'
 
 /*
  * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, simulated
- * crashes by the hundred thousand, real kills by the hundred. `node test/faults/planted.ts` plants bugs instead, and runs
+ * crashes by the hundred thousand, real kills by the hundred, duels of two tokens. `--only` runs one part; `--store` and
+ * `--duel` are for the duels of `starvation`. `node test/faults/planted.ts` plants bugs instead, and runs
  * the tests that have to catch them.
  */
 const { values } = parseArgs({
@@ -19,6 +22,8 @@ const { values } = parseArgs({
     submits: { type: 'string' },
     runs: { type: 'string' },
     only: { type: 'string' },
+    store: { type: 'string', default: 'sqlite' },
+    duel: { type: 'string' },
   },
 })
 const seed = Number(values.seed)
@@ -34,6 +39,7 @@ if (wanted('crowd')) failed = !(await showCrowd()) || failed
 if (wanted('providers')) failed = !(await showProviders()) || failed
 if (wanted('window')) failed = !(await showWindow()) || failed
 if (wanted('kills')) failed = !(await showKills()) || failed
+if (wanted('starvation')) failed = !(await showStarvation()) || failed
 process.exitCode = failed ? 1 : 0
 
 async function showSimulations(): Promise<boolean> {
@@ -120,6 +126,30 @@ async function showKills(): Promise<boolean> {
   process.stdout.write(`\n${table([['provider', ...Object.keys(Object.values(byTarget)[0] ?? {})], ...rows])}\n`)
   for (const violation of violations) process.stdout.write(`  ${violation}\n`)
   return violations.length === 0
+}
+
+/** What one token's worst behaviour costs another. */
+async function showStarvation(): Promise<boolean> {
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const chosen = values.store === 'both' ? stores : [storeNamed(values.store)]
+  const names = values.duel === undefined ? {} : { names: [duelNamed(values.duel)] }
+  const rows = await runStarvation({ stores: chosen, quick: values.quick, say, ...names })
+  say(`\nOne token attacks, another works: its times in ms\n${table(starvationTable(rows))}`)
+  const outcomes = rows.filter((row) => 'isKept' in row)
+  for (const { store, measure, alone, attacked } of outcomes)
+    for (const failure of [...alone.failures, ...attacked.failures]) say(`  ${store}: ${measure}: ${failure}`)
+  return outcomes.every(({ isKept }) => isKept)
+}
+
+function storeNamed(name: string): StoreName {
+  const store = stores.find((one) => one === name)
+  if (!store) throw new Error(`--store must be one of ${stores.join(', ')}, both`)
+  return store
+}
+
+function duelNamed(name: string): DuelName {
+  if (!Object.hasOwn(duels, name)) throw new Error(`--duel must be one of ${Object.keys(duels).join(', ')}`)
+  return name as DuelName
 }
 
 function table(rows: (string | number)[][]): string {

@@ -1,0 +1,53 @@
+import { type Duel, models, type Target } from './duel.ts'
+import { smallJpeg } from './host.ts'
+import { blankPng, type PngOptions } from './png.ts'
+import { fileHead, formBytes, send, sendOnce, textPart } from './senders.ts'
+import { newPrompt, requestMeasure, submit } from './working.ts'
+
+/** Just below 40 megapixels, and what a lower limit may leave of them. */
+const sides = [6_324, 4_472, 3_162, 2_236, 1_581, 1_118]
+const kinds: readonly Omit<PngOptions, 'side'>[] = [
+  { bits: 1, isInterlaced: true },
+  { bits: 32, isInterlaced: true },
+  { bits: 32, isInterlaced: false },
+]
+
+/** Small images that take the inspection as long as any that it accepts. */
+export const images: Duel = {
+  title: '40 senders of expensive PNGs',
+  async openAttack({ answers }) {
+    return {
+      allow: [],
+      async begin(target) {
+        const request = await slowestAccepted(target)
+        void send({ target, senders: 40, next: () => request }, answers)
+      },
+    }
+  },
+  async openMeasures({ target }) {
+    const image = smallJpeg.toString('base64')
+    const sent = (signal: AbortSignal) => submit(target, { prompt: newPrompt(), image }, signal)
+    return [requestMeasure('submit with a small JPEG', sent)]
+  },
+}
+
+function submitOf(target: Target, png: Buffer): Buffer {
+  const fields = [textPart('model', models.attacking), textPart('prompt', 'x')]
+  return formBytes(target, '/v1/videos', [...fields, { head: fileHead('image', 'image/png'), body: png }])
+}
+
+/** Of the largest image of each kind. */
+async function slowestAccepted(target: Target): Promise<Buffer> {
+  let slowest: { request: Buffer; ms: number } = { request: Buffer.alloc(0), ms: 0 }
+  for (const kind of kinds) {
+    for (const side of sides) {
+      const request = submitOf(target, blankPng({ side, ...kind }))
+      const begun = performance.now()
+      if ((await sendOnce(target, request)) !== '200') continue
+      const ms = performance.now() - begun
+      if (ms > slowest.ms) slowest = { request, ms }
+      break
+    }
+  }
+  return slowest.request
+}
