@@ -1,0 +1,116 @@
+import { Problem } from './problem.ts'
+
+/**
+ * A few slots that owners share. A free slot goes to the owner that holds the fewest, and among equals to the owner that
+ * had its last turn longest ago: however much one owner asks for, another waits only for what is running.
+ */
+export interface FairTurns {
+  /**
+   * Resolves with a slot, which is given back by disposing of it. Throws the reason of the signal if that aborts first,
+   * and `overloaded` if the owner has too many waiting already.
+   */
+  take(owner: string, signal: AbortSignal): Promise<Disposable>
+}
+
+export interface FairOptions {
+  slots: number
+  /** How many of one owner may wait; without it there is no limit. */
+  mostWaiting?: number
+  /** What waits, for the message to an owner that has too many: "images". */
+  what?: string
+}
+
+interface Line {
+  held: number
+  waiting: Set<() => void>
+  /** When it came, or its last turn ended: as a number that only grows. */
+  since: number
+}
+
+export function openFairTurns({
+  slots,
+  mostWaiting = Number.POSITIVE_INFINITY,
+  what = 'requests',
+}: FairOptions): FairTurns {
+  let free = slots
+  let moments = 0
+  /** Of the owners that hold or wait; nothing is kept of the others. */
+  const lines = new Map<string, Line>()
+
+  function admit(): void {
+    while (free > 0) {
+      const line = nextOf(lines.values())
+      const [enter] = line?.waiting ?? []
+      if (!line || !enter) return
+      line.waiting.delete(enter)
+      line.held += 1
+      free -= 1
+      enter()
+    }
+  }
+
+  function forgetIfDone(owner: string, { held, waiting }: Line): void {
+    if (held === 0 && waiting.size === 0) lines.delete(owner)
+  }
+
+  function giveBack(owner: string, line: Line): void {
+    line.held -= 1
+    line.since = ++moments
+    free += 1
+    admit()
+    forgetIfDone(owner, line)
+  }
+
+  function lineOf(owner: string): Line {
+    const line = lines.get(owner) ?? { held: 0, waiting: new Set(), since: ++moments }
+    lines.set(owner, line)
+    return line
+  }
+
+  return {
+    async take(owner, signal) {
+      signal.throwIfAborted()
+      if ((lines.get(owner)?.waiting.size ?? 0) >= mostWaiting) throw crowded(mostWaiting, what)
+      const line = lineOf(owner)
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      line.waiting.add(resolve)
+      const leave = () => {
+        if (!line.waiting.delete(resolve)) return
+        forgetIfDone(owner, line)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      admit()
+      await promise.finally(() => signal.removeEventListener('abort', leave))
+      const slot = once(() => giveBack(owner, line))
+      // The turn may have come in the same moment as the end.
+      if (!signal.aborted) return slot
+      slot[Symbol.dispose]()
+      throw signal.reason
+    },
+  }
+}
+
+function nextOf(lines: Iterable<Line>): Line | undefined {
+  let best: Line | undefined
+  for (const line of lines) {
+    if (line.waiting.size === 0) continue
+    if (!best || line.held < best.held || (line.held === best.held && line.since < best.since)) best = line
+  }
+  return best
+}
+
+function once(act: () => void): Disposable {
+  let isDone = false
+  return {
+    [Symbol.dispose]() {
+      if (!isDone) act()
+      isDone = true
+    },
+  }
+}
+
+function crowded(most: number, what: string): Problem {
+  const message = `This token has ${most} ${what} waiting already. Try again shortly.`
+  return new Problem('overloaded', message, { retryable: true })
+}
