@@ -10,7 +10,7 @@ export const meanings: Readonly<Record<ProblemCode, string>> = {
   missing_required_parameter: 'A field is missing.',
   unknown_parameter: 'There is no such field; the message names those that there are.',
   invalid_image:
-    'The reference image is none, or too large. PNG, JPEG and WebP are taken, up to 20 MiB and 40 megapixels.',
+    'The reference image is not an image, or too large. PNG, JPEG and WebP are accepted, up to 20 MiB and 40 megapixels, or fewer for kinds that are slow to decode; the message says how many.',
   invalid_image_url: 'The URL of the reference image leads nowhere that images are fetched from.',
   invalid_video: 'The video that was sent is none that can be used. H.264 in an MP4 file is taken, up to 50 MiB.',
   invalid_webhook_url: 'The URL of the webhook endpoint leads nowhere that webhooks are sent to.',
@@ -32,7 +32,7 @@ export const meanings: Readonly<Record<ProblemCode, string>> = {
   video_expired: 'The video was kept until `expires_at`, and is gone.',
   video_not_usable: 'No other video can be made of this one: it is not finished, has failed, or has expired.',
   range_not_satisfiable: 'The range begins after the end of the video.',
-  image_unavailable: 'The reference image could not be fetched.',
+  image_unavailable: 'The reference image could not be fetched, or not be checked.',
   generation_failed: 'The model could not make it.',
   output_unavailable: 'The result could not be fetched from the provider.',
   unsupported_output: 'The result does not play.',
@@ -53,5 +53,5 @@ export const meanings: Readonly<Record<ProblemCode, string>> = {
 export const failures: readonly ProblemCode[] = [
   ...(['image_unavailable', 'invalid_image', 'generation_failed', 'content_policy', 'deadline_exceeded'] as const),
   ...(['output_unavailable', 'unsupported_output', 'provider_unavailable', 'provider_unreachable'] as const),
-  ...(['submission_unknown', 'lost_upstream', 'internal'] as const),
+  ...(['submission_unknown', 'lost_upstream', 'overloaded', 'internal'] as const),
 ]
