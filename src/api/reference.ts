@@ -13,6 +13,7 @@ const patienceMs = 45_000
 /** Reads it from `image` or `input_reference`, in any of the forms that clients send. */
 export async function readReference(
   fields: { image?: unknown; input_reference?: unknown },
+  owner: string,
   { media, outbound }: { media: Media; outbound: Outbound },
 ): Promise<Reference | null> {
   const source = findSource(fields)
@@ -26,18 +27,21 @@ export async function readReference(
   }
   const facts = examineImage(read.bytes, param)
   try {
-    await media.inspect({ bytes: read.bytes, ...facts }, signal)
+    await media.inspect({ bytes: read.bytes, ...facts }, owner, signal)
   } catch (error) {
-    if (error instanceof Problem && error.code === 'invalid_image')
-      throw new Problem('invalid_image', error.message, { param, cause: error })
-    if (signal.aborted)
-      throw new Problem('overloaded', 'Too many images to look at right now. Try again shortly.', {
-        retryable: true,
-        cause: error,
-      })
-    throw error
+    throw refusalOf(error, param, signal)
   }
   return { bytes: read.bytes, ...facts }
+}
+
+/** Only a decoder that says so makes it the fault of the image. Whatever kept us from checking it is 503. */
+function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unknown {
+  const { code, message } = Problem.from(error)
+  if (code === 'invalid_image') return new Problem(code, message, { param, cause: error })
+  if (code === 'image_unavailable') return new Problem('overloaded', message, { param, retryable: true, cause: error })
+  if (!aborted) return error
+  const busy = 'Too many images are waiting to be checked. Try again shortly.'
+  return new Problem('overloaded', busy, { retryable: true, cause: error })
 }
 
 interface Source {

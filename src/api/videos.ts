@@ -34,7 +34,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
-    const reference = await readReference(body, dependencies)
+    const reference = await readReference(body, request.token.name, dependencies)
     refuseImageMismatch(reference, entry, parameters)
     const { prompt } = body
     return submit(request, { entry, prompt, seconds, size, parameters, reference, deadlines: body, source: null })

@@ -20,6 +20,16 @@ it('an image that can not be had is tried twice more, what nobody foresaw a few 
   assert.equal(nextTry(new Problem('invalid_image', 'x'), waiting(0), 1, 0.5), null)
 })
 
+it('a machine that is too busy is waited for some minutes, and after the work has begun until the deadline', () => {
+  const busy = new Problem('overloaded', 'x', { retryable: true })
+  let waited = 0
+  let retry = nextTry(busy, waiting(0), 1, 0.5)
+  for (; retry; retry = nextTry(busy, waiting(retry.tries), 1, 0.5)) waited += retry.delayMs
+  assert.ok(waited > 5 * 60_000 && waited < 15 * 60_000, `${waited}`)
+  assert.ok(nextTry(busy, begun(1_000), finishBy - 1, 0.5))
+  assert.equal(nextTry(busy, begun(1_000), finishBy, 0.5), null)
+})
+
 it('a full disk is waited for without end, and that uses up none of the tries', () => {
   assert.deepEqual(nextTry(full, begun(1), 1e15, 0.5), { delayMs: 3_000, tries: 1 })
 })

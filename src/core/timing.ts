@@ -8,9 +8,11 @@ export const renewMs = leaseMs / 3
 /** How long the row of a finished task stays readable after its bytes went. */
 export const recordRetentionMs = 30 * 24 * 3_600_000
 
-/** How often an action that met a retryable problem is tried again before the task fails. */
+/** How often an action that met a retryable problem is tried again before the task fails, if it has not begun. */
 const retries: Partial<Record<ProblemCode, number>> = {
   image_unavailable: 2,
+  // Our machine is short of something: that takes minutes to pass.
+  overloaded: 20,
 }
 const defaultRetries = 4
 
@@ -82,7 +84,7 @@ export function nextTry(
   const blocked = problem.code === 'provider_unavailable' || problem.code === 'provider_unreachable'
   if (!problem.retryable && !(begun && blocked)) return null
   const delayMs = Math.round(backoff(tries) * spread)
-  const limit = retries[problem.code]
+  const limit = begun ? undefined : retries[problem.code]
   const patience = begun ? finishBy : problem.code === 'provider_unavailable' ? startBy : 0
   const again = limit === undefined && patience > 0 ? now < patience : tries < (limit ?? defaultRetries)
   if (!again) return null

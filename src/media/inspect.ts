@@ -1,10 +1,10 @@
-import { loadImage } from '@napi-rs/canvas'
 import type { FFDecoderCodec } from 'node-av/constants'
 import { FF_DECODER_MJPEG, FF_DECODER_PNG, FF_DECODER_WEBP } from 'node-av/constants'
 import { Codec, CodecContext, Dictionary, FFmpegError, Frame, Packet } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
 import type { ImageType } from '../core/task.ts'
 import type { ImageBytes } from './media.ts'
+import { loadPicture, shortageOf } from './shortage.ts'
 
 const decoders: Record<ImageType, FFDecoderCodec> = {
   'image/png': FF_DECODER_PNG,
@@ -19,16 +19,15 @@ const decoders: Record<ImageType, FFDecoderCodec> = {
 export async function inspect(image: ImageBytes): Promise<void> {
   const bytes = Buffer.from(image.bytes.buffer, image.bytes.byteOffset, image.bytes.byteLength)
   if (isAnimated(bytes, image.type)) throw refusal('It is animated; send a still.')
-  // The decoder of JPEG makes up a missing end.
-  if (image.type === 'image/jpeg' && !hasEnd(bytes)) throw refusal('It is cut off.')
+  if (image.type === 'image/jpeg') refuseScans(bytes)
   const size = await decode(bytes, image.type)
   if (size.width !== image.size.width || size.height !== image.size.height) {
     throw refusal('Its pixels are not of the size that its header says.')
   }
   // The renderer's own decoder has the last word: it knows fewer kinds, and what it refuses would fail as a film.
-  await loadImage(bytes).catch((thrown: unknown) => {
-    throw refusal('It is of a kind that is not supported; save it as a plain PNG or JPEG.', thrown)
-  })
+  await loadPicture(bytes, (thrown) =>
+    refusal('It is of a kind that is not supported; save it as a plain PNG or JPEG.', thrown),
+  )
 }
 
 function refusal(reason: string, cause?: unknown): Problem {
@@ -55,7 +54,7 @@ async function decode(bytes: Buffer, type: ImageType): Promise<{ width: number; 
     return { width: frame.width, height: frame.height }
   } catch (thrown) {
     if (thrown instanceof Problem) throw thrown
-    throw refusal('It is broken or cut off.', thrown)
+    throw shortageOf(thrown) ?? refusal('It is broken or cut off.', thrown)
   }
 }
 
@@ -71,8 +70,23 @@ function isAnimated(bytes: Buffer, type: ImageType): boolean {
   return false
 }
 
-/** Walks a JPEG to its end marker. In coded data 0xff is followed by 0 or a restart marker, so the walk cannot be misled. */
-function hasEnd(bytes: Buffer): boolean {
+/** Each scan goes over all pixels again: more would cost more than a plain image of that size. Encoders write up to 18. */
+const maxScans = 20
+
+function refuseScans(jpeg: Buffer): void {
+  const scans = scansOf(jpeg)
+  // The decoder makes up a missing end.
+  if (scans === null) throw refusal('It is cut off.')
+  if (scans > maxScans)
+    throw refusal(`It has ${scans} scans, and ${maxScans} is the limit. Save it as a baseline JPEG.`)
+}
+
+/**
+ * Walks a JPEG to its end marker and counts the scans; null if there is no end. In coded data 0xff is followed by 0 or a
+ * restart marker, so the walk cannot be misled.
+ */
+function scansOf(bytes: Buffer): number | null {
+  let scans = 0
   let at = 2
   while (at + 1 < bytes.length) {
     const marker = bytes[at + 1] ?? 0
@@ -80,13 +94,14 @@ function hasEnd(bytes: Buffer): boolean {
     if (coded || marker === 0xff) {
       // To the next 0xff; indexOf is native, and a byte after it may be one again.
       at = bytes.indexOf(0xff, at + 1)
-      if (at < 0) return false
+      if (at < 0) return null
     } else if (marker === 0xd9) {
-      return true
+      return scans
     } else {
-      if (at + 3 >= bytes.length) return false
+      if (at + 3 >= bytes.length) return null
+      if (marker === 0xda) scans += 1
       at += 2 + bytes.readUInt16BE(at + 2)
     }
   }
-  return false
+  return null
 }

@@ -1,23 +1,34 @@
 import type { Clock } from '../core/clock.ts'
+import { openFairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { type Child, ChildLost, startChild } from './process.ts'
 import type { Answer, Request } from './protocol.ts'
 
-/** Jobs of one sort in the order they came, each alone in a child, and no more children than the lane is wide. */
+/** Jobs of one sort, each alone in a child, and no more children than the lane is wide. Owners take turns. */
 export interface Lane extends AsyncDisposable {
-  /** Rejects with the reason of the signal when it aborts, wherever the job is by then. */
+  /**
+   * Rejects with the reason of the signal when it aborts, wherever the job is by then, and with `overloaded` if the owner
+   * has too many jobs waiting.
+   */
   run(job: Job, signal: AbortSignal): Promise<Answer>
   children(): { pid: number; job: Request['kind'] | null }[]
 }
 
 export interface Job {
   request: Request
-  /** A child that says nothing for so long hangs, and is killed. */
-  silenceMs: number
+  /** Who asked for it; jobs of the same owner run in the order they came. */
+  owner: string
+  /** A child that says nothing is killed: when it used so much CPU time meanwhile, or after so long. */
+  silence: { cpuMs: number; wallMs: number }
   onProgress(percent: number): void
-  /** What it means that the child crashed or hung or, if it was killed, that somebody else ended it. */
-  lost(cause: string, killed: boolean): Problem
+  lost(cause: string, loss: Loss): Problem
 }
+
+/**
+ * How a child was lost. `crashed` and `hung` (it used its CPU time and said nothing) may be the fault of its job. `killed`
+ * (by the machine) and `starved` (it got too little CPU time) are not.
+ */
+export type Loss = 'crashed' | 'hung' | 'killed' | 'starved'
 
 const idleMs = 30_000
 
@@ -28,9 +39,16 @@ interface Seat {
   wake: AbortController
 }
 
-export function openLane(clock: Clock, width: number): Lane {
+export interface LaneOptions {
+  clock: Clock
+  width: number
+  /** How many jobs of one owner may wait, and what they are about; without it there is no limit. */
+  line?: { mostWaiting: number; what: string }
+}
+
+export function openLane({ clock, width, line }: LaneOptions): Lane {
   const seats = new Set<Seat>()
-  const turns = openTurns(width)
+  const turns = openFairTurns({ slots: width, ...line })
   const closing = new AbortController()
 
   function seat(): Seat {
@@ -66,7 +84,7 @@ export function openLane(clock: Clock, width: number): Lane {
     const { child } = taken
     const stop = AbortSignal.any([signal, closing.signal])
     stop.addEventListener('abort', child.kill, { once: true })
-    using watch = watchSilence(clock, job.silenceMs, child)
+    using watch = watchSilence(clock, job.silence, child)
     try {
       return await child.run(job.request, (percent) => {
         watch.heard()
@@ -75,8 +93,10 @@ export function openLane(clock: Clock, width: number): Lane {
     } catch (thrown) {
       if (!(thrown instanceof ChildLost)) throw thrown
       stop.throwIfAborted()
-      if (!watch.hung) throw job.lost(thrown.message, thrown.killed)
-      throw job.lost(`no sign of life for ${job.silenceMs / 1000} s; ${thrown.message}`, false)
+      if (!watch.end) throw job.lost(thrown.message, thrown.killed ? 'killed' : 'crashed')
+      const { cpuMs, wallMs } = job.silence
+      const how = watch.end === 'hung' ? `in ${cpuMs / 1000} s of CPU time` : `for ${wallMs / 1000} s`
+      throw job.lost(`no sign of life ${how}; ${thrown.message}`, watch.end)
     } finally {
       stop.removeEventListener('abort', child.kill)
       void rest(taken)
@@ -85,15 +105,8 @@ export function openLane(clock: Clock, width: number): Lane {
 
   return {
     async run(job, signal) {
-      const stop = AbortSignal.any([signal, closing.signal])
-      await turns.take(stop)
-      try {
-        // The turn may have come in the same moment as the end.
-        stop.throwIfAborted()
-        return await work(job, signal)
-      } finally {
-        turns.give()
-      }
+      using _turn = await turns.take(job.owner, AbortSignal.any([signal, closing.signal]))
+      return await work(job, signal)
     },
     children: () => [...seats].map(({ child, job }) => ({ pid: child.pid, job })),
     async [Symbol.asyncDispose]() {
@@ -108,68 +121,42 @@ export function openLane(clock: Clock, width: number): Lane {
   }
 }
 
-interface SilenceWatch extends Disposable {
-  readonly hung: boolean
+interface Watch extends Disposable {
+  readonly end: 'hung' | 'starved' | null
   heard(): void
 }
 
-function watchSilence(clock: Clock, silenceMs: number, child: Child): SilenceWatch {
+/** How often a child that has been silent for long is looked at. */
+const lookMs = 1_000
+
+/** A starved child and one that hangs are both silent: only the CPU time that a child used tells them apart. */
+function watchSilence(clock: Clock, { cpuMs, wallMs }: Job['silence'], child: Child): Watch {
   const over = new AbortController()
   let last = clock.now()
-  let hung = false
+  let usedAtLast = child.cpuMs()
+  let end: Watch['end'] = null
+  const judge = (): Watch['end'] => {
+    const silentMs = clock.now() - last
+    if (silentMs >= cpuMs && child.cpuMs() - usedAtLast >= cpuMs) return 'hung'
+    return silentMs >= wallMs ? 'starved' : null
+  }
   async function watch(): Promise<void> {
-    for (let left = silenceMs; left > 0; left = last + silenceMs - clock.now()) {
-      await clock.sleep(left, over.signal)
+    while (end === null) {
+      await clock.sleep(Math.max(lookMs, last + cpuMs - clock.now()), over.signal)
       if (over.signal.aborted) return
+      end = judge()
     }
-    hung = true
     child.kill()
   }
   void watch()
   return {
-    get hung() {
-      return hung
+    get end() {
+      return end
     },
     heard() {
       last = clock.now()
+      usedAtLast = child.cpuMs()
     },
     [Symbol.dispose]: () => over.abort(),
-  }
-}
-
-interface Turns {
-  /** Resolves in the order of asking; rejects with the reason of the signal. */
-  take(signal: AbortSignal): Promise<void>
-  give(): void
-}
-
-function openTurns(width: number): Turns {
-  let free = width
-  const waiting = new Set<() => void>()
-  return {
-    async take(signal) {
-      signal.throwIfAborted()
-      if (free > 0) {
-        free -= 1
-        return
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const leave = () => {
-        waiting.delete(resolve)
-        reject(signal.reason)
-      }
-      waiting.add(resolve)
-      signal.addEventListener('abort', leave, { once: true })
-      await promise.finally(() => signal.removeEventListener('abort', leave))
-    },
-    give() {
-      const [next] = waiting
-      if (!next) {
-        free += 1
-        return
-      }
-      waiting.delete(next)
-      next()
-    },
   }
 }

@@ -8,20 +8,21 @@ import type { ImageType, Size } from '../core/task.ts'
 export interface Media extends AsyncDisposable {
   /**
    * Draws a film and writes a finished MP4 to `film.path`, which appears only when it is complete; the same film has the
-   * same bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child died or hung.
+   * same bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child crashed or
+   * hung, and `overloaded` if the machine killed the child or gave it too little CPU time: that is not the film's fault.
    */
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
   /**
    * Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame;
-   * retryable if the child crashed or hung over it, which may be the file's fault or not. Throws `overloaded` if the
-   * machine killed the child: that is nobody's fault but ours.
+   * retryable if the child crashed or hung over it, which may be the file's fault or not. Throws `overloaded` as above.
    */
   verify(path: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
-   * Decodes the whole image. Throws `invalid_image` if it is broken, animated, or not of that type and size, and
-   * `overloaded` as above.
+   * Decodes the whole image; owners take turns. Throws `invalid_image` if it is broken, animated, too slow to decode, or
+   * not of that type and size, `image_unavailable` if the child crashed or hung over it, and `overloaded` as above or if
+   * the owner has too many images waiting.
    */
-  inspect(image: ImageBytes, signal: AbortSignal): Promise<void>
+  inspect(image: ImageBytes, owner: string, signal: AbortSignal): Promise<void>
   /**
    * A picture of the video: the same video gives the same one, on the same sort of machine. Throws `unsupported_output`
    * and `overloaded` as `verify` does.

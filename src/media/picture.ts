@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type Canvas, createCanvas, type Image, loadImage } from '@napi-rs/canvas'
+import { type Canvas, createCanvas, type Image } from '@napi-rs/canvas'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
 import { type Camera, cameraOf, eased } from './camera.ts'
@@ -7,6 +7,7 @@ import { type Chance, chanceOf, pick } from './chance.ts'
 import { type Shot, unitOf } from './draw.ts'
 import { css, mix } from './palette.ts'
 import type { CameraMove, Scene } from './scene.ts'
+import { loadPicture } from './shortage.ts'
 import { glowSprite } from './sprites.ts'
 import type { Drawing, Pen, Stage } from './stage.ts'
 import { air } from './weather.ts'
@@ -158,9 +159,8 @@ function lightOf(stage: Stage): Drawing {
 
 export async function readPicture(path: string): Promise<Image> {
   const bytes = await readFile(path)
-  return await loadImage(bytes).catch((thrown: unknown) => {
-    throw new Problem('generation_failed', 'The reference image could not be read.', { cause: thrown })
-  })
+  const message = 'The reference image could not be read.'
+  return await loadPicture(bytes, (cause) => new Problem('generation_failed', message, { cause }))
 }
 
 /**

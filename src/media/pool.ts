@@ -1,9 +1,9 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Job, type Lane, openLane } from './lane.ts'
+import { type Job, type Lane, type Loss, openLane } from './lane.ts'
 import type { Media } from './media.ts'
-import { partOf, type Request } from './protocol.ts'
+import { partOf, type Request, tooBusy } from './protocol.ts'
 
 export interface MediaPool extends Media {
   /** The processes alive now and what each is doing; null is idle. */
@@ -17,11 +17,18 @@ export interface MediaOptions {
   verifiers?: number
 }
 
-const renderSilenceMs = 60_000
-const inspectSilenceMs = 10_000
-const verifySilenceMs = 60_000
+/** The dearest image that is accepted takes little more than a second of CPU time. */
+const inspectSilence = { cpuMs: 10_000, wallMs: 60_000 }
+const renderSilence = silenceOf(60_000)
+const verifyCpuMs = 60_000
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
+
+/** Enough for the many that one client sends at once, and few enough that the last need not wait until it gives up. */
+const mostImagesWaiting = 128
+
+/** Films, videos and stills wait in one line for all. */
+const nobody = ''
 
 /**
  * One lane for each sort of job: a queue of films delays no submit, and neither does a large video that is verified.
@@ -29,13 +36,15 @@ const verifyBytesPerMs = 1000
  */
 export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): MediaPool {
   const lanes = {
-    ...{ render: openLane(clock, renderers), verify: openLane(clock, verifiers) },
-    ...{ inspect: openLane(clock, 2), still: openLane(clock, 2) },
+    ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: verifiers }) },
+    inspect: openLane({ clock, width: 2, line: { mostWaiting: mostImagesWaiting, what: 'images' } }),
+    still: openLane({ clock, width: 2 }),
   }
   const all: Lane[] = Object.values(lanes)
   return {
     async render(film, onProgress, signal) {
-      const job = { request: { kind: 'render', film } as const, silenceMs: renderSilenceMs, onProgress, lost: filmLost }
+      const request = { kind: 'render', film } as const
+      const job = { request, owner: nobody, silence: renderSilence, onProgress, lost: filmLost }
       try {
         await lanes.render.run(job, signal)
       } catch (thrown) {
@@ -50,19 +59,19 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
       if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
       return facts
     },
-    async inspect(image, signal) {
+    async inspect(image, owner, signal) {
       const request = { kind: 'inspect', image } as const
-      let losses = 0
-      const lost = (cause: string, killed: boolean) => {
-        losses += 1
-        return imageLost(cause, killed)
+      let loss: Loss | null = null
+      const lost = (cause: string, how: Loss) => {
+        loss = how
+        return imageLost(cause, how)
       }
-      const job = { request, silenceMs: inspectSilenceMs, onProgress: () => {}, lost }
+      const job = { request, owner, silence: inspectSilence, onProgress: () => {}, lost }
       try {
         await lanes.inspect.run(job, signal)
       } catch (thrown) {
-        // Once may be chance; an image over which a second child crashes is to blame itself.
-        if (losses === 0) throw thrown
+        // It may have died of what an earlier image left in it. One that hung or starved would do so again.
+        if (loss !== 'crashed' && loss !== 'killed') throw thrown
         await lanes.inspect.run(job, signal)
       }
     },
@@ -82,8 +91,13 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
 /** A job that may have to decode the whole file. */
 async function jobOf(request: Request & { path: string }): Promise<Job> {
   const { size } = await stat(request.path)
-  const silenceMs = verifySilenceMs + size / verifyBytesPerMs
-  return { request, silenceMs, onProgress: () => {}, lost: videoLost }
+  const silence = silenceOf(verifyCpuMs + size / verifyBytesPerMs)
+  return { request, owner: nobody, silence, onProgress: () => {}, lost: videoLost }
+}
+
+/** A child that gets less than a tenth of a core for so long is given up. */
+function silenceOf(cpuMs: number): Job['silence'] {
+  return { cpuMs, wallMs: 10 * cpuMs }
 }
 
 function wrongAnswer({ kind }: Request): Problem {
@@ -92,26 +106,27 @@ function wrongAnswer({ kind }: Request): Problem {
   })
 }
 
-function filmLost(cause: string): Problem {
-  return new Problem('generation_failed', 'The video could not be made this time.', { cause, retryable: true })
+function filmLost(cause: string, loss: Loss): Problem {
+  if (isOfMachine(loss)) return tooBusy(new Error(cause))
+  return new Problem('generation_failed', 'The video could not be generated this time.', { cause, retryable: true })
 }
 
 /** The file is most likely hostile; but a paid video is worth a second look. */
-function videoLost(cause: string, killed: boolean): Problem {
-  if (killed) return shortOfMemory(cause)
+function videoLost(cause: string, loss: Loss): Problem {
+  if (isOfMachine(loss)) return tooBusy(new Error(cause))
   return new Problem('unsupported_output', 'The video cannot be used. It could not be decoded.', {
     cause,
     retryable: true,
   })
 }
 
-function imageLost(cause: string, killed: boolean): Problem {
-  if (killed) return shortOfMemory(cause)
-  return new Problem('invalid_image', 'The image cannot be used. It could not be decoded.', { cause })
+/** Not `invalid_image`: only a decoder that says so knows that. */
+function imageLost(cause: string, loss: Loss): Problem {
+  if (isOfMachine(loss)) return tooBusy(new Error(cause))
+  const message = 'The image could not be checked. Try again, or send another image.'
+  return new Problem('image_unavailable', message, { cause: new Error(cause), retryable: true })
 }
 
-/** The machine took the child away. That says nothing about what it was looking at, which has until its deadline. */
-function shortOfMemory(cause: string): Problem {
-  const message = 'The service is too busy to look at this right now. Try again shortly.'
-  return new Problem('overloaded', message, { cause: new Error(cause), retryable: true })
+function isOfMachine(loss: Loss): boolean {
+  return loss === 'killed' || loss === 'starved'
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { Socket } from 'node:net'
 import { extname } from 'node:path'
@@ -20,6 +21,8 @@ export interface Child {
   run(request: Request, onProgress: (percent: number) => void): Promise<Answer>
   /** Whether the child keeps this process alive: a busy one does, an idle one must not. */
   hold(on: boolean): void
+  /** The CPU time that it has used so far; 0 where the system does not say. */
+  cpuMs(): number
   kill(): void
 }
 
@@ -81,7 +84,21 @@ export function startChild(): Child {
       child.channel?.[change]()
       if (child.stderr instanceof Socket) child.stderr[change]()
     },
+    cpuMs: () => cpuMsOf(child.pid),
     kill,
+  }
+}
+
+/** Of all its threads, in user and in system mode. Linux counts in hundredths of a second, whatever its own clock. */
+function cpuMsOf(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // Its name is in brackets and may have spaces; behind it come the state and then numbers.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    // Not Linux, or the child is gone.
+    return 0
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../core/problem.ts'
+import { Problem, type ProblemCode } from '../core/problem.ts'
 import type { DecodedVideo, Film, ImageBytes, Still } from './media.ts'
 
 /** What the parent asks of a child, one at a time. */
@@ -20,4 +20,13 @@ export type Answer = DecodedVideo | Uint8Array | void
 /** Where a film grows until it is complete. */
 export function partOf(film: Film): string {
   return `${film.path}.part`
+}
+
+/**
+ * The machine took the child away, gave it no time or no memory. That says nothing about its job, which has until its
+ * deadline.
+ */
+export function tooBusy(cause: unknown): Problem {
+  const message = 'The service is too busy right now. Try again shortly.'
+  return new Problem('overloaded', message, { cause, retryable: true })
 }

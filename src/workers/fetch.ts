@@ -13,7 +13,7 @@ export const fetch: Worker = {
     if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
     const { bytes } = await outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)
     const facts = examineImage(bytes, 'image')
-    await media.inspect({ bytes, ...facts }, signal)
+    await media.inspect({ bytes, ...facts }, task.owner, signal)
     const asset = await bucket.put(`${task.id}/image.${task.fence}`, [bytes], signal)
     return { change: { state: 'queued', image: { asset, ...facts }, dueAt: clock.now(), tries: 0 } }
   },

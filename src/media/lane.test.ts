@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Problem } from '../core/problem.ts'
+import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
+import { type Job, type Loss, openLane } from './lane.ts'
+
+const size = { width: 1_000, height: 1_000 }
+const image = { bytes: picture(size, 'image/png'), type: 'image/png', size } as const
+
+function inspection(owner: string, silence: Job['silence']): Job & { losses: Loss[] } {
+  const losses: Loss[] = []
+  const lost = (cause: string, loss: Loss) => {
+    losses.push(loss)
+    return new Problem('internal', cause)
+  }
+  return { request: { kind: 'inspect', image }, owner, silence, onProgress: () => {}, lost, losses }
+}
+
+const patient = { cpuMs: 60_000, wallMs: 600_000 }
+
+test('a child that uses its CPU time and says nothing hangs, and is killed', async () => {
+  const clock = manualClock()
+  await using lane = openLane({ clock, width: 1 })
+  const job = inspection('alice', { cpuMs: 20, wallMs: 1e9 })
+  let isOver = false
+  const refused = assert
+    .rejects(lane.run(job, never), /no sign of life in 0.02 s of CPU time; .* SIGKILL/)
+    .finally(() => {
+      isOver = true
+    })
+  for (; !isOver; await new Promise((resolve) => setImmediate(resolve))) clock.advance(1_000)
+  await refused
+  assert.deepEqual(job.losses, ['hung'])
+})
+
+// The limit was 10 s by the clock on the wall, whatever the machine did meanwhile.
+test('a child that got no CPU time for a while ends its job when it gets some', async () => {
+  const clock = manualClock()
+  await using lane = openLane({ clock, width: 1 })
+  const job = inspection('alice', { cpuMs: 10_000, wallMs: 60_000 })
+  const inspected = lane.run(job, never)
+  while (lane.children().length === 0) await new Promise((resolve) => setImmediate(resolve))
+  const pid = lane.children()[0]?.pid ?? 0
+  process.kill(pid, 'SIGSTOP')
+  for (let second = 0; second < 50; second += 1) {
+    clock.advance(1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  process.kill(pid, 'SIGCONT')
+  await inspected
+  assert.deepEqual(job.losses, [])
+})
+
+test('a child that says something is left alone, however long it takes and however much CPU time it uses', async () => {
+  await using folder = await temporaryFolder()
+  const clock = manualClock()
+  await using lane = openLane({ clock, width: 1 })
+  const wanted = film(folder.file('film.mp4'), { seconds: 4 })
+  const onProgress = () => clock.advance(50_000)
+  await lane.run({ ...inspection('alice', patient), request: { kind: 'render', film: wanted }, onProgress }, never)
+  assert.ok(clock.now() > patient.wallMs)
+})
+
+test('owners take turns, and one that has too many waiting is refused at once', async () => {
+  await using lane = openLane({ clock: manualClock(), width: 1, line: { mostWaiting: 3, what: 'images' } })
+  const ended: string[] = []
+  const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
+  const crowd = Array.from({ length: 4 }, () => run('alice'))
+  const other = run('bob')
+  await assert.rejects(run('alice'), { code: 'overloaded', message: /This token has 3 images waiting already/ })
+  await Promise.all([...crowd, other])
+  assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
+})
