@@ -96,6 +96,25 @@ it('a film whose child died or hung is drawn once more; then it has failed, and 
   assert.equal(drawn, 4)
 })
 
+// On a busy machine, films had failed whose child got no CPU time twice.
+it('a film whose child starves or is killed is drawn again as often as that happens, and does not fail', async () => {
+  await using world = await makeWorld()
+  const clock = manualClock()
+  await using media = openMedia({ clock, renderers: 1 })
+  const provider = await createStudio({ folder: world.folder, media })
+  const operation = await submit(provider, request)
+  const busy = () => media.children().find(({ job }) => job === 'render')?.pid
+  for (const signal of ['SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const) {
+    while (busy() === undefined) await world.pause()
+    process.kill(busy() ?? 0, signal)
+    clock.advance(3_600_000)
+    await assert.rejects(finish(provider, operation, world), { code: 'overloaded', retryable: true })
+    // The next poll comes later, and begins anew.
+    assert.equal((await provider.poll(operation, call())).status, 'running')
+  }
+  assert.ok(await finish(provider, operation, world))
+})
+
 it('a film that can not be drawn has failed at once, which is told and not thrown; a full disk is thrown', async () => {
   await using world = await makeWorld()
   const provider = await world.open()

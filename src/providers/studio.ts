@@ -51,7 +51,7 @@ export const studioCards: Cards = [
 interface Drawing {
   progress: number
   outcome: 'pending' | 'done' | { failure: Problem }
-  /** The child died or hung over it once already. */
+  /** The child crashed or hung over it once already. */
   again: boolean
   abort: AbortController
   ended: Promise<void>
@@ -100,10 +100,13 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     drawings.set(operation.film, drawing)
   }
 
-  /** A child that died or hung may have been killed by the machine: its film is drawn once more. A full disk is no end. */
+  /**
+   * A film over which the child crashed or hung is drawn once more. A full disk and a machine that is too busy end nothing:
+   * the next poll begins anew.
+   */
   function afterFailure(operation: Operation, { again }: Drawing, problem: Problem): Progress {
     drawings.delete(operation.film)
-    if (problem.code === 'storage_unavailable') throw problem
+    if (problem.code === 'storage_unavailable' || problem.code === 'overloaded') throw problem
     if (!problem.retryable || again) return { status: 'failed', problem }
     begin(operation, true)
     return { status: 'running', progress: null }
