@@ -46,6 +46,14 @@ it('no owner holds two slots while another that holds none waits', async () => {
   assert.deepEqual(await line.end(), ['a1', 'b1', 'c1'])
 })
 
+it('a slot that one owner may not hold is kept for another, which need not wait', async () => {
+  const line = ask(openFairTurns({ slots: 3, mostHeld: 2 }), 'a1', 'a2', 'a3', 'a4')
+  assert.deepEqual(await line.end(0), ['a1', 'a2'])
+  assert.deepEqual(await line.end(), ['a1', 'a2', 'a3'])
+  const turns = openFairTurns({ slots: 3, mostHeld: 2 })
+  assert.deepEqual(await ask(turns, 'a1', 'a2', 'a3', 'b1', 'b2').end(0), ['a1', 'a2', 'b1'])
+})
+
 it('owners that come back at once do not pass one that waits', async () => {
   const turns = openFairTurns({ slots: 1 })
   const first = await turns.take('b', never)

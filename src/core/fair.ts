@@ -14,6 +14,8 @@ export interface FairTurns {
 
 export interface FairOptions {
   slots: number
+  /** How many slots one owner may hold; fewer than all keep a slot for the others, so that those need not wait at all. */
+  mostHeld?: number
   /** How many of one owner may wait; without it there is no limit. */
   mostWaiting?: number
   /** What waits, for the message to an owner that has too many: "images". */
@@ -27,11 +29,8 @@ interface Line {
   since: number
 }
 
-export function openFairTurns({
-  slots,
-  mostWaiting = Number.POSITIVE_INFINITY,
-  what = 'requests',
-}: FairOptions): FairTurns {
+export function openFairTurns(options: FairOptions): FairTurns {
+  const { slots, mostHeld = slots, mostWaiting = Number.POSITIVE_INFINITY, what = 'requests' } = options
   let free = slots
   let moments = 0
   /** Of the owners that hold or wait; nothing is kept of the others. */
@@ -39,7 +38,7 @@ export function openFairTurns({
 
   function admit(): void {
     while (free > 0) {
-      const line = nextOf(lines.values())
+      const line = nextOf(lines.values(), mostHeld)
       const [enter] = line?.waiting ?? []
       if (!line || !enter) return
       line.waiting.delete(enter)
@@ -91,10 +90,10 @@ export function openFairTurns({
   }
 }
 
-function nextOf(lines: Iterable<Line>): Line | undefined {
+function nextOf(lines: Iterable<Line>, mostHeld: number): Line | undefined {
   let best: Line | undefined
   for (const line of lines) {
-    if (line.waiting.size === 0) continue
+    if (line.waiting.size === 0 || line.held >= mostHeld) continue
     if (!best || line.held < best.held || (line.held === best.held && line.since < best.since)) best = line
   }
   return best

@@ -62,7 +62,7 @@ test('a child that says something is left alone, however long it takes and howev
 })
 
 test('owners take turns, and one that has too many waiting is refused at once', async () => {
-  await using lane = openLane({ clock: manualClock(), width: 1, line: { mostWaiting: 3, what: 'images' } })
+  await using lane = openLane({ clock: manualClock(), width: 1, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
   const ended: string[] = []
   const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
   const crowd = Array.from({ length: 4 }, () => run('alice'))

@@ -42,8 +42,8 @@ interface Seat {
 export interface LaneOptions {
   clock: Clock
   width: number
-  /** How many jobs of one owner may wait, and what they are about; without it there is no limit. */
-  line?: { mostWaiting: number; what: string }
+  /** How many jobs of one owner may run and wait, and what they are about; without it there is no limit. */
+  line?: { mostHeld: number; mostWaiting: number; what: string }
 }
 
 export function openLane({ clock, width, line }: LaneOptions): Lane {

@@ -24,8 +24,12 @@ const verifyCpuMs = 60_000
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
 
-/** Enough for the many that one client sends at once, and few enough that the last need not wait until it gives up. */
-const mostImagesWaiting = 128
+/**
+ * The third slot is for those whom one owner would keep waiting. As for the line: enough for the many that one client
+ * sends at once, and few enough that the last need not wait until it gives up.
+ */
+const inspectors = 3
+const imageLine = { mostHeld: 2, mostWaiting: 128, what: 'images' }
 
 /** Films, videos and stills wait in one line for all. */
 const nobody = ''
@@ -37,7 +41,7 @@ const nobody = ''
 export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): MediaPool {
   const lanes = {
     ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: verifiers }) },
-    inspect: openLane({ clock, width: 2, line: { mostWaiting: mostImagesWaiting, what: 'images' } }),
+    inspect: openLane({ clock, width: inspectors, line: imageLine }),
     still: openLane({ clock, width: 2 }),
   }
   const all: Lane[] = Object.values(lanes)
