@@ -10,6 +10,7 @@ import { newTask } from './stores/contract.ts'
 import type { Store } from './stores/store.ts'
 import type { Decision } from './workers/worker.ts'
 
+const ofAlice = [{ owner: 'alice', limit: 1 }]
 const toQueued = (operation: string): Decision => ({
   change: { state: 'queued', operation, dueAt: null },
 })
@@ -134,10 +135,8 @@ it('a lease is renewed while its action runs', async () => {
   }, watch)
   await engine.store.insert(task)
   await wakeUntil(engine.clock, () => renewed.length >= 5)
-  assert.deepEqual(
-    await engine.store.claim({ state: 'fetching', limit: 1, now: engine.clock.now(), leaseUntil: 0 }),
-    [],
-  )
+  const times = { now: engine.clock.now(), leaseUntil: 0 }
+  assert.deepEqual(await engine.store.claimShares({ state: 'fetching' }, ofAlice, times), [])
   release.resolve()
   assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'slow')
 })
@@ -153,7 +152,8 @@ it('an action that lost its lease is told to stop and writes nothing', async () 
   })
   await engine.store.insert(task)
   await started.promise
-  const [other] = await engine.store.claim({ state: 'fetching', limit: 1, now: 1_000 + leaseMs, leaseUntil: 1e9 })
+  const later = { now: 1_000 + leaseMs, leaseUntil: 1e9 }
+  const [other] = await engine.store.claimShares({ state: 'fetching' }, ofAlice, later)
   assert.ok(other)
   await wakeUntil(engine.clock, () => stopped.promise)
   assert.equal(await engine.store.record({ task: { ...other, operation: 'other', dueAt: null } }), true)

@@ -5,6 +5,7 @@ import type { QueueCard } from '../core/turns.ts'
 import type { Lanes, WorkerLane } from './lanes.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Runs } from './runs.ts'
+import { isShared, openShares } from './shares.ts'
 
 /** A lane that had something due is looked at again so soon, for there may be more. A run that ends wakes us earlier. */
 const crowdedMs = 100
@@ -14,6 +15,8 @@ export function openClaims(
   { store, tools, healths, ownerCaps, clock, random }: EngineOptions,
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
+  const claimShares = openShares(store, runs)
+
   /** Returns after how long the lane has something else to do. */
   async function claimIn(
     lane: WorkerLane,
@@ -29,8 +32,12 @@ export function openClaims(
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
     const then = now - lane.lagMs
+    const times = { now: then, leaseUntil }
     if (due <= then)
-      for (const task of await store.claim({ ...lane.where, limit, now: then, leaseUntil })) runs.begin(task, lane)
+      for (const task of isShared(lane.where)
+        ? await claimShares(lane, lane.where, times)
+        : await store.claim({ ...lane.where, limit, ...times }))
+        runs.begin(task, lane)
     return due - then
   }
 

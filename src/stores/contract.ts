@@ -7,6 +7,7 @@ import { testLeases } from './contract/leases.ts'
 import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
+import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
 import { testWebhooks } from './contract/webhooks.ts'
@@ -23,6 +24,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testLeases,
       testLanes,
       testSlots,
+      testShares,
       testFairness,
       testLines,
       testAdoptions,

@@ -14,6 +14,7 @@ import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { openProbe } from './postgres/probe.ts'
 import { openReads } from './postgres/reads.ts'
+import { openShares } from './postgres/shares.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
@@ -67,6 +68,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     clock,
     ...openReads(database),
     ...claims,
+    ...openShares(database),
     ...openEndpoints(database),
     ...openDeliveries(database, announce),
     async checkWritable() {

@@ -43,7 +43,8 @@ it('a task that a dead process had under lease is due at once when the store is 
     await store.insert(newTask('1'))
     await store.insert(newTask('2', { state: 'fetching' }))
     await store.claimQueued({ ...queue, now: 10, leaseUntil: 1_000_000 })
-    await store.claim({ state: 'fetching', limit: 1, now: 10, leaseUntil: 1_000_000 })
+    const ofAlice = [{ owner: 'alice', limit: 1 }]
+    await store.claimShares({ state: 'fetching' }, ofAlice, { now: 10, leaseUntil: 1_000_000 })
   }
   await using store = await open(20)
   assert.deepEqual(await store.nextDue([{ state: 'fetching' }]), [20])

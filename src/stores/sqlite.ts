@@ -50,6 +50,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return hidden
     },
     claim: (wanted) => write('claim', wanted),
+    claimShares: (lane, shares, times) => write('claimShares', lane, shares, times),
     claimQueued: (wanted) => write('claimQueued', wanted),
     claimOne: async (id, state, leaseUntil) => (await write('claimOne', id, state, leaseUntil)) ?? undefined,
     renew: (leases, leaseUntil) => write('renew', leases, leaseUntil),

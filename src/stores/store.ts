@@ -36,6 +36,14 @@ export interface Store extends AsyncDisposable {
 
   /** Takes up to `limit` due tasks under a lease: their `fence` grows, and nobody else gets them until it ends. */
   claim(wanted: Claim): Promise<Task[]>
+  /** Owners who have a due task in a shared lane, the longest due first. However many tasks an owner has, it is one step. */
+  dueOwners(lane: SharedLane, now: number): Promise<string[]>
+  /** The same as `claim` in a shared lane: of each owner so many at most, the oldest first. */
+  claimShares(
+    lane: SharedLane,
+    shares: readonly OwnerClaim[],
+    times: { now: number; leaseUntil: number },
+  ): Promise<Task[]>
   /**
    * Takes queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
    * is written into the task. `nextDue` is when the first of those that wait for a time, not for a slot, is due.
@@ -197,13 +205,25 @@ export interface Entry {
   events?: readonly TaskEvent[]
 }
 
-/** Tasks of one state, and of one account where the state has them; `overdue` are the queued ones past `startBy`. */
-export type Lane =
-  | { state: 'fetching' | 'completed' | 'failed' }
-  | { state: 'held' | 'running' | 'storing'; account: string }
+/** Tasks of one state, and of one account where the state has them. */
+export type Lane = SharedLane | PlainLane
+
+/** Each of these may take long, so owners take turns: one owner's tasks never come before all of another's. */
+export type SharedLane = { state: 'fetching' } | { state: 'storing'; account: string }
+
+/** The oldest first. `overdue` are the queued ones past `startBy`. */
+export type PlainLane =
+  | { state: 'completed' | 'failed' }
+  | { state: 'held' | 'running'; account: string }
   | { state: 'overdue' }
 
-export type Claim = Lane & { limit: number; now: number; leaseUntil: number }
+/** So many of this owner at most. */
+export interface OwnerClaim {
+  owner: string
+  limit: number
+}
+
+export type Claim = PlainLane & { limit: number; now: number; leaseUntil: number }
 
 export interface QueueClaim extends Turns {
   leaseUntil: number

@@ -14,7 +14,7 @@ import { accountOf, attemptOf, callOf, type Decision, type Worker } from './work
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
-  limit: 4,
+  limit: 8,
   async run(task, tools, action) {
     const { signal } = action
     const { clock, bucket, media, catalog, scratch, retentionMs, maxVideoBytes } = tools

@@ -8,7 +8,7 @@ import type { Worker } from './worker.ts'
 export const fetch: Worker = {
   name: 'fetch',
   states: ['fetching'],
-  limit: 16,
+  limit: 24,
   async run(task, { bucket, clock, media, outbound }, { signal }) {
     if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
     const { bytes } = await outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)

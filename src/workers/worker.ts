@@ -20,7 +20,10 @@ import type { Call, Provider, ProviderRequest, ProviderSource } from '../provide
 export interface Worker {
   readonly name: string
   readonly states: readonly State[]
-  /** How many of its tasks this process moves at once, of each account where the state has accounts. */
+  /**
+   * How many of its tasks this process moves at once, of each account where the state has accounts. In a lane that owners
+   * share, an owner who is alone gets half of them.
+   */
   readonly limit: number
   /** It ends what it began even if its lease is lost: what it learns is worth recording. */
   readonly persists?: true

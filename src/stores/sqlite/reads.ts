@@ -16,10 +16,11 @@ import {
 import type { Store } from '../store.ts'
 import { lookThrough } from '../window/window.ts'
 import { prepareInWork, prepareLines } from './lines.ts'
+import { prepareDueOwners } from './shares.ts'
 import { lanes } from './verbs.ts'
 import { prepareWindow } from './window.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
@@ -128,6 +129,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
         return (row?.due as number | undefined) ?? undefined
       })
     },
+    dueOwners: prepareDueOwners(reader),
     queueOf: prepareLines(reader),
     inWork: prepareInWork(reader),
     async attempt(id) {

@@ -13,6 +13,7 @@ import { prepareEndpoints } from './endpoints.ts'
 import { prepareLedger } from './ledger.ts'
 import { prepareProbe } from './probe.ts'
 import { prepareQueue } from './queue.ts'
+import { prepareShares } from './shares.ts'
 
 /** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
 export type Verbs = ReturnType<typeof prepareVerbs>
@@ -57,6 +58,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...prepareEndpoints(database),
     ...deliveries.verbs,
     ...prepareProbe(database),
+    ...prepareShares(database),
     insert(row: Value[]): void {
       insert.run(...row)
     },

@@ -1,0 +1,48 @@
+/*
+ * Slots that owners share. An owner holds at most as many as are left free: one who is alone gets half of them, the next
+ * gets half of the rest, and so on. So nobody holds them all while another waits, and whoever comes finds a free slot.
+ */
+export interface Slots {
+  hasRoom(owner: string): boolean
+  take(owner: string): void
+}
+
+/** `holders` names the owner of each slot that is taken. */
+export function openSlots(total: number, holders: Iterable<string> = []): Slots {
+  const held = new Map<string, number>()
+  let free = total
+  const slots: Slots = {
+    hasRoom: (owner) => (held.get(owner) ?? 0) < free,
+    take(owner) {
+      held.set(owner, (held.get(owner) ?? 0) + 1)
+      free -= 1
+    },
+  }
+  for (const owner of holders) slots.take(owner)
+  return slots
+}
+
+/** Who is next, where there are more owners than free slots. */
+export interface Rotation {
+  /** The owner who was served longest ago comes first. */
+  inTurn(owners: readonly string[]): string[]
+  serve(owner: string): void
+}
+
+export function openRotation(): Rotation {
+  const served = new Map<string, number>()
+  let turn = 0
+  const lastTurn = (owner: string) => served.get(owner) ?? 0
+  return {
+    inTurn: (owners) => [...owners].sort((one, other) => lastTurn(one) - lastTurn(other)),
+    serve(owner) {
+      turn += 1
+      served.set(owner, turn)
+    },
+  }
+}
+
+/** Lets each owner take one, then one more, until nobody can. `takeOne` says whether that owner could. */
+export function dealOut(owners: readonly string[], takeOne: (owner: string) => boolean): void {
+  for (let waiting = owners; waiting.length > 0; ) waiting = waiting.filter(takeOne)
+}
