@@ -74,3 +74,24 @@ it('a clock that is set back does not hold up what was due soon', async () => {
   await wakeUntil(engine.clock, () => engine.begun.length > 0)
   assert.ok(engine.clock.now() < dueAt - day / 2, 'it waited until the clock was where it had been')
 })
+
+for (const state of ['fetching', 'storing'] as const)
+  it(`one owner’s slow ${state} tasks leave slots to another owner`, async () => {
+    const begun: string[] = []
+    const slow = Promise.withResolvers<void>()
+    const run: Run = async ({ owner }) => {
+      begun.push(owner)
+      if (owner === 'alice') await slow.promise
+      return { change: { state: 'failed', error: { code: 'internal', message: 'It ends.' }, dueAt: null } }
+    }
+    await using engine = await world(run, (store) => store, [state])
+    const add = (number: number, owner: string) =>
+      engine.store.insert(newTask(String(number), { state, owner, account: state === 'storing' ? 'p' : null }))
+    for (let number = 0; number < 50; number += 1) await add(number, 'alice')
+    // Half of the 10 slots that the worker has.
+    await untilTrue(() => begun.length === 5)
+    for (let number = 50; number < 60; number += 1) await add(number, 'bob')
+    await untilTrue(() => begun.length === 15)
+    assert.equal(begun.filter((owner) => owner === 'bob').length, 10)
+    slow.resolve()
+  })
