@@ -1,8 +1,9 @@
 import { type Bell, openBell } from './core/bell.ts'
 import { stepRows } from './core/row.ts'
+import { openRotation, type Rotation } from './core/shares.ts'
 import { type DeliveryOptions, idleMs, leaseMs } from './deliveries/options.ts'
 import { shareOut } from './deliveries/share.ts'
-import { hostOf, openTries, type Tries } from './deliveries/tries.ts'
+import { openTries, routeOf, type Tries } from './deliveries/tries.ts'
 
 export type { DeliveryOptions } from './deliveries/options.ts'
 
@@ -41,11 +42,12 @@ async function keepLooking(
   options: DeliveryOptions,
   { tries, bell, signal }: { tries: Tries; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
+  const rotation = openRotation()
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
     try {
-      delay = await look(options, tries)
+      delay = await look(options, tries, rotation)
     } catch (error) {
       options.log.error('deliveries could not be claimed', { error })
     }
@@ -54,7 +56,7 @@ async function keepLooking(
 }
 
 /** Starts what is due, and there is room for. Returns how long nothing else will be; a try that ends wakes us earlier. */
-async function look({ store, clock, knows }: DeliveryOptions, tries: Tries): Promise<number> {
+async function look({ store, clock, knows }: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
   const known = endpoints.filter(({ owner }) => knows(owner))
@@ -62,14 +64,13 @@ async function look({ store, clock, knows }: DeliveryOptions, tries: Tries): Pro
   for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
     await store.failDeliveries(id, { now, error: 'endpoint_disabled', limit: stepRows })
   const open = new Map(known.filter(({ disabledAt }) => disabledAt === null).map((endpoint) => [endpoint.id, endpoint]))
-  const claims = shareOut(
-    [...open.values()].map((endpoint) => ({ id: endpoint.id, host: hostOf(endpoint) })),
-    tries,
-  )
+  const waiting = [...open.values()].map((endpoint) => ({ id: endpoint.id, ...routeOf(endpoint) }))
+  const claims = shareOut(waiting, tries, rotation)
   const leaseUntil = now + leaseMs
   const claimed = claims.length === 0 ? [] : await store.claimDeliveries(claims, now, leaseUntil)
   for (const delivery of claimed) {
     const endpoint = open.get(delivery.endpoint)
+    rotation.serve(delivery.owner)
     if (endpoint) tries.begin(delivery, endpoint, leaseUntil)
   }
   return Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now))

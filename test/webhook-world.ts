@@ -90,11 +90,20 @@ export class WebhookWorld implements AsyncDisposable {
     this.client = clientOf(service.url)
   }
 
-  static async open({ world = {}, yaml = '' }: { world?: Partial<World>; yaml?: string } = {}): Promise<WebhookWorld> {
+  /** `allowed`: other receivers of this machine that webhooks may go to. */
+  static async open({
+    world = {},
+    yaml = '',
+    allowed = [],
+  }: {
+    world?: Partial<World>
+    yaml?: string
+    allowed?: readonly Receiver[]
+  } = {}): Promise<WebhookWorld> {
     await using stack = new AsyncDisposableStack()
     const receiver = stack.use(await startReceiver())
-    const allow = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }\n`
-    const service = await startService({ yaml: `${allow}${yaml}`, world })
+    const allow = [receiver, ...allowed].map(({ port }) => `"127.0.0.1:${port}"`)
+    const service = await startService({ yaml: `outbound: { allow: [${allow}] }\n${yaml}`, world })
     stack.move()
     return new WebhookWorld(receiver, service)
   }

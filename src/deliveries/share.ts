@@ -1,39 +1,58 @@
+import { dealOut, openSlots, type Rotation, type Slots } from '../core/shares.ts'
 import type { EndpointClaim } from '../stores/store.ts'
 
-/** How many requests may be under way: to one host, and to all. */
-export const perHost = 8
+/** How many requests may be under way: to one host, of all owners, and to all. An owner who is alone gets half of each. */
+export const perHost = 16
 export const inAll = 64
 
-interface Waiting {
-  id: string
+/** One host as one owner uses it. */
+export interface Route {
+  owner: string
   host: string
 }
 
-/** What is under way to each host, and which of them gave no answer the last time. */
+interface Waiting extends Route {
+  id: string
+}
+
 export interface Traffic {
-  readonly busy: ReadonlyMap<string, number>
-  readonly silent: ReadonlySet<string>
+  /** The route of each request that is under way. */
+  underWay(): Iterable<Route>
+  /** Whether the last request of that owner to that host got no response, or a slow one. */
+  isSilent(route: Route): boolean
 }
 
 /**
- * Whose turn it is: one for each endpoint, then one more, as long as there is room. Hosts that gave no answer share half of
- * all places, so that those which answer never wait for them, however many they are.
+ * Whose turn it is: one request for each owner, then one more, as long as there are slots. Silent hosts share half of all
+ * slots, so that hosts which respond never wait for them, however many they are.
  */
-export function shareOut(endpoints: readonly Waiting[], { busy, silent }: Traffic): EndpointClaim[] {
-  const used = new Map(busy)
-  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
-  let room = inAll - sum([...busy.values()])
-  let silentRoom = inAll / 2 - sum([...silent].map((host) => busy.get(host) ?? 0))
+export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotation: Rotation): EndpointClaim[] {
+  const slotsOf = openTrafficSlots(traffic)
+  for (const route of traffic.underWay()) for (const slots of slotsOf(route)) slots.take(route.owner)
+  const lines = Map.groupBy(endpoints, ({ owner }) => owner)
   const claims = new Map<string, number>()
-  for (let round = 0; round < perHost && room > 0; round += 1) {
-    for (const { id, host } of endpoints) {
-      const isSilent = silent.has(host)
-      if (room === 0 || (used.get(host) ?? 0) >= perHost || (isSilent && silentRoom <= 0)) continue
-      used.set(host, (used.get(host) ?? 0) + 1)
-      claims.set(id, (claims.get(id) ?? 0) + 1)
-      room -= 1
-      if (isSilent) silentRoom -= 1
+  dealOut(rotation.inTurn([...lines.keys()]), (owner) => {
+    const line = lines.get(owner) ?? []
+    for (let next = line.shift(); next; next = line.shift()) {
+      const needed = slotsOf(next)
+      if (!needed.every((slots) => slots.hasRoom(owner))) continue
+      for (const slots of needed) slots.take(owner)
+      claims.set(next.id, (claims.get(next.id) ?? 0) + 1)
+      line.push(next)
+      return true
     }
-  }
+    return false
+  })
   return [...claims].map(([endpoint, limit]) => ({ endpoint, limit }))
+}
+
+/** The slots that a request on that route takes up one of each. */
+function openTrafficSlots({ isSilent }: Traffic): (route: Route) => Slots[] {
+  const [all, silent] = [openSlots(inAll), openSlots(inAll / 2)]
+  const hosts = new Map<string, Slots>()
+  return (route) => {
+    const host = hosts.get(route.host) ?? openSlots(perHost)
+    hosts.set(route.host, host)
+    return isSilent(route) ? [all, host, silent] : [all, host]
+  }
 }

@@ -11,10 +11,13 @@ import {
   type WebhookDelivery,
 } from '../core/webhook.ts'
 import { type DeliveryOptions, idleMs } from './options.ts'
-import type { Traffic } from './share.ts'
+import type { Route, Traffic } from './share.ts'
 
-/** So many hosts are known not to answer: clients can name any number of them. */
+/** So many routes are known as silent: clients can name any number of hosts. */
 export const mostSilent = 1_000
+
+/** A response that takes longer holds a slot like one that never comes, so its host counts as silent. */
+export const slowMs = 3_000
 
 /** Tries under way. */
 export interface Tries extends Traffic {
@@ -23,34 +26,39 @@ export interface Tries extends Traffic {
   settled(): Promise<unknown>
 }
 
-/** No path: it may be as secret as a password. */
-export function hostOf({ url }: Pick<Endpoint, 'url'>): string {
-  return URL.parse(url)?.host ?? ''
+export function routeOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): Route {
+  return { owner, host: URL.parse(url)?.host ?? '' }
 }
+
+const keyOf = ({ owner, host }: Route) => `${host} ${owner}`
 
 /** `signal` breaks tries off: nobody knows then whether they arrived, so they are made again. */
 export function openTries(
   { store, outbound, clock, random, log }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
-  const busy = new Map<string, number>()
   const silent = new Set<string>()
-  const active = new Set<Promise<void>>()
+  const active = new Map<Promise<void>, Route>()
 
   async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
     const at = clock.now()
     const posted = await outbound.post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
     const now = Math.max(at, clock.now())
-    const host = hostOf(endpoint)
-    silent.delete(host)
-    if ('error' in posted && posted.error !== 'url_refused') silent.add(host)
-    const [oldest = host] = silent
-    if (silent.size > mostSilent) silent.delete(oldest)
+    const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
+    noteSilence(routeOf(endpoint), isSilent)
     const [status, error] = 'error' in posted ? [null, posted.error] : [posted.status, null]
     const retryAfterMs = 'error' in posted ? undefined : askedMs(posted.retryAfter, now)
     const tried = { at, status, error, tookMs: now - at }
     if (isGone(tried)) await disable(endpoint, now)
     return afterTry(delivery, tried, { retryAfterMs, chance: chance(random) })
+  }
+
+  function noteSilence(route: Route, isSilent: boolean): void {
+    const key = keyOf(route)
+    silent.delete(key)
+    if (isSilent) silent.add(key)
+    const [oldest = key] = silent
+    if (silent.size > mostSilent) silent.delete(oldest)
   }
 
   /** With all that waits for it, which else would go out when somebody enables it again, days late. */
@@ -88,20 +96,15 @@ export function openTries(
   }
 
   return {
-    busy,
-    silent,
+    underWay: () => active.values(),
+    isSilent: (route) => silent.has(keyOf(route)),
     begin(delivery, endpoint, leaseUntil) {
-      const host = hostOf(endpoint)
-      busy.set(host, (busy.get(host) ?? 0) + 1)
       const running = run(delivery, endpoint, leaseUntil).finally(() => {
         active.delete(running)
-        const left = (busy.get(host) ?? 1) - 1
-        if (left > 0) busy.set(host, left)
-        else busy.delete(host)
         onEnd()
       })
-      active.add(running)
+      active.set(running, routeOf(endpoint))
     },
-    settled: () => Promise.all(active),
+    settled: () => Promise.all(active.keys()),
   }
 }
