@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises'
 import { connect as dial } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { Client, type Dispatcher } from 'undici'
+import { Client } from 'undici'
 import { Problem } from './core/problem.ts'
 import { type Allow, isPrivate, parseAllow } from './outbound/address.ts'
-import { collect } from './outbound/answer.ts'
 import { readBase } from './outbound/base.ts'
 import { connect, type Network, onlyOnce, type Resolver } from './outbound/connect.ts'
+import { content, type Download, type DownloadLimits, redirection, unusable } from './outbound/content.ts'
 import { judge } from './outbound/judge.ts'
 import { type Posted, type PostRequest, post } from './outbound/post.ts'
 import { PrivateRefusal, Refusal, type Rules, readTarget, type Target } from './outbound/target.ts'
@@ -23,6 +23,8 @@ import { isTimeout } from './outbound/watch.ts'
 export {
   type Allow,
   type Departure,
+  type Download,
+  type DownloadLimits,
   isPrivate,
   type Network,
   type Posted,
@@ -62,16 +64,6 @@ export interface Outbound extends AsyncDisposable {
   upstream(baseUrl: string): Upstream
 }
 
-export interface DownloadLimits {
-  maxBytes: number
-}
-
-export interface Download {
-  bytes: Uint8Array
-  /** What the server says it is: a claim, to be checked against the bytes. */
-  contentType: string | null
-}
-
 export interface OutboundOptions extends Partial<Network> {
   /** The operator's exceptions, each one that `parseAllow` can read. */
   allow: string[]
@@ -86,6 +78,9 @@ export interface Deadlines {
   connectMs: number
   headersMs: number
   bodyIdleMs: number
+  /** The fewest bytes of a body that have to come in each such time: a slot is not for hosts that drip. */
+  bodyPaceMs: number
+  bodyPaceBytes: number
   totalMs: number
   /** All of a POST, but for the body of its answer. */
   postMs: number
@@ -96,6 +91,8 @@ const DEADLINES: Deadlines = {
   connectMs: 5_000,
   headersMs: 10_000,
   bodyIdleMs: 10_000,
+  bodyPaceMs: 10_000,
+  bodyPaceBytes: 10 * 1024,
   totalMs: 60_000,
   postMs: 15_000,
 }
@@ -224,46 +221,14 @@ class GuardedOutbound implements Outbound {
         reset: true,
         signal,
       })
-      return REDIRECTS.has(response.statusCode) ? redirection(response) : await content(response, limits)
+      if (REDIRECTS.has(response.statusCode)) return redirection(response)
+      const { bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = this.#deadlines
+      return await content(response, limits, { idleMs, pace: { bytes, overMs } })
     } finally {
       await client.destroy()
       socket.destroy()
     }
   }
-}
-
-function redirection(response: Dispatcher.ResponseData): { location: string } {
-  const { location } = response.headers
-  if (typeof location !== 'string' || location === '') throw unusable('redirects to nowhere')
-  return { location }
-}
-
-async function content(response: Dispatcher.ResponseData, limits: DownloadLimits): Promise<Download> {
-  const { statusCode, headers } = response
-  if (statusCode !== 200) {
-    const retryable = statusCode >= 500 || statusCode === 408 || statusCode === 429
-    throw unusable(`was answered with status ${statusCode} instead of 200`, retryable)
-  }
-  const encoding = String(headers['content-encoding'] ?? '').trim()
-  if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
-    throw unusable('is served compressed (content-encoding), which we did not ask for')
-  }
-  if (Number(headers['content-length'] ?? 0) > limits.maxBytes) throw tooLarge(limits)
-  const [contentType = null] = [headers['content-type'] ?? null].flat()
-  // A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says.
-  const { bytes, whole } = await collect(response.body, limits.maxBytes)
-  if (!whole) throw tooLarge(limits)
-  return { bytes, contentType }
-}
-
-function tooLarge(limits: DownloadLimits): Problem {
-  const message = `The image is larger than ${limits.maxBytes} bytes. Use a smaller one.`
-  return new Problem('image_unavailable', message)
-}
-
-function unusable(what: string, retryable = false): Problem {
-  const message = `The image URL ${what}. Use a URL that answers everybody with the image itself.`
-  return new Problem('image_unavailable', message, { retryable })
 }
 
 /** The message tells the client nothing that was learnt on the way: neither an address nor a word of an answer. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
+import type { Problem } from '../core/problem.ts'
 import { type Deadlines, openOutbound } from '../outbound.ts'
 import { dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
 
@@ -41,6 +42,19 @@ test('a body that stops ends at the deadline of the body', async () => {
   })
   await using outbound = open({ bodyIdleMs: 20 })
   await assert.rejects(outbound.download(server.origin, limits, never), late)
+})
+
+test('a body that comes too slowly ends before the total deadline', async () => {
+  await using server = await listen((_path, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    return drip(socket, 'x')
+  })
+  await using outbound = open({ bodyPaceMs: 40, bodyPaceBytes: 1e9 })
+  await assert.rejects(outbound.download(server.origin, { maxBytes: 1e9 }, never), (problem: Problem) => {
+    assert.deepEqual([problem.code, problem.retryable], ['image_unavailable', true])
+    assert.match(problem.message, late.message)
+    return String(problem.cause).includes('it came too slowly')
+  })
 })
 
 test('a body that drips for ever ends at the total deadline', async () => {
