@@ -4,6 +4,7 @@ import { after, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { startPgBouncer } from '../../test/services/pgbouncer.ts'
 import { startPostgres } from '../../test/services/postgres.ts'
+import { columns } from '../core/row.ts'
 import { deliveryColumns } from '../core/webhook-row.ts'
 import { newEndpoint } from './contract/webhooks.ts'
 import { decide, newTask, sent } from './contract/world.ts'
@@ -152,6 +153,41 @@ it('finds the deliveries of a state at once, however many others an endpoint has
       async () => void (await database.read("SELECT count(*) FROM deliveries WHERE log <> ''")),
     )
   }
+})
+
+it('claims of each owner and of each endpoint at once, however many wait', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await store.insert(newTask('1', { state: 'fetching' }))
+  const others = columns.filter((name) => name !== 'id' && name !== 'due_at').join(', ')
+  await database.write(async (query) => {
+    await query(`INSERT INTO tasks (id, due_at, ${others})
+      SELECT 'video_' || number, number, ${others} FROM tasks, generate_series(1, 100000) AS number`)
+    await query(
+      `INSERT INTO deliveries (${deliveryColumns.join(', ')})
+       SELECT 'wh_' || lpad(to_hex(number), 44, '0'), $1, 'alice', 'evt_1', 'video.completed', 'video_1', 1,
+         'pending', number, 0, 0, NULL, '[]' FROM generate_series(1, 100000) AS number`,
+      [newEndpoint('1').id],
+    )
+    await query('ANALYZE')
+  }, 60_000)
+  const times = { now: store.clock.now(), leaseUntil: store.clock.now() + 1e9 }
+  await assertNoScan(
+    async () => {
+      assert.deepEqual(await store.dueOwners({ state: 'fetching' }, times.now), ['alice'])
+      const tasks = await store.claimShares({ state: 'fetching' }, [{ owner: 'alice', limit: 9 }], times)
+      assert.equal(tasks.length, 9)
+    },
+    async () => void (await database.read("SELECT count(*) FROM tasks WHERE prompt <> ''")),
+  )
+  await assertNoScan(
+    async () => {
+      const wanted = [{ endpoint: newEndpoint('1').id, limit: 9 }]
+      assert.equal((await store.claimDeliveries(wanted, times.now, times.leaseUntil)).length, 9)
+    },
+    async () => void (await database.read("SELECT count(*) FROM deliveries WHERE log <> ''")),
+  )
 })
 
 for (const [name, url] of [
