@@ -6,9 +6,18 @@ import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
 import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
-import { expired, fitSource, type Material, promptsOf, requireFilm, requireMaker } from '../core/source.ts'
+import {
+  expired,
+  fitSource,
+  type Material,
+  promptsOf,
+  requireFilm,
+  requireMaker,
+  type UploadLimits,
+  uploadLimits,
+} from '../core/source.ts'
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
-import type { DecodedVideo } from '../media/media.ts'
+import type { DecodedVideo, Media } from '../media/media.ts'
 import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
@@ -138,7 +147,8 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
   const { catalog, media } = dependencies
   const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
   requireMaker(entry, kind, catalog, request.token)
-  const { size, seconds: exact } = await examine(file, media)
+  const limits = uploadLimits(entry.card, kind)
+  const { size, seconds: exact } = await examine(file, limits, media)
   const seconds = wholeSeconds(exact)
   // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
   const stream = async () => (await open(file.path)).createReadStream()
@@ -149,10 +159,10 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-async function examine({ path }: Spooled, media: VideoDependencies['media']): Promise<DecodedVideo> {
+async function examine({ path }: Spooled, limits: UploadLimits, media: Media): Promise<DecodedVideo> {
   const signal = AbortSignal.timeout(patienceMs)
   try {
-    const facts = await media.verify(path, signal)
+    const facts = await media.check(path, limits, signal)
     if (facts.turned)
       throw invalid(
         'The video cannot be used. It is stored turned or mirrored. Save it upright, without rotation metadata.',
@@ -160,6 +170,7 @@ async function examine({ path }: Spooled, media: VideoDependencies['media']): Pr
     return facts
   } catch (thrown) {
     const { code, message } = Problem.from(thrown)
+    if (code === 'invalid_value') throw new Problem(code, message, { param: 'video', cause: thrown })
     if (code === 'unsupported_output') throw invalid(`${message} Send an MP4 file with H.264.`, thrown)
     if (!signal.aborted) throw thrown
     const busy = 'Too many videos to look at right now. Try again shortly.'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { buildCatalog, type CatalogEntry, type ModelCard, toCard } from './catalog.ts'
 import { digestRequest } from './digest.ts'
-import { fitSource, promptsOf, requireFilm, requireMaker } from './source.ts'
+import { fitSource, longestSeconds, promptsOf, requireFilm, requireMaker, uploadLimits } from './source.ts'
 import type { Asset, SourceKind, TaskSource } from './task.ts'
 import type { Token } from './token.ts'
 
@@ -79,4 +79,13 @@ it('two requests that differ only in their source are two, and one without has t
   // As the version before sources had it: a repeat may be sent across an update.
   assert.deepEqual(digests.slice(0, 2), [182_523_570_007_665, 182_523_570_007_665])
   assert.equal(new Set(digests).size, 4)
+})
+
+it('an upload may be as large and as long as anything that its model takes', () => {
+  const card = cardOf('one')
+  assert.deepEqual(uploadLimits(card, 'edit'), { side: 1920, seconds: 20, frames: 7200 })
+  assert.equal(uploadLimits(card, 'extension').seconds, longestSeconds)
+  const size = { values: ['1280x720', '720x1280'], default: '1280x720' }
+  assert.equal(uploadLimits({ ...card, size }, 'edit').side, 1280)
+  assert.equal(uploadLimits({ ...card, seconds: { values: [5, 10], default: 5 } }, 'edit').seconds, 10)
 })

@@ -4,6 +4,7 @@ import {
   formatSize,
   type ModelCard,
   mayUse,
+  parseSize,
   takesSeconds,
   takesSize,
   whatItTakes,
@@ -22,6 +23,24 @@ export interface Material {
   seconds: number
   size: Size
   param: string
+}
+
+/** What an uploaded video may be for it to be decoded. */
+export interface UploadLimits {
+  side: number
+  seconds: number
+  frames: number
+}
+
+/** No model takes more: a video that exceeds this is refused by what its boxes say. The model's own rules come after. */
+export function uploadLimits({ size, seconds }: ModelCard, kind: SourceKind): UploadLimits {
+  const sides = 'values' in size ? size.values.map(parseSize) : [{ width: size.maxSide, height: size.maxSide }]
+  const longest = 'values' in seconds ? Math.max(...seconds.values) : seconds.max
+  return {
+    side: Math.max(...sides.map((each) => Math.max(each?.width ?? 0, each?.height ?? 0))),
+    seconds: kind === 'extension' ? longestSeconds : longest,
+    frames: longestSeconds * 60,
+  }
 }
 
 const verbs = { remix: 'remix', edit: 'edit', extension: 'extend' } as const

@@ -1,70 +1,71 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { refusal } from './video.ts'
 
-/*
- * An MP4 is made of boxes: a length, four letters, and what is in it. Some are looked at before the decoder sees the file,
- * since it believes what they say.
- */
+/* An MP4 is made of boxes: a length, four letters, and what is in it, which may be boxes again. */
 
-interface Box {
+export interface Box {
   name: string
-  /** Where what is in it begins and ends. */
+  /** The box that it is in; empty for an outermost one. */
+  parent: string
+  /** Where its content begins and ends. */
   start: number
   end: number
 }
 
-/** The way to a track's table of samples. */
-const parents = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl'])
-
-/** Two minutes of sound have that many at most; the decoder takes 50 bytes for each that a file claims to have. */
-const mostSamples = 2_000_000
-
 /**
- * The outermost boxes must end within the file: the decoder does not miss the last bytes of a header at the end. And no
- * track may claim more samples than the file has bytes for: a few kilobytes could make the decoder take gigabytes.
+ * The containers on the way to what is read of a track: where each belongs, and how many bytes of its content come before
+ * its boxes. Since each has one place, boxes nest no deeper than this list.
  */
-export async function checkBoxes(path: string): Promise<void> {
-  await using file = await open(path)
-  const { size } = await file.stat()
-  await walk(file, { name: '', start: 0, end: size }, size)
+const containers: Readonly<Record<string, { in: string; skip: number }>> = {
+  moov: { in: '', skip: 0 },
+  trak: { in: 'moov', skip: 0 },
+  mdia: { in: 'trak', skip: 0 },
+  minf: { in: 'mdia', skip: 0 },
+  stbl: { in: 'minf', skip: 0 },
+  stsd: { in: 'stbl', skip: 8 },
+  avc1: { in: 'stsd', skip: 78 },
+  avc3: { in: 'stsd', skip: 78 },
+  moof: { in: '', skip: 0 },
+  traf: { in: 'moof', skip: 0 },
 }
 
-async function walk(file: FileHandle, parent: Box, size: number): Promise<void> {
-  for (let at = parent.start; at + 8 <= parent.end; ) {
-    const box = await readBox(file, at, parent)
-    if (parents.has(box.name)) await walk(file, box, size)
-    if (box.name === 'stsz' || box.name === 'stz2') await checkSamples(file, box, size)
-    at = box.end
+/** Each box before those in it. Throws `unsupported_output` where they are more than that, misplaced, or cut off. */
+export async function* walkBoxes(file: FileHandle, size: number, most: number): AsyncGenerator<Box> {
+  let count = 0
+  const open = [{ name: '', at: 0, end: size }]
+  for (let level = open.at(-1); level; level = open.at(-1)) {
+    if (level.at + 8 > level.end) {
+      open.pop()
+      continue
+    }
+    count += 1
+    if (count > most) throw refusal(`It has more than ${most} boxes. Save it anew, without fragments.`)
+    const box = await readBox(file, level.at, level)
+    level.at = box.end
+    yield box
+    const container = containers[box.name]
+    if (!container) continue
+    if (container.in !== box.parent) throw refusal(`It is broken: it has a '${box.name}' box in the wrong place.`)
+    open.push({ name: box.name, at: box.start + container.skip, end: box.end })
   }
 }
 
-async function readBox(file: FileHandle, at: number, { name: parent, end }: Box): Promise<Box> {
-  const header = Buffer.alloc(16)
-  await file.read(header, 0, 16, at)
+type Level = { name: string; end: number }
+
+async function readBox(file: FileHandle, at: number, { name: parent, end }: Level): Promise<Box> {
+  const header = await readBytes(file, at, 16)
   const short = header.readUInt32BE(0)
   // 0: to the end of the file. 1: the size is too large for four bytes, and follows in eight.
   const length = short === 0 ? end - at : short === 1 ? Number(header.readBigUInt64BE(8)) : short
-  if (length < 8 || at + length > end)
+  if (length < (short === 1 ? 16 : 8) || at + length > end)
     throw refusal(at === 0 ? 'It is cut off, or not an MP4 file.' : parent === '' ? 'It is cut off.' : 'It is broken.')
-  return { name: header.toString('latin1', 4, 8), start: at + (short === 1 ? 16 : 8), end: at + length }
+  const start = at + (short === 1 ? 16 : 8)
+  return { name: header.toString('latin1', 4, 8), parent, start, end: at + length }
 }
 
-/** Either one size for all, or a table of sizes; together they can't be more than there is. */
-async function checkSamples(file: FileHandle, { name, start, end }: Box, size: number): Promise<void> {
-  const head = Buffer.alloc(12)
-  await file.read(head, 0, 12, start)
-  const each = name === 'stsz' ? head.readUInt32BE(4) : 0
-  const count = head.readUInt32BE(8)
-  if (count > mostSamples) throw refusal(`It claims to have ${count} pictures or pieces of sound.`)
-  if (each > 0) return refuseMore(each * count, size)
-  if (name === 'stz2') return
-  const table = Buffer.alloc(Math.min(count * 4, Math.max(0, end - start - 12)))
-  await file.read(table, 0, table.length, start + 12)
-  let sum = 0
-  for (let at = 0; at + 4 <= table.length; at += 4) sum += table.readUInt32BE(at)
-  refuseMore(sum, size)
-}
-
-function refuseMore(claimed: number, size: number): void {
-  if (claimed > size) throw refusal('It claims to have more in it than there is.')
+/** What the file does not have of them is zero. */
+export async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length)
+  await file.read(bytes, 0, length, at)
+  return bytes
 }

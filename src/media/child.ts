@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { getPriority, setPriority } from 'node:os'
 import { Problem } from '../core/problem.ts'
 import type { Answer, Request, Told } from './protocol.ts'
@@ -15,6 +16,9 @@ const send = (message: Told): void => {
 // Answers to clients come before films, and a film no later than what is written of it: the store's writer has the same.
 setPriority(Math.min(19, getPriority() + 10))
 
+// Where the system itself is short of memory, it ends this process and not the service.
+await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {})
+
 // The only way out in the middle of a film: there is nobody left to make it for.
 process.on('disconnect', () => process.exit(0))
 
@@ -31,7 +35,7 @@ process.on('message', (request: Request) => {
 
 async function answer(request: Request): Promise<Answer> {
   await load('node-av')
-  if (request.kind !== 'verify') await load('@napi-rs/canvas')
+  if (request.kind !== 'verify' && request.kind !== 'check') await load('@napi-rs/canvas')
   // Loaded when asked for: the parent of these modules may lack their packages, and that must be a clear answer.
   switch (request.kind) {
     case 'render': {
@@ -41,6 +45,10 @@ async function answer(request: Request): Promise<Answer> {
     case 'verify': {
       const { verify } = await import('./verify.ts')
       return await verify(request.path)
+    }
+    case 'check': {
+      const { checkUpload } = await import('./verify.ts')
+      return await checkUpload(request.path, request.limits)
     }
     case 'inspect': {
       const { inspect } = await import('./inspect.ts')

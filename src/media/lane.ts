@@ -58,7 +58,7 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
       rested.child.hold(true)
       return rested
     }
-    const fresh: Seat = { child: startChild(), job: null, wake: new AbortController() }
+    const fresh: Seat = { child: startChild(clock), job: null, wake: new AbortController() }
     seats.add(fresh)
     void fresh.child.gone.then(() => {
       seats.delete(fresh)

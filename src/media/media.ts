@@ -1,3 +1,4 @@
+import type { UploadLimits } from '../core/source.ts'
 import type { ImageType, Size } from '../core/task.ts'
 
 /**
@@ -13,10 +14,16 @@ export interface Media extends AsyncDisposable {
    */
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
   /**
-   * Decodes the whole file. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame;
-   * retryable if the child crashed or hung over it, which may be the file's fault or not. Throws `overloaded` as above.
+   * Decodes the whole file, once its boxes say that it is not too large for that. Throws `unsupported_output` if it is not
+   * a playable H.264 MP4 from first to last frame; retryable if the child crashed or hung over it, which may be the
+   * file's fault or not. Throws `overloaded` as above.
    */
   verify(path: string, signal: AbortSignal): Promise<DecodedVideo>
+  /**
+   * The same for a video that a client sends, within narrower limits of its size, of memory and of CPU time. Throws
+   * `invalid_value` if it exceeds them.
+   */
+  check(path: string, limits: UploadLimits, signal: AbortSignal): Promise<DecodedVideo>
   /**
    * Decodes the whole image; owners take turns. Throws `invalid_image` if it is broken, animated, too slow to decode, or
    * not of that type and size, `image_unavailable` if the child crashed or hung over it, and `overloaded` as above or if
@@ -68,4 +75,15 @@ export interface ImageBytes {
   bytes: Uint8Array
   type: ImageType
   size: Size
+}
+
+/** What the boxes of a video may say of it for it to be decoded at all. */
+export interface VideoLimits extends UploadLimits {
+  /** Of a frame. */
+  pixels: number
+  boxes: number
+  /** Of CPU time, beyond what is granted for its bytes and frames. */
+  cpuMs: number
+  /** What a video that exceeds them is called. */
+  code: 'invalid_value' | 'unsupported_output'
 }

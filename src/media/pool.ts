@@ -21,6 +21,8 @@ export interface MediaOptions {
 const inspectSilence = { cpuMs: 10_000, wallMs: 60_000 }
 const renderSilence = silenceOf(60_000)
 const verifyCpuMs = 60_000
+/** Uploads have a lane of their own, so that none of them keeps a result waiting. */
+const checksAtOnce = 2
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
 
@@ -42,7 +44,7 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
   const lanes = {
     ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: verifiers }) },
     inspect: openLane({ clock, width: inspectors, line: imageLine }),
-    still: openLane({ clock, width: 2 }),
+    ...{ still: openLane({ clock, width: 2 }), check: openLane({ clock, width: checksAtOnce }) },
   }
   const all: Lane[] = Object.values(lanes)
   return {
@@ -60,6 +62,12 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
     async verify(path, signal) {
       const request = { kind: 'verify', path } as const
       const facts = await lanes.verify.run(await jobOf(request), signal)
+      if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
+      return facts
+    },
+    async check(path, limits, signal) {
+      const request = { kind: 'check', path, limits } as const
+      const facts = await lanes.check.run(await jobOf(request), signal)
       if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
       return facts
     },

@@ -4,7 +4,9 @@ import { getCompileCacheDir } from 'node:module'
 import { Socket } from 'node:net'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
+import { watchMemory } from './memory.ts'
 import type { Answer, Request, Told } from './protocol.ts'
 
 /** One process that runs `child.ts`. */
@@ -15,8 +17,9 @@ export interface Child {
   /** Resolves when the process is gone, with what is known of the reason. */
   readonly gone: Promise<Gone>
   /**
-   * One request at a time. Throws the problem that the child reports, `ChildLost` when it dies, and an error that is
-   * `storage_unavailable` to `Problem.from` when the system could not start it.
+   * One request at a time. Throws the problem that the child reports, a problem that is not retryable when the child took
+   * too much memory, `ChildLost` when it dies, and an error that is `storage_unavailable` to `Problem.from` when the
+   * system could not start it.
    */
   run(request: Request, onProgress: (percent: number) => void): Promise<Answer>
   /** Whether the child keeps this process alive: a busy one does, an idle one must not. */
@@ -47,7 +50,7 @@ const crashes: ReadonlySet<NodeJS.Signals> = new Set([
 
 const stderrKept = 2000
 
-export function startChild(): Child {
+export function startChild(clock: Clock): Child {
   // Published packages hold .js files: the child has the extension that this file has.
   const path = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url))
   const compileCache = getCompileCacheDir()
@@ -76,7 +79,12 @@ export function startChild(): Child {
     async run(request, onProgress) {
       // No more files or processes for us at the moment: nobody's job is to blame.
       if (child.pid === undefined) throw Object.assign(new Error((await gone).reason), { code: 'EAGAIN' })
-      return converse({ child, gone, kill }, request, onProgress)
+      using memory = watchMemory(clock, { pid: child.pid, kill }, request)
+      try {
+        return await converse({ child, gone, kill }, request, onProgress)
+      } catch (thrown) {
+        throw memory.problem ?? thrown
+      }
     },
     hold(on) {
       const change = on ? 'ref' : 'unref'

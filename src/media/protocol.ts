@@ -1,10 +1,12 @@
 import { Problem, type ProblemCode } from '../core/problem.ts'
+import type { UploadLimits } from '../core/source.ts'
 import type { DecodedVideo, Film, ImageBytes, Still } from './media.ts'
 
 /** What the parent asks of a child, one at a time. */
 export type Request =
   | { kind: 'render'; film: Film }
   | { kind: 'verify'; path: string }
+  | { kind: 'check'; path: string; limits: UploadLimits }
   | { kind: 'inspect'; image: ImageBytes }
   | { kind: Still; path: string }
 

@@ -13,17 +13,21 @@ import type { DecodedVideo } from './media.ts'
 /* How a stored video is opened and read, whoever wants to see it. */
 
 /** Far above what any model makes; a hostile header may ask for gigabytes. */
-const maxSide = 8192
+export const mostSide = 8192
+/** The largest frame that H.264 has a level for is a little less. */
+export const mostPixels = 8192 * 4352
+export const mostTracks = 16
 
 export function openVideo(path: string): Promise<Demuxer> {
   // Only this demuxer: a hostile file must not choose a playlist format that opens other files or addresses. And
   // without edit lists, which hide frames: all that are stored must decode.
-  return Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true } })
+  return Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true, max_streams: mostTracks } })
 }
 
-/** The first fault ends it. */
-export function openDecoder(stream: Stream): Promise<Decoder> {
-  return Decoder.create(stream, { exitOnError: true, context: { threadCount: 2 } })
+/** The first fault ends it, and so does a stream whose frames grow beyond that on the way. */
+export function openDecoder(stream: Stream, pixels = mostPixels): Promise<Decoder> {
+  const options = isVideo(stream) ? { max_pixels: pixels } : {}
+  return Decoder.create(stream, { exitOnError: true, context: { threadCount: 2 }, options })
 }
 
 /** Calls what the decoder can't read by our own name for it. */
@@ -52,7 +56,7 @@ export function pictureTrack(input: Demuxer): { stream: Stream; facts: Omit<Deco
   const codec = avGetCodecName(stream.codecpar.codecId) ?? 'unknown'
   if (stream.codecpar.codecId !== AV_CODEC_ID_H264) throw refusal(`It is coded as ${codec}, not as H.264.`)
   const { width, height } = stream.codecpar
-  if (width < 1 || height < 1 || width > maxSide || height > maxSide) throw refusal('Its size is out of bounds.')
+  if (width < 1 || height < 1 || width > mostSide || height > mostSide) throw refusal('Its size is out of bounds.')
   const seconds = Number((secondsOf(stream) ?? input.duration).toFixed(6))
   if (!(seconds > 0)) throw refusal('It has no duration.')
   // Only where it is not upright is there anything.

@@ -157,6 +157,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     media: {
       render: async () => {},
       verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }),
+      check: async () => ({ seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }),
       inspect: async () => {},
       still: async () => new Uint8Array(),
       [Symbol.asyncDispose]: async () => {},

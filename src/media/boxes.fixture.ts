@@ -1,0 +1,91 @@
+/* MP4 files that are written by hand, box by box, for tests of what they must not do. */
+
+export function box(name: string, ...contents: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(contents)
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(content.length + 8)
+  head.write(name, 4, 'latin1')
+  return Buffer.concat([head, content])
+}
+
+/** Numbers of four bytes each. */
+export function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4)
+  for (const [at, value] of values.entries()) bytes.writeUInt32BE(value, at * 4)
+  return bytes
+}
+
+const fileType = box('ftyp', Buffer.from('isom'), words(512), Buffer.from('isomiso2avc1mp41'))
+
+/** So many `trak` boxes, each in the one before it. */
+export function nestedTracks(count: number): Buffer {
+  const tracks = Buffer.alloc(count * 8)
+  for (let at = 0; at < count; at += 1) {
+    tracks.writeUInt32BE((count - at) * 8, at * 8)
+    tracks.write('trak', at * 8 + 4, 'latin1')
+  }
+  return Buffer.concat([fileType, box('moov', tracks)])
+}
+
+export function manyTracks(count: number): Buffer {
+  return Buffer.concat([fileType, box('moov', Buffer.concat(Array.from({ length: count }, () => box('trak'))))])
+}
+
+/** A film, and in a box for notes a fragment that claims to have that many frames: a demuxer makes room for each. */
+export function hiddenFragment(film: Buffer, frames: number): Buffer {
+  const mayHaveFragments = box('mvex', box('trex', words(0, 1, 1, 0, 0, 0)))
+  const fragment = box('traf', box('tfhd', words(0, 1)), box('trun', words(0, frames)))
+  return withinMovie(film, mayHaveFragments, box('udta', box('moof', box('mfhd', words(0, 1)), fragment)))
+}
+
+/** A film with more boxes at the end of its header, and so with its pictures in another place than the header says. */
+export function withinMovie(film: Buffer, ...more: readonly Buffer[]): Buffer {
+  const at = film.indexOf('moov') - 4
+  const end = at + film.readUInt32BE(at)
+  return Buffer.concat([film.subarray(0, at), box('moov', film.subarray(at + 8, end), ...more), film.subarray(end)])
+}
+
+export interface Described {
+  /** In the box around the stream's own header, */
+  size: { width: number; height: number }
+  /** and in that header. */
+  coded?: { width: number; height: number }
+  seconds?: number
+  frames?: number
+}
+
+/** A header that describes such a video. There is nothing more: it must be refused by what it says. */
+export function described({ size, coded = size, seconds = 1, frames = 24 }: Described): Buffer {
+  const visual = Buffer.alloc(78)
+  visual.writeUInt16BE(size.width, 24)
+  visual.writeUInt16BE(size.height, 26)
+  const samples = box('stbl', box('stsd', words(0, 1), box('avc1', visual, configuration(coded))), table(frames))
+  const handler = box('hdlr', words(0, 0), Buffer.from('vide'), words(0, 0, 0))
+  const length = box('mdhd', words(0, 0, 0, 1000, seconds * 1000, 0))
+  const media = box('mdia', length, handler, box('minf', samples))
+  return Buffer.concat([fileType, box('moov', box('trak', media)), Buffer.alloc(frames * 4)])
+}
+
+/** Each frame has one byte. */
+function table(frames: number): Buffer {
+  return box('stsz', words(0, 1, frames))
+}
+
+function configuration(size: { width: number; height: number }): Buffer {
+  const sps = parameterSet(size)
+  const head = Buffer.from([1, 66, 0, 62, 0xff, 0xe1, 0, sps.length])
+  return box('avcC', head, sps, Buffer.from([0]))
+}
+
+/** A sequence parameter set of the plainest profile. */
+export function parameterSet({ width, height }: { width: number; height: number }): Buffer {
+  const count = (value: number) => {
+    const digits = (value + 1).toString(2)
+    return '0'.repeat(digits.length - 1) + digits
+  }
+  const fields = [count(0), count(0), count(2), count(1), '0', count(width / 16 - 1), count(height / 16 - 1), '11001']
+  const bits = fields.join('')
+  const padded = bits.padEnd(Math.ceil(bits.length / 8) * 8, '0')
+  const body = (padded.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2))
+  return Buffer.from([0x67, 66, 0, 62, ...body])
+}
