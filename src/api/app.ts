@@ -1,11 +1,10 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { SourceKind } from '../core/task.ts'
 import { authenticate, type Tokens } from './auth.ts'
 import { multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
-import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
+import { editBody, extensionBody, openDerive, remixBody } from './derive.ts'
 import { openDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
 import { openEvents } from './events.ts'
@@ -127,7 +126,7 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies
   const submit = openSubmit(dependencies)
   const fields = { ...boundBodies(), preValidation }
   const files = spoolVideos(dependencies)
-  const derive = (kind: SourceKind) => deriveVideo(kind, dependencies, submit)
+  const derive = openDerive(dependencies, submit)
   uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
   uploads.post('/videos/:id/remix', { ...fields, schema: { body: remixBody } }, derive('remix'))
   uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, derive('edit'))

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
+import { type FairTurns, openFairTurns } from '../core/fair.ts'
 import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
@@ -17,7 +18,7 @@ import {
   uploadLimits,
 } from '../core/source.ts'
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
-import type { DecodedVideo, Media } from '../media/media.ts'
+import type { DecodedVideo } from '../media/media.ts'
 import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
@@ -62,12 +63,24 @@ interface Found {
   source: OrderSource
 }
 
-/** A video that is made of another: one of the token's own, or one that comes with the request. */
-export function deriveVideo(kind: SourceKind, dependencies: VideoDependencies, submit: Submit) {
+interface Tools extends VideoDependencies {
+  checks: FairTurns
+}
+
+/** A video takes many seconds of a core to check: one slot is left for other tokens. */
+const checkLimits = { slots: 2, mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
+
+/** Videos that are made of others: of the token's own, or of one that comes with the request. */
+export function openDerive(dependencies: VideoDependencies, submit: Submit) {
+  const tools: Tools = { ...dependencies, checks: openFairTurns(checkLimits) }
+  return (kind: SourceKind) => deriveVideo(kind, tools, submit)
+}
+
+function deriveVideo(kind: SourceKind, tools: Tools, submit: Submit) {
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as Body
     refuseUnstorable(body.prompt)
-    const { entry, material, parameters: inherited, source } = await find(kind, request, dependencies)
+    const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
     const own = readParameters(card, body, { text: request.isMultipart(), beside: fieldsOf[kind] })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
@@ -77,12 +90,12 @@ export function deriveVideo(kind: SourceKind, dependencies: VideoDependencies, s
   }
 }
 
-async function find(kind: SourceKind, request: FastifyRequest, dependencies: VideoDependencies): Promise<Found> {
+async function find(kind: SourceKind, request: FastifyRequest, tools: Tools): Promise<Found> {
   const { id } = request.params as { id?: string }
-  if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, dependencies)
+  if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, tools)
   const { video } = request.body as Body
-  if (video instanceof Spooled) return takeUpload(kind, video, request, dependencies)
-  return findOwn({ kind, id: readId(video), param: 'video' }, request, dependencies)
+  if (video instanceof Spooled) return takeUpload(kind, video, request, tools)
+  return findOwn({ kind, id: readId(video), param: 'video' }, request, tools)
 }
 
 function readId(video: unknown): string {
@@ -143,12 +156,12 @@ function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
   throw new Problem('invalid_value', message, { param: 'model' })
 }
 
-async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, dependencies: VideoDependencies) {
-  const { catalog, media } = dependencies
+async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, tools: Tools) {
+  const { catalog } = tools
   const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
   requireMaker(entry, kind, catalog, request.token)
   const limits = uploadLimits(entry.card, kind)
-  const { size, seconds: exact } = await examine(file, limits, media)
+  const { size, seconds: exact } = await examine({ path: file.path, owner: request.token.name, limits }, tools)
   const seconds = wholeSeconds(exact)
   // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
   const stream = async () => (await open(file.path)).createReadStream()
@@ -159,9 +172,16 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-async function examine({ path }: Spooled, limits: UploadLimits, media: Media): Promise<DecodedVideo> {
+interface Upload {
+  path: string
+  owner: string
+  limits: UploadLimits
+}
+
+async function examine({ path, owner, limits }: Upload, { checks, media }: Tools): Promise<DecodedVideo> {
   const signal = AbortSignal.timeout(patienceMs)
   try {
+    using _turn = await checks.take(owner, signal)
     const facts = await media.check(path, limits, signal)
     if (facts.turned)
       throw invalid(

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
+import { type FairTurns, openFairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
-import { openBudget } from './budget.ts'
+import type { Page, Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { readLimit } from './validation.ts'
@@ -23,8 +23,8 @@ export const listQuery = {
 
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
 export function listVideos({ store, estimates }: { store: Store; estimates: Estimates }) {
-  // One look through all videos of a token at a time, so that many such lists hold up nobody else.
-  const turns = openBudget(1, undefined, 'filtered lists')
+  // One step of a look through a token's videos at a time, in turns by token: a token with very many holds up no other.
+  const turns = openFairTurns({ slots: 1, mostWaiting: 32, what: 'filtered lists' })
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { after = '', limit: text, order = 'desc', status, model } = request.query as XStatic<typeof listQuery>
     // Any text is a place in the order but for this, which no database takes.
@@ -34,13 +34,12 @@ export function listVideos({ store, estimates }: { store: Store; estimates: Esti
       throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
     const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
     const isFiltered = status !== undefined || model !== undefined
-    using _turn = isFiltered ? await turns.take(1) : undefined
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
       ...(after === '' ? {} : { after }),
       ...(status && { status }),
       ...(model !== undefined && { model }),
-      ...(isFiltered && { signal: goneSignal(reply) }),
+      ...(isFiltered && pace(turns, request, reply)),
       limit: limit + 1,
       order,
     })
@@ -52,10 +51,10 @@ export function listVideos({ store, estimates }: { store: Store; estimates: Esti
   }
 }
 
-function goneSignal({ raw }: FastifyReply): AbortSignal {
+function pace(turns: FairTurns, { token }: FastifyRequest, { raw }: FastifyReply): Pick<Page, 'signal' | 'turn'> {
   const gone = new AbortController()
   raw.once('close', () => gone.abort(new Problem('overloaded', 'The client has gone.')))
-  return gone.signal
+  return { signal: gone.signal, turn: () => turns.take(token.name, gone.signal) }
 }
 
 /** Gone for the client at once, in whatever state it is; a worker lets go of the work and the bytes. */

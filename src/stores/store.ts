@@ -177,8 +177,10 @@ export interface Page {
   order: 'asc' | 'desc'
   status?: Status
   model?: string
-  /** Ends a look through very many. */
+  /** Ends a look through very many, */
   signal?: AbortSignal
+  /** which waits for a turn before each of its steps, and gives it back after. */
+  turn?: () => Promise<Disposable>
 }
 
 /** So many of this endpoint at most. */

@@ -27,10 +27,10 @@ async function world(still: Media['still'], change: (bucket: Bucket) => Partial<
   return {
     disk,
     pictures,
-    async film(confirm: Picture['confirm'] = async () => {}): Promise<Picture> {
+    async film(confirm: Picture['confirm'] = async () => {}, owner = 'alice'): Promise<Picture> {
       const id = `video_${String(films++).padStart(48, '0')}`
       const video = await disk.put(`${id}/video.1.mp4`, [Buffer.from(`the film ${id}`)], never)
-      const task = { id, state: 'completed', video, completedAt: 1, expiresAt: 2_000 } as Task
+      const task = { id, owner, state: 'completed', video, completedAt: 1, expiresAt: 2_000 } as Task
       return { task, video, kind: 'thumbnail', confirm }
     },
     leftovers: () => readdirSync(scratch),
@@ -60,6 +60,21 @@ it('no more than two are made at once, whoever asks, and each only once', async 
   assert.deepEqual([most, made], [2, 9])
   assert.equal(new Set(found.map(({ key }) => key)).size, 9)
   assert.deepEqual(leftovers(), [])
+})
+
+it('tokens take turns: one that wants very many keeps another waiting only for those under way', async () => {
+  const made: string[] = []
+  const { pictures, film } = await world(async (path) => {
+    made.push(path)
+    return pictureOf()
+  })
+  const films = await Promise.all(Array.from({ length: 100 }, () => film()))
+  const many = Promise.all(films.map((picture) => pictures.find(picture)))
+  const other = await film(undefined, 'bob')
+  await pictures.find(other)
+  const before = made.findIndex((path) => path.includes(other.task.id))
+  assert.ok(before <= 4, `${before} pictures of alice came before the one of bob`)
+  await many
 })
 
 it('when too many wait, the next is told to come again; what is there already need not wait', async () => {

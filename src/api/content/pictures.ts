@@ -4,10 +4,10 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../../buckets/bucket.ts'
+import { openFairTurns } from '../../core/fair.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Media, Still } from '../../media/media.ts'
-import { openBudget } from '../budget.ts'
 import { openAsset } from './handover.ts'
 import type { Soundness } from './soundness.ts'
 import { variants } from './variants.ts'
@@ -35,10 +35,9 @@ export interface Pictures extends AsyncDisposable {
   forget(asset: Asset): void
 }
 
-/** Each is a copy of a video in the scratch folder and a process that decodes it. */
-const atOnce = 2
-/** Who comes when so many wait is told to come again; so is who waited for half a minute. */
-const mostWaiting = 200
+/** Each is a copy of a video in the scratch folder and a process that decodes it; tokens take turns. */
+const limits = { slots: 2, mostWaiting: 200, what: 'pictures' }
+const patienceMs = 30_000
 /** The oldest is forgotten when there are more, and then read once more. */
 const mostKnown = 10_000
 
@@ -46,25 +45,23 @@ export function openPictures(tools: PictureDependencies): Pictures {
   const { bucket } = tools
   const known = new Map<string, Asset>()
   const underway = new Map<string, Promise<Asset>>()
-  const turns = openBudget(atOnce, undefined, 'pictures')
+  const turns = openFairTurns(limits)
   const closing = new AbortController()
-  let waiting = 0
 
-  async function takeTurn(): Promise<Disposable> {
-    if (waiting >= mostWaiting)
-      throw new Problem('overloaded', 'Too many pictures at once. Try again shortly.', { retryable: true })
-    waiting += 1
+  async function takeTurn({ task }: Picture): Promise<Disposable> {
+    const patience = AbortSignal.timeout(patienceMs)
     try {
-      return await turns.take(1)
-    } finally {
-      waiting -= 1
+      return await turns.take(task.owner, AbortSignal.any([patience, closing.signal]))
+    } catch (thrown) {
+      if (!patience.aborted) throw thrown
+      throw new Problem('overloaded', 'Too many pictures at once. Try again shortly.', { retryable: true })
     }
   }
 
   async function obtain(picture: Picture, key: string): Promise<Asset> {
     const stored = await measure(bucket, key)
     if (stored) return stored
-    using _turn = await takeTurn()
+    using _turn = await takeTurn(picture)
     closing.signal.throwIfAborted()
     const bytes = await make(picture, tools, closing.signal)
     const asset = await keep(bucket, key, bytes, closing.signal)

@@ -72,14 +72,14 @@ export function openReads(database: Database): Reads {
       const [row] = await query('SELECT min(number) AS first, max(number) AS last FROM notices')
       return { first: Number(row?.first ?? 0), last: Number(row?.last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model, signal }) {
+    async list(owner, { after, limit, order, status, model, ...pace }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
         return lookThrough(openWindow(database, { owner, order, status, model }), start, {
           limit,
-          ...(signal && { signal }),
+          ...pace,
         })
       const rows = await database.readByPlace(
         `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL

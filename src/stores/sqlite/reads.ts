@@ -110,13 +110,13 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const { first, last } = noticeRange.get() ?? {}
       return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model, signal }) {
+    async list(owner, { after, limit, order, status, model, ...pace }) {
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
         return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, {
           limit,
-          ...(signal && { signal }),
+          ...pace,
         })
       return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
     },

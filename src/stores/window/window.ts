@@ -19,10 +19,11 @@ export interface Window {
 export async function lookThrough(
   window: Window,
   start: string,
-  { limit, signal }: Pick<Page, 'limit' | 'signal'>,
+  { limit, signal, turn }: Pick<Page, 'limit' | 'signal' | 'turn'>,
 ): Promise<TaskView[]> {
   const found: TaskView[] = []
   for (let after: string | undefined = start; after !== undefined && found.length < limit; ) {
+    using _turn = await turn?.()
     signal?.throwIfAborted()
     const end = await window.end(after)
     found.push(...(await window.fitting(after, end, limit - found.length)))

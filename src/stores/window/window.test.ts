@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { openFairTurns } from '../../core/fair.ts'
+import { lookThrough, type Window } from './window.ts'
+
+const never = new AbortController().signal
+
+/** An owner's tasks, of which nothing fits, in so many steps. */
+function tasks(steps: number): Window & { taken: number } {
+  return {
+    taken: 0,
+    async end(after) {
+      this.taken += 1
+      return Number(after) + 1 < steps ? String(Number(after) + 1) : undefined
+    },
+    fitting: async () => [],
+  }
+}
+
+it('an owner with very many tasks holds up another for one step, however many such lists it asks for', async () => {
+  const turns = openFairTurns({ slots: 1 })
+  const look = (owner: string, window: Window) =>
+    lookThrough(window, '0', { limit: 1, turn: () => turns.take(owner, never) })
+  const many = [tasks(500), tasks(500), tasks(500)]
+  const few = tasks(1)
+  const looks = many.map((window) => look('many', window))
+  await look('few', few)
+  const taken = many.reduce((sum, window) => sum + window.taken, 0)
+  assert.ok(taken <= 4, `${taken} steps of the other came before`)
+  await Promise.all(looks)
+  assert.deepEqual(
+    many.map((window) => window.taken),
+    [500, 500, 500],
+  )
+})
+
+it('a list that is refused its turn ends, and gives back those that it had', async () => {
+  const turns = openFairTurns({ slots: 1 })
+  const gone = new AbortController()
+  const looking = lookThrough(tasks(500), '0', { limit: 1, turn: () => turns.take('a', gone.signal) })
+  gone.abort(new Error('gone'))
+  await assert.rejects(looking, { message: 'gone' })
+  await lookThrough(tasks(2), '0', { limit: 1, turn: () => turns.take('b', never) })
+})
