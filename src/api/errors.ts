@@ -81,7 +81,7 @@ export function errorHandler(log: Log) {
         cause: problem.cause ?? problem,
       })
     }
-    if (status === 503) reply.header('retry-after', '5')
+    if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')
     // A client that is still sending will not read an answer on a connection that stays open for its body.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
     // A URL that can't be read never reaches the hook that sets this.

@@ -25,7 +25,10 @@ function stage(most: number) {
   const draining = new AbortController()
   const errors: string[] = []
   const log = { info() {}, warn() {}, error: (event: string) => void errors.push(event) }
-  const listeners = openListeners({ store, clock: manualClock(), log, draining: draining.signal }, most)
+  const listeners = openListeners({
+    ...{ store, clock: manualClock(), log, draining: draining.signal },
+    connections: { most: Math.ceil(most / 0.75) },
+  })
   const away = (now: boolean) => {
     isAway = now
   }
@@ -52,10 +55,10 @@ function listener(task: string | null = 'task', owner = 'alice') {
 
 it('takes no more than it can serve, and another when one has left', async () => {
   const { listeners, hearers } = stage(2)
-  const [one, two, three] = [listener(), listener(null, 'bob'), listener()]
+  const [one, two, three] = [listener(), listener(null, 'bob'), listener('task', 'carol')]
   await listeners.join(one)
   await listeners.join(two)
-  await assert.rejects(listeners.join(three), { code: 'overloaded', message: /2 clients/ })
+  await assert.rejects(listeners.join(three), { code: 'overloaded', message: /The service has 2 streams/ })
   listeners.leave(one)
   listeners.leave(one)
   await listeners.join(three)
@@ -69,10 +72,13 @@ it('keeps half of all places from any one token', async () => {
   const { listeners, hearers } = stage(4)
   const own = [listener(), listener(null)]
   for (const one of own) await listeners.join(one)
-  await assert.rejects(listeners.join(listener()), { code: 'overloaded', message: /This token has 2 clients/ })
+  await assert.rejects(listeners.join(listener()), { code: 'rate_limit_exceeded', message: /This token has 2 streams/ })
   const others = [listener('task', 'bob'), listener('task', 'carol')]
   for (const other of others) await listeners.join(other)
-  await assert.rejects(listeners.join(listener('task', 'dave')), { code: 'overloaded', message: /4 clients/ })
+  await assert.rejects(listeners.join(listener('task', 'dave')), {
+    code: 'overloaded',
+    message: /The service has 4 streams/,
+  })
   for (const one of own) listeners.leave(one)
   const again = [listener(), listener()]
   for (const one of again) await listeners.join(one)

@@ -1,5 +1,6 @@
-import { Problem } from '../core/problem.ts'
+import type { ConnectionLimit } from './crowding.ts'
 import { type FeedDependencies, openFeed, type Told } from './feed.ts'
+import { openShare } from './share.ts'
 
 /** A client that is told when something happens: one that waits for an answer, or a stream. */
 export interface Listener {
@@ -25,14 +26,20 @@ export interface Listeners {
 
 export interface ListenerDependencies extends FeedDependencies {
   draining?: AbortSignal
+  connections?: Pick<ConnectionLimit, 'most'>
 }
 
-/** Each is a connection with its buffers, and a system has not many more files for a process. */
-export const mostListeners = 20_000
+/** Each is a connection with its buffers. */
+const mostListeners = 20_000
+/** Of the connections that the system allows: some stay for requests that end. */
+const shareOfConnections = 0.75
 
-export function openListeners({ draining, ...dependencies }: ListenerDependencies, most = mostListeners): Listeners {
-  const all = new Set<Listener>()
-  const counts = openCounts(most)
+export function openListeners({ draining, connections, ...dependencies }: ListenerDependencies): Listeners {
+  const all = new Map<Listener, Disposable>()
+  const most = Math.min(mostListeners, Math.floor((connections?.most ?? Infinity) * shareOfConnections))
+  // Half of them at most for one owner, so that no token can take them from all others.
+  const limits = { most, mostOfOne: Math.ceil(most / 2), what: 'streams and waiting requests', instead: 'poll' }
+  const share = openShare(limits)
   const byTask = new Map<string, Set<Listener>>()
   const byOwner = new Map<string, Set<Listener>>()
   const feed = openFeed(dependencies, {
@@ -51,8 +58,10 @@ export function openListeners({ draining, ...dependencies }: ListenerDependencie
     const place = places.get(key)
     place?.delete(listener)
     if (place?.size === 0) places.delete(key)
-    if (!all.delete(listener)) return
-    counts.remove(listener.owner)
+    const taken = all.get(listener)
+    if (!taken) return
+    all.delete(listener)
+    taken[Symbol.dispose]()
     feed.leave()
   }
 
@@ -68,12 +77,11 @@ export function openListeners({ draining, ...dependencies }: ListenerDependencie
   }
 
   draining?.addEventListener('abort', () => {
-    for (const listener of all) listener.dismiss()
+    for (const listener of all.keys()) listener.dismiss()
   })
   return {
     async join(listener) {
-      counts.add(listener.owner)
-      all.add(listener)
+      all.set(listener, share.take(listener.owner))
       const [places, key] = placeOf(listener)
       places.set(key, (places.get(key) ?? new Set()).add(listener))
       try {
@@ -87,31 +95,4 @@ export function openListeners({ draining, ...dependencies }: ListenerDependencie
     safe: feed.safe,
     isDraining: () => draining?.aborted ?? false,
   }
-}
-
-/** Half of all places at most for one owner, so that nobody can take them from all others. */
-function openCounts(most: number) {
-  const mostOfOne = Math.ceil(most / 2)
-  const byOwner = new Map<string, number>()
-  let all = 0
-  return {
-    add(owner: string): void {
-      const own = byOwner.get(owner) ?? 0
-      if (all >= most) throw overloaded(`There are ${most} clients waiting here already. Try again shortly, or poll.`)
-      if (own >= mostOfOne)
-        throw overloaded(`This token has ${mostOfOne} clients waiting here already. End some of them, or poll.`)
-      all += 1
-      byOwner.set(owner, own + 1)
-    },
-    remove(owner: string): void {
-      const left = (byOwner.get(owner) ?? 0) - 1
-      all -= 1
-      if (left > 0) byOwner.set(owner, left)
-      else byOwner.delete(owner)
-    },
-  }
-}
-
-function overloaded(message: string): Problem {
-  return new Problem('overloaded', message, { retryable: true })
 }

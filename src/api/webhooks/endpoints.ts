@@ -6,6 +6,7 @@ import { newSigningSecret } from '../../core/signature.ts'
 import { type Endpoint, type EndpointChange, type EventType, eventTypes, signedRequest } from '../../core/webhook.ts'
 import type { Outbound, Posted } from '../../outbound.ts'
 import type { Store } from '../../stores/store.ts'
+import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
 import { toWireList, toWirePage } from '../wire.ts'
 import type { createBody, endpointsQuery, rotateBody, testBody, updateBody } from './schemas.ts'
@@ -21,7 +22,7 @@ export interface WebhookDependencies {
 const mostEndpoints = 16
 const overlapMs = 24 * 3_600_000
 /** Each may hang for as long as its receiver likes. */
-const mostTests = 16
+const testLimits = { most: 64, mostOfOne: 4, what: 'tests of webhook endpoints' }
 /** Longer than outbound has patience with a receiver. */
 const patienceMs = 30_000
 
@@ -32,7 +33,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
     if (!endpoint) throw endpointNotFound(id)
     return endpoint
   }
-  let testing = 0
+  const tests = openShare(testLimits)
   const checkUrl = (url: string) => outbound.checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(patienceMs))
 
   return {
@@ -89,12 +90,8 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
       const sample = Buffer.from(random(16)).toString('hex')
       const ids = { id: `wh_test_${sample}`, event: `evt_test_${sample}`, task: `video_${'0'.repeat(48)}` }
       const signed = signedRequest({ ...ids, type, createdAt: now }, endpoint, now)
-      if (testing === mostTests) throw new Problem('overloaded', 'Too many tests at once. Try again shortly.')
-      testing += 1
-      const sent = outbound.post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
-      const posted = await sent.finally(() => {
-        testing -= 1
-      })
+      using _place = tests.take(endpoint.owner)
+      const posted = await outbound.post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
       if ('status' in posted) return toWireTest(endpoint, type, posted.status)
       throw new Problem('webhook_unanswered', `The endpoint gave no answer: ${words[posted.error]}.`)
     },

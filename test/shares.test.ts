@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { described } from '../src/media/boxes.fixture.ts'
+import { spawnServer } from './process.ts'
+import { startService, until } from './service.ts'
+import { startReceiver } from './webhook-world.ts'
+
+/* What tokens share: one takes all that it can get, and the other is served. */
+
+const yaml = `
+tokens:
+  - { name: greedy, secret: greedy-secret, models: ["*"] }
+  - { name: other, secret: other-secret, models: ["*"] }
+outbound: { allow: [127.0.0.1] }
+`
+const greedy = { authorization: 'Bearer greedy-secret' }
+const other = { authorization: 'Bearer other-secret' }
+const json = { 'content-type': 'application/json' }
+const film = { model: 'studio', prompt: 'a fox', seconds: '1', size: '256x256' }
+
+type Answer = { error: { code: string; message: string } }
+
+it('tests of webhook endpoints: four of a token at once, and the next is 429', async () => {
+  await using receiver = await startReceiver()
+  await using service = await startService({ yaml, env: { FILMGATE_TOKEN: '' } })
+  const release = Promise.withResolvers<void>()
+  receiver.handle = async ({ path }, response) => {
+    if (path === '/slow') await release.promise
+    response.end('ok')
+  }
+  const post = (path: string, headers: object, body: object) =>
+    service.fetch(path, { method: 'POST', headers: { ...headers, ...json }, body: JSON.stringify(body) })
+  const endpoint = async (headers: object, path: string) => {
+    const body = { name: 'x', url: `${receiver.url}${path}`, event_types: ['video.completed'] }
+    return ((await (await post('/v1/webhook_endpoints', headers, body)).json()) as { id: string }).id
+  }
+  const [slow, quick] = [await endpoint(greedy, '/slow'), await endpoint(other, '/quick')]
+  const test = (id: string, headers: object) =>
+    post(`/v1/webhook_endpoints/${id}/test`, headers, { event_type: 'video.completed' })
+  const hanging = Array.from({ length: 4 }, () => test(slow, greedy))
+  await until('all four are under way', () => receiver.all.length === 4)
+  const refused = await test(slow, greedy)
+  const { error } = (await refused.json()) as Answer
+  assert.deepEqual([refused.status, error.code, refused.headers.get('retry-after')], [429, 'rate_limit_exceeded', '5'])
+  assert.match(error.message, /^This token has 4 tests of webhook endpoints at once/)
+  assert.equal((await test(quick, other)).status, 200)
+  release.resolve()
+  for (const each of await Promise.all(hanging)) assert.equal(each.status, 200)
+  assert.equal((await test(slow, greedy)).status, 200)
+})
+
+it('streams: a token that opens as many as it can leaves connections for another', async (test) => {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-shares-'))
+  test.after(() => rmSync(folder, { recursive: true }))
+  const under = ['sh', '-c', 'ulimit -n 128 && exec "$@"', 'sh']
+  const config = join(folder, 'filmgate.yaml')
+  writeFileSync(config, yaml)
+  const args = ['--data', join(folder, 'data')]
+  await using server = spawnServer({ args, env: { FILMGATE_CONFIG: config }, under })
+  const url = await server.url
+  const leave = new AbortController()
+  test.after(() => leave.abort())
+  const stream = (headers: object) =>
+    fetch(`${url}/v1/videos/events`, { headers: { ...headers }, signal: leave.signal })
+  const statuses: number[] = []
+  while (statuses.filter((status) => status !== 200).length < 20) {
+    const answer = await stream(greedy)
+    statuses.push(answer.status)
+    if (answer.status !== 200)
+      assert.match(((await answer.json()) as Answer).error.message, /^This token has \d+ streams and waiting requests/)
+  }
+  assert.equal(statuses[0], 200)
+  assert.deepEqual(new Set(statuses.slice(-20)), new Set([429]))
+  for (let turn = 0; turn < 5; turn += 1) {
+    assert.equal((await stream(other)).status, 200)
+    assert.equal((await fetch(`${url}/v1/videos`, { headers: other })).status, 200)
+  }
+})
+
+it('uploads: a token that sends very many waits in its own line, and the other is next', async () => {
+  await using service = await startService({ yaml, env: { FILMGATE_TOKEN: '' } })
+  const submitted = await service.submit(film, greedy)
+  const { id } = (await submitted.json()) as { id: string }
+  const state = async () => (await (await service.fetch(`/v1/videos/${id}`, { headers: greedy })).json()) as object
+  await until('it is completed', async () => 'completed_at' in (await state()))
+  const content = await service.fetch(`/v1/videos/${id}/content`, { headers: greedy })
+  const video = new Uint8Array(await content.arrayBuffer())
+  const ended: string[] = []
+  const send = async (name: string, headers: Record<string, string>, bytes: Uint8Array<ArrayBuffer>) => {
+    const form = new FormData()
+    form.append('prompt', 'x')
+    form.append('model', 'studio')
+    form.append('video', new File([bytes], 'film.mp4', { type: 'video/mp4' }))
+    const answer = await service.fetch('/v1/videos/edits', { method: 'POST', headers, body: form })
+    ended.push(name)
+    return { status: answer.status, error: ((await answer.json()) as Partial<Answer>).error }
+  }
+  const many = Array.from({ length: 7 }, () => send('greedy', greedy, video))
+  const one = await send('other', other, video)
+  assert.equal(one.status, 200, JSON.stringify(one))
+  const before = ended.filter((name) => name === 'greedy').length
+  assert.ok(before < 7, 'the other came last')
+  for (const each of await Promise.all(many)) assert.equal(each.status, 200, JSON.stringify(each))
+  const large = described({ size: { width: 8192, height: 8192 } })
+  const refused = await send('greedy', greedy, new Uint8Array(large))
+  assert.deepEqual([refused.status, refused.error?.code], [400, 'invalid_value'])
+  assert.match(refused.error?.message ?? '', /It has 8192x8192 pixels: up to 1920 a side/)
+})
