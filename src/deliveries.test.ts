@@ -37,7 +37,7 @@ async function world(answer: Answer, { wrap = (store: Store) => store, knows = (
   const store = stack.use(await openSqlite({ folder: data, now: 0, onFatal: assert.ifError }))
   const clock = manualClock(1_000)
   const posts: Sent[] = []
-  const outbound = {
+  const client = {
     async post(url: string, { headers }: { headers: Readonly<Record<string, string>> }, signal: AbortSignal) {
       const one = { url, id: headers['webhook-id'], signal }
       posts.push(one)
@@ -45,7 +45,7 @@ async function world(answer: Answer, { wrap = (store: Store) => store, knows = (
     },
   }
   const random = (count: number) => new Uint8Array(count)
-  const deliveries = startDeliveries({ store: wrap(store), outbound, clock, random, log, knows })
+  const deliveries = startDeliveries({ store: wrap(store), outbound: { of: () => client }, clock, random, log, knows })
   return {
     ...{ store, clock, posts, deliveries },
     /** Another task of that owner has come to its end. */

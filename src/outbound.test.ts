@@ -21,7 +21,7 @@ function unavailable(retryable: boolean, message: RegExp) {
 test('an image is downloaded with its type, and its server learns no more than it has to', async () => {
   await using server = await listen(() => reply(200, { 'content-type': 'image/png' }, 'pixels'))
   await using outbound = open()
-  const image = await outbound.download(`${server.origin}/a%20b.png?x=1#secret`, limits, never)
+  const image = await outbound.of('alice').download(`${server.origin}/a%20b.png?x=1#secret`, limits, never)
   assert.equal(Buffer.from(image.bytes).toString(), 'pixels')
   assert.equal(image.contentType, 'image/png')
   assert.deepEqual(server.heads[0]?.toLowerCase().trim().split('\r\n').sort(), [
@@ -50,7 +50,7 @@ test('bodies in chunks, without a length, without a type and without a byte are 
     ['/hints', 'abc'],
     ['/empty', ''],
   ]) {
-    const image = await outbound.download(server.origin + path, { maxBytes: 200_000 }, never)
+    const image = await outbound.of('alice').download(server.origin + path, { maxBytes: 200_000 }, never)
     assert.equal(Buffer.from(image.bytes).toString(), body)
     assert.equal(image.contentType, null)
   }
@@ -61,7 +61,8 @@ test('a name is fetched from its address, and over TLS by its name', async () =>
   await using plain = await listen(() => reply(200, {}, 'plain'))
   await using secure = await listen(() => reply(200, {}, 'secure'), { tls })
   await using outbound = openOutbound({ dial, allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'] })
-  const fetchText = async (url: string) => Buffer.from((await outbound.download(url, limits, never)).bytes).toString()
+  const fetchText = async (url: string) =>
+    Buffer.from((await outbound.of('alice').download(url, limits, never)).bytes).toString()
   assert.equal(await fetchText(`http://images.test.:${plain.port}/`), 'plain')
   await assert.rejects(fetchText(`https://images.test:${secure.port}/`), unavailable(true, /certificate/))
   setDefaultCACertificates([...getCACertificates('default'), tls.cert])
@@ -77,13 +78,16 @@ test('an IPv6 address is fetched from', async (t) => {
   if (server === undefined) return t.skip('this machine has no IPv6')
   await using _server = server
   await using outbound = openOutbound({ dial, allow: [`[::1]:${server.port}`], resolve: nowhere })
-  assert.equal((await outbound.download(server.origin, limits, never)).bytes.length, 3)
+  assert.equal((await outbound.of('alice').download(server.origin, limits, never)).bytes.length, 3)
 })
 
 test('when the first address of a name is dead, the next one is used', async () => {
   await using server = await listen(() => reply(200, {}, 'x'))
   await using outbound = openOutbound({ dial, allow: ['127.0.0.0/8'], resolve: async () => ['127.0.0.3', '127.0.0.1'] })
-  assert.equal((await outbound.download(`http://images.test:${server.port}/`, limits, never)).bytes.length, 1)
+  assert.equal(
+    (await outbound.of('alice').download(`http://images.test:${server.port}/`, limits, never)).bytes.length,
+    1,
+  )
 })
 
 test('a name that was public at the check and is private at the download is not connected to', async () => {
@@ -93,8 +97,8 @@ test('a name that was public at the check and is private at the download is not 
     const resolve = async () => answers.shift() ?? assert.fail('asked a third time')
     await using outbound = openOutbound({ dial, allow: [`1.1.1.1:${server.port}`], resolve })
     const url = `${scheme}://rebind.test:${server.port}/`
-    await outbound.check(url, 'image_url', never)
-    await assert.rejects(outbound.download(url, limits, never), (thrown: Error) => {
+    await outbound.of('alice').check(url, 'image_url', never)
+    await assert.rejects(outbound.of('alice').download(url, limits, never), (thrown: Error) => {
       assert.match(thrown.message, /not at a public address/)
       assert.doesNotMatch(thrown.message, /\d+\.\d+/)
       return true
@@ -114,7 +118,10 @@ test('a connection that leads elsewhere than judged is closed before a byte is s
     }
     await using outbound = openOutbound({ dial: astray, allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'] })
     const url = `${scheme}://images.test:${elsewhere.port}/`
-    await assert.rejects(outbound.download(url, limits, never), unavailable(false, /not at a public address/))
+    await assert.rejects(
+      outbound.of('alice').download(url, limits, never),
+      unavailable(false, /not at a public address/),
+    )
     assert.deepEqual([sockets.length, sockets[0]?.destroyed, sockets[0]?.bytesWritten], [1, true, 0])
   }
 })
@@ -131,7 +138,10 @@ test('a connection that is lost before the request is not replaced by another', 
       return socket.once('connect', () => lose(step))
     }
     await using outbound = openOutbound({ dial: fragile, allow: ['127.0.0.1'] })
-    await assert.rejects(outbound.download(server.origin, limits, never), unavailable(true, /connection failed/))
+    await assert.rejects(
+      outbound.of('alice').download(server.origin, limits, never),
+      unavailable(true, /connection failed/),
+    )
     assert.equal(dials, 1)
   }
 })
@@ -141,7 +151,7 @@ test('the resolver is asked once for each connection', async () => {
   const answers = [['127.0.0.1']]
   const resolve = async () => answers.shift() ?? assert.fail('asked twice')
   await using outbound = openOutbound({ dial, allow: ['127.0.0.1'], resolve })
-  await outbound.download(`http://images.test:${server.port}/`, limits, never)
+  await outbound.of('alice').download(`http://images.test:${server.port}/`, limits, never)
 })
 
 test('a proxy in the environment is not used', async (t) => {
@@ -156,7 +166,7 @@ test('a proxy in the environment is not used', async (t) => {
     })
   }
   await using outbound = open()
-  const image = await outbound.download(server.origin, limits, never)
+  const image = await outbound.of('alice').download(server.origin, limits, never)
   assert.equal(Buffer.from(image.bytes).toString(), 'direct')
   assert.equal(proxy.connections, 0)
 })
@@ -170,7 +180,7 @@ for (const status of [301, 302, 303, 307, 308]) {
         : reply(status, { location: `${last.origin}/c#d` }),
     )
     await using outbound = open()
-    const image = await outbound.download(`${first.origin}/dir/a`, limits, never)
+    const image = await outbound.of('alice').download(`${first.origin}/dir/a`, limits, never)
     assert.equal(Buffer.from(image.bytes).toString(), 'moved')
     assert.match(first.heads[1] ?? '', /^GET \/dir\/b\?c /)
     assert.match(last.heads[0] ?? '', /^GET \/c /)
@@ -204,7 +214,7 @@ test('a redirect to a private address is refused before anything connects there'
       allow: [`127.0.0.1:${server.port}`],
       resolve: async () => ['127.0.0.2'],
     })
-    await assert.rejects(outbound.download(server.origin, limits, never), (thrown: Error) => {
+    await assert.rejects(outbound.of('alice').download(server.origin, limits, never), (thrown: Error) => {
       assert.match(thrown.message, /redirects to a URL that was refused/, location)
       assert.doesNotMatch(thrown.message, /127|passwd/)
       assert.equal('retryable' in thrown && thrown.retryable, false)
@@ -221,34 +231,46 @@ test('three redirects are followed, and not a fourth', async () => {
     return left === 0 ? reply(200, {}, 'x') : reply(302, { location: `/${left - 1}` })
   })
   await using outbound = open()
-  await outbound.download(`${server.origin}/3`, limits, never)
-  await assert.rejects(outbound.download(`${server.origin}/4`, limits, never), unavailable(false, /more than 3 times/))
+  await outbound.of('alice').download(`${server.origin}/3`, limits, never)
+  await assert.rejects(
+    outbound.of('alice').download(`${server.origin}/4`, limits, never),
+    unavailable(false, /more than 3 times/),
+  )
   assert.equal(server.heads.length, 8)
 })
 
 test('a redirect to itself ends', async () => {
   await using server = await listen(() => reply(302, { location: '/' }))
   await using outbound = open()
-  await assert.rejects(outbound.download(server.origin, limits, never), unavailable(false, /more than 3 times/))
+  await assert.rejects(
+    outbound.of('alice').download(server.origin, limits, never),
+    unavailable(false, /more than 3 times/),
+  )
 })
 
 test('bytes after the announced length are not taken for the image', async () => {
   await using server = await listen(() => reply(200, { 'content-length': 3, 'content-encoding': 'identity' }, 'abcdef'))
   await using outbound = open()
-  assert.equal(Buffer.from((await outbound.download(server.origin, limits, never)).bytes).toString(), 'abc')
+  assert.equal(Buffer.from((await outbound.of('alice').download(server.origin, limits, never)).bytes).toString(), 'abc')
 })
 
 test('a port where nobody listens is a failure for now', async () => {
   const server = await listen(() => '')
   await server[Symbol.asyncDispose]()
   await using outbound = open()
-  await assert.rejects(outbound.download(server.origin, limits, never), unavailable(true, /connection failed/))
+  await assert.rejects(
+    outbound.of('alice').download(server.origin, limits, never),
+    unavailable(true, /connection failed/),
+  )
 })
 
 test('a host without an address is a failure for now', async () => {
   for (const resolve of [async () => [], async () => Promise.reject(new Error('ENOTFOUND'))]) {
     await using outbound = openOutbound({ dial, allow: [], resolve })
-    await assert.rejects(outbound.download('http://name.test/', limits, never), unavailable(true, /connection failed/))
+    await assert.rejects(
+      outbound.of('alice').download('http://name.test/', limits, never),
+      unavailable(true, /connection failed/),
+    )
   }
 })
 
@@ -260,7 +282,7 @@ test('where this machine can open no more connections, the image is not to blame
       return socket
     }
     await using outbound = openOutbound({ dial: full, allow: ['127.0.0.1'], resolve: nowhere })
-    const failed = outbound.download('http://127.0.0.1:1/x.png', limits, never)
+    const failed = outbound.of('alice').download('http://127.0.0.1:1/x.png', limits, never)
     await assert.rejects(failed, { name: 'Problem', code: 'storage_unavailable', retryable: true })
   }
 })

@@ -1,7 +1,7 @@
 import { examineImage, type ImageFacts, readImageText } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import type { Media } from '../media/media.ts'
-import type { Outbound } from '../outbound.ts'
+import type { ClientOutbound } from '../outbound.ts'
 import { Upload } from './body.ts'
 
 /** The reference image of a request, checked as far as it can be before the task exists. */
@@ -14,7 +14,7 @@ const patienceMs = 45_000
 export async function readReference(
   fields: { image?: unknown; input_reference?: unknown },
   owner: string,
-  { media, outbound }: { media: Media; outbound: Outbound },
+  { media, outbound }: { media: Media; outbound: ClientOutbound },
 ): Promise<Reference | null> {
   const source = findSource(fields)
   if (!source) return null

@@ -26,7 +26,7 @@ export const submitBody = {
 type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
-  const { catalog } = dependencies
+  const { catalog, media, outbound } = dependencies
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
@@ -34,7 +34,10 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
-    const reference = await readReference(body, request.token.name, dependencies)
+    const reference = await readReference(body, request.token.name, {
+      media,
+      outbound: outbound.of(request.token.name),
+    })
     refuseImageMismatch(reference, entry, parameters)
     const { prompt } = body
     return submit(request, { entry, prompt, seconds, size, parameters, reference, deadlines: body, source: null })

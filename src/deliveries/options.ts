@@ -1,11 +1,11 @@
 import type { Clock, Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
-import type { Outbound } from '../outbound.ts'
+import type { ClientOutbound } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
 
 export interface DeliveryOptions {
   store: Store
-  outbound: Pick<Outbound, 'post'>
+  outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
   clock: Clock
   random: Random
   log: Log

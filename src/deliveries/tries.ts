@@ -42,7 +42,7 @@ export function openTries(
 
   async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
     const at = clock.now()
-    const posted = await outbound.post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
+    const posted = await outbound.of(endpoint.owner).post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
     const now = Math.max(at, clock.now())
     const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
     noteSilence(routeOf(endpoint), isSilent)

@@ -57,7 +57,7 @@ for (const [retryable, table] of [
     test(`an answer with ${title} is a failure for ${retryable ? 'now' : 'good'}, and none of its text is told`, async () => {
       await using server = await listen(() => answer)
       await using outbound = openOutbound({ dial, allow: ['127.0.0.1'] })
-      const download = outbound.download(server.origin, { maxBytes: 1000 }, new AbortController().signal)
+      const download = outbound.of('alice').download(server.origin, { maxBytes: 1000 }, new AbortController().signal)
       const problem = await download.then(() => assert.fail('it was taken for an image'), Problem.from)
       assert.equal(problem.code, 'image_unavailable', problem.stack)
       assert.equal(problem.retryable, retryable)

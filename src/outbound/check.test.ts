@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openOutbound } from '../outbound.ts'
 import { listen } from './loopback.fixture.ts'
+import { startNameServer } from './name-server.fixture.ts'
 
 const never = new AbortController().signal
 const nobody = async (): Promise<string[]> => assert.fail('the resolver must not be asked')
@@ -127,14 +128,14 @@ const refused: Case[] = [
 for (const [url, reason] of refused) {
   test(`${JSON.stringify(url.slice(0, 60))} is refused without a question to the network`, async () => {
     await using outbound = openOutbound({ dial, allow: [], resolve: nobody })
-    await assert.rejects(outbound.check(url, 'image_url', never), {
+    await assert.rejects(outbound.of('alice').check(url, 'image_url', never), {
       name: 'Problem',
       code: 'invalid_image_url',
       param: 'image_url',
       retryable: false,
       message: reason,
     })
-    await assert.rejects(outbound.download(url, { maxBytes: 1 }, never), {
+    await assert.rejects(outbound.of('alice').download(url, { maxBytes: 1 }, never), {
       name: 'Problem',
       code: 'image_unavailable',
       retryable: false,
@@ -155,7 +156,7 @@ for (const url of [
 ]) {
   test(`${url} may be fetched where its host is at a public address`, async () => {
     await using outbound = openOutbound({ dial, allow: [], resolve: at('93.184.216.34', '2606:4700::1111') })
-    await outbound.check(url, 'image_url', never)
+    await outbound.of('alice').check(url, 'image_url', never)
   })
 }
 
@@ -166,7 +167,7 @@ test('a name with one public and one private address is refused, and the message
     ['2606:4700::1111', '::ffff:10.0.0.7'],
   ]) {
     await using outbound = openOutbound({ dial, allow: [], resolve: at(...addresses) })
-    await assert.rejects(outbound.check('https://example.com/', 'p', never), (thrown: Error) => {
+    await assert.rejects(outbound.of('alice').check('https://example.com/', 'p', never), (thrown: Error) => {
       assert.match(thrown.message, address)
       assert.doesNotMatch(thrown.message, /10\.0/)
       return true
@@ -176,32 +177,63 @@ test('a name with one public and one private address is refused, and the message
 
 test('what a resolver answers must be an address', async () => {
   await using outbound = openOutbound({ dial, allow: [], resolve: at('127.1') })
-  await assert.rejects(outbound.check('https://example.com/', 'p', never), { message: address })
+  await assert.rejects(outbound.of('alice').check('https://example.com/', 'p', never), { message: address })
 })
 
 test('a public address of this machine itself is refused', async () => {
   await using outbound = openOutbound({ dial, allow: [], resolve: nobody, ownAddresses: () => ['1.1.1.1'] })
-  await assert.rejects(outbound.check('http://1.1.1.1/', 'p', never), { message: address })
-  await outbound.check('http://1.0.0.1/', 'p', never)
+  await assert.rejects(outbound.of('alice').check('http://1.1.1.1/', 'p', never), { message: address })
+  await outbound.of('alice').check('http://1.0.0.1/', 'p', never)
 })
 
 test('a name on another port is refused, whether it resolves or not', async () => {
   for (const resolve of [at('1.1.1.1'), async () => Promise.reject(new Error('ENOTFOUND'))]) {
     await using outbound = openOutbound({ dial, allow: [], resolve })
-    await assert.rejects(outbound.check('http://example.com:6379/', 'p', never), { message: port })
+    await assert.rejects(outbound.of('alice').check('http://example.com:6379/', 'p', never), { message: port })
   }
 })
 
-test('a name that does not resolve now passes the check', async () => {
-  await using outbound = openOutbound({ dial, allow: [], resolve: async () => Promise.reject(new Error('ENOTFOUND')) })
-  await outbound.check('https://example.com/', 'p', never)
+test('a name that does not exist is refused, and one of which nobody knows now passes the check', async () => {
+  await using server = await startNameServer((name) => (name === 'silent.test' ? 'silent' : 'unknown'))
+  const options = { dial, nameServers: [server.address], allow: [] }
+  await using outbound = openOutbound({ ...options, deadlines: { checkMs: 60_000 } })
+  const client = outbound.of('alice')
+  for (const url of ['https://gone.test/', 'https://short/']) {
+    const message = /its host name does not exist in the DNS\. Check its spelling\./
+    await assert.rejects(client.check(url, 'image', never), { code: 'invalid_image_url', param: 'image', message })
+    await assert.rejects(client.checkReceiver(url, 'url', never), {
+      code: 'invalid_webhook_url',
+      param: 'url',
+      message,
+    })
+  }
+  await using hasty = openOutbound({ ...options, deadlines: { checkMs: 20 } })
+  await hasty.of('alice').check('https://silent.test/', 'image', never)
+  await hasty.of('alice').checkReceiver('https://silent.test/', 'url', never)
+})
+
+test('a name in the hosts file is found only where the operator allows it', async () => {
+  await using server = await startNameServer(() => undefined)
+  const nameServers = [server.address]
+  const url = 'http://localhost:9000/'
+  await using outbound = openOutbound({ dial, nameServers, allow: [] })
+  await assert.rejects(outbound.of('alice').check(url, 'p', never), { message: name })
+  await using allowing = openOutbound({ dial, nameServers, allow: ['localhost:9000'] })
+  await allowing.of('alice').check(url, 'p', never)
+  assert.deepEqual(server.questions, [])
+})
+
+test('a host that the operator names may have no address for now', async () => {
+  const lost = Object.assign(new Error('x'), { code: 'ENOTFOUND' })
+  await using outbound = openOutbound({ dial, allow: ['hooks.corp'], resolve: () => Promise.reject(lost) })
+  await outbound.of('alice').check('https://hooks.corp/', 'p', never)
 })
 
 test('a resolver that hangs ends the check at its deadline, and the URL passes', async () => {
   await using _keepsTheLoopAlive = await listen(() => '')
   const resolve = () => new Promise<string[]>(() => {})
   await using outbound = openOutbound({ dial, allow: [], resolve, deadlines: { checkMs: 10 } })
-  await outbound.check('https://example.com/', 'p', never)
+  await outbound.of('alice').check('https://example.com/', 'p', never)
 })
 
 test('the signal of the caller ends the check', async () => {
@@ -211,7 +243,10 @@ test('the signal of the caller ends the check', async () => {
     allow: [],
     resolve: () => new Promise<string[]>(() => stop.abort('enough')),
   })
-  await assert.rejects(outbound.check('https://example.com/', 'p', stop.signal), (thrown) => thrown === 'enough')
+  await assert.rejects(
+    outbound.of('alice').check('https://example.com/', 'p', stop.signal),
+    (thrown) => thrown === 'enough',
+  )
 })
 
 test('what the operator allows passes, on the ports that the operator allows', async () => {
@@ -225,13 +260,13 @@ test('what the operator allows passes, on the ports that the operator allows', a
     'http://images.corp.internal./',
     'http://example.com:1234/',
   ]) {
-    await outbound.check(url, 'p', never)
+    await outbound.of('alice').check(url, 'p', never)
   }
   for (const url of ['http://10.2.0.1/', 'http://127.0.0.1:9001/', 'http://127.0.0.1/', 'http://127.0.0.2:9000/']) {
-    await assert.rejects(outbound.check(url, 'p', never), { message: address }, url)
+    await assert.rejects(outbound.of('alice').check(url, 'p', never), { message: address }, url)
   }
-  await assert.rejects(outbound.check('http://db.corp.internal/', 'p', never), { message: name })
-  await assert.rejects(outbound.check('ftp://images.corp.internal/', 'p', never), { message: scheme })
+  await assert.rejects(outbound.of('alice').check('http://db.corp.internal/', 'p', never), { message: name })
+  await assert.rejects(outbound.of('alice').check('ftp://images.corp.internal/', 'p', never), { message: scheme })
 })
 
 test('an exception that cannot be read stops the start', () => {

@@ -4,12 +4,15 @@ import { connect as openTls } from 'node:tls'
 import { sameAddress } from './address.ts'
 import { admit, Refusal, type Rules, type Target } from './target.ts'
 
-/** All addresses of a host name; throws if there are none. */
-export type Resolver = (host: string) => Promise<string[]>
+/** All addresses of a host name; throws if there are none. The signal may end it, and ends the waiting in any case. */
+export type Resolver = (host: string, signal: AbortSignal) => Promise<string[]>
+
+/** The same for the host of a target, on behalf of whoever named it. */
+export type Lookup = (target: Target, signal: AbortSignal) => Promise<string[]>
 
 /** What reaches the outside, handed in so that no test ever does. */
 export interface Network {
-  resolve: Resolver
+  lookup: Lookup
   /** Starts to open a TCP connection; `net.connect` in earnest. */
   dial: (options: TcpNetConnectOpts) => Socket
 }
@@ -24,7 +27,7 @@ const NEXT_ADDRESS_AFTER_MS = 1_000
  */
 export async function connect(target: Target, rules: Rules, network: Network, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted()
-  const addresses = await addressesOf(target, network.resolve, signal)
+  const addresses = await addressesOf(target, network.lookup, signal)
   if (addresses.length === 0) throw new Error(`${target.host} has no address`)
   admit(target, addresses, rules)
   const socket = network.dial({
@@ -58,15 +61,15 @@ export function onlyOnce(socket: Socket): (options: unknown, callback: (error: n
   }
 }
 
-/** The addresses of a target now, unjudged. The question itself can't be recalled, but the signal ends the waiting. */
-export async function addressesOf(target: Target, resolve: Resolver, signal: AbortSignal): Promise<string[]> {
+/** The addresses of a target now, unjudged. Not every question can be recalled, but the signal ends the waiting. */
+export async function addressesOf(target: Target, lookup: Lookup, signal: AbortSignal): Promise<string[]> {
   if (target.literal) return [target.host]
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([resolve(target.host), aborted.promise])
+    return await Promise.race([lookup(target, signal), aborted.promise])
   } finally {
     signal.removeEventListener('abort', abort)
   }

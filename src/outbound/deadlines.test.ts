@@ -19,20 +19,20 @@ test('a resolver that hangs ends at the deadline of the connection', async () =>
   await using _keepsTheLoopAlive = await listen(() => '')
   const resolve = () => new Promise<string[]>(() => {})
   await using outbound = openOutbound({ dial, allow: [], resolve, deadlines: { connectMs: 20 } })
-  await assert.rejects(outbound.download('http://name.test/', limits, never), late)
+  await assert.rejects(outbound.of('alice').download('http://name.test/', limits, never), late)
 })
 
 test('a TLS handshake that hangs ends at the deadline of the connection', async () => {
   await using server = await listen(() => undefined)
   await using outbound = open({ connectMs: 50 })
-  await assert.rejects(outbound.download(`https://127.0.0.1:${server.port}/`, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(`https://127.0.0.1:${server.port}/`, limits, never), late)
   assert.equal(server.connections, 1)
 })
 
 test('a server that takes the request and does not answer ends at the deadline of the headers', async () => {
   await using server = await listen(() => undefined)
   await using outbound = open({ headersMs: 20 })
-  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
 })
 
 test('a body that stops ends at the deadline of the body', async () => {
@@ -41,7 +41,7 @@ test('a body that stops ends at the deadline of the body', async () => {
     return undefined
   })
   await using outbound = open({ bodyIdleMs: 20 })
-  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
 })
 
 test('a body that comes too slowly ends before the total deadline', async () => {
@@ -50,7 +50,7 @@ test('a body that comes too slowly ends before the total deadline', async () => 
     return drip(socket, 'x')
   })
   await using outbound = open({ bodyPaceMs: 40, bodyPaceBytes: 1e9 })
-  await assert.rejects(outbound.download(server.origin, { maxBytes: 1e9 }, never), (problem: Problem) => {
+  await assert.rejects(outbound.of('alice').download(server.origin, { maxBytes: 1e9 }, never), (problem: Problem) => {
     assert.deepEqual([problem.code, problem.retryable], ['image_unavailable', true])
     assert.match(problem.message, late.message)
     return String(problem.cause).includes('it came too slowly')
@@ -63,20 +63,20 @@ test('a body that drips for ever ends at the total deadline', async () => {
     return drip(socket, 'extension')
   })
   await using outbound = open({ totalMs: 50 })
-  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
 })
 
 test('headers that go on for ever end', async () => {
   await using server = await listen((_path, socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'))
   await using outbound = open({ totalMs: 50 })
-  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
 })
 
 test('the total deadline covers all redirects together', async () => {
   await using server = await listen((path) => (path === '/' ? reply(302, { location: '/hang' }) : undefined))
   // Long enough for the redirect itself, also on a busy machine.
   await using outbound = open({ totalMs: 1_500 })
-  await assert.rejects(outbound.download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
   assert.equal(server.heads.length, 2)
 })
 
@@ -91,7 +91,10 @@ for (const part of ['headers', 'body']) {
       return undefined
     })
     await using outbound = open()
-    await assert.rejects(outbound.download(server.origin, limits, stop.signal), (thrown) => thrown === 'enough')
+    await assert.rejects(
+      outbound.of('alice').download(server.origin, limits, stop.signal),
+      (thrown) => thrown === 'enough',
+    )
     await closed.promise
   })
 }
@@ -99,7 +102,7 @@ for (const part of ['headers', 'body']) {
 test('nothing is connected to for a caller who has already given up', async () => {
   const connectTo = () => assert.fail('it was dialled')
   await using outbound = openOutbound({ dial: connectTo, allow: ['127.0.0.1'] })
-  const download = outbound.download('http://127.0.0.1/', limits, AbortSignal.abort('enough'))
+  const download = outbound.of('alice').download('http://127.0.0.1/', limits, AbortSignal.abort('enough'))
   await assert.rejects(download, (thrown) => thrown === 'enough')
 })
 
@@ -114,12 +117,12 @@ test('closing ends what is running as a failure for now, and leaves no connectio
   }
   const outbound = openOutbound({ dial: watched, allow: ['127.0.0.1'] })
   const forNow = { code: 'image_unavailable', retryable: true }
-  const download = assert.rejects(outbound.download(server.origin, limits, never), forNow)
+  const download = assert.rejects(outbound.of('alice').download(server.origin, limits, never), forNow)
   await asked.promise
   await outbound[Symbol.asyncDispose]()
   assert.equal(sockets[0]?.closed, true)
   await download
-  await assert.rejects(outbound.download(server.origin, limits, never), forNow)
+  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), forNow)
   assert.equal(sockets.length, 1)
 })
 

@@ -1,10 +1,10 @@
-import { addressesOf, type Resolver } from './connect.ts'
-import { admit, Refusal, type Rules, readTarget, type Target } from './target.ts'
+import { addressesOf, type Lookup } from './connect.ts'
+import { admit, isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
 
 export interface Judgement {
   rules: Rules
-  resolve: Resolver
-  /** How long the resolver is waited for. */
+  lookup: Lookup
+  /** How long the lookup is waited for. */
   withinMs: number
 }
 
@@ -20,12 +20,22 @@ export async function judge(url: string, by: Judgement, signal: AbortSignal): Pr
   }
 }
 
-async function addressesNow(target: Target, { resolve, withinMs }: Judgement, signal: AbortSignal): Promise<string[]> {
+/** None where nobody knows now: that may have changed by the time of the request, which judges again. */
+async function addressesNow(target: Target, { lookup, withinMs }: Judgement, signal: AbortSignal): Promise<string[]> {
   const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
   try {
-    return await addressesOf(target, resolve, stop)
-  } catch {
+    return await addressesOf(target, lookup, stop)
+  } catch (thrown) {
     signal.throwIfAborted()
+    // A host that the operator named may be down for now, and have no name meanwhile.
+    if (!target.trusted && isNotFound(thrown)) throw hostNotFound()
     return []
   }
+}
+
+function hostNotFound(): Refusal {
+  return new Refusal(
+    'its host name does not exist in the DNS',
+    'Check its spelling. A name from a hosts file or a search domain works only if the operator adds it to outbound.allow.',
+  )
 }

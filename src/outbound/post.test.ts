@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Deadlines, openOutbound } from '../outbound.ts'
 import { certificateFor, dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
+import { startNameServer } from './name-server.fixture.ts'
 
 const never = new AbortController().signal
 const request = { headers: { 'content-type': 'application/json', 'webhook-id': 'wh_1' }, body: '{"a":"é"}' }
@@ -13,7 +14,7 @@ function open(deadlines: Partial<Deadlines> = {}, allow = ['127.0.0.1']) {
 test('sends the body and the headers once, and tells the status', async () => {
   await using server = await listen(() => reply(202, { 'retry-after': '7' }, 'thanks'))
   await using outbound = open()
-  const posted = await outbound.post(`${server.origin}/hook?a=b`, request, never)
+  const posted = await outbound.of('alice').post(`${server.origin}/hook?a=b`, request, never)
   assert.deepEqual(posted, { status: 202, retryAfter: '7' })
   assert.match(server.heads[0] ?? '', /^POST \/hook\?a=b HTTP\/1\.1\r\n/)
   assert.match(server.heads[0] ?? '', /\r\nwebhook-id: wh_1\r\n/i)
@@ -25,7 +26,7 @@ test('follows no redirect', async () => {
   await using other = await listen(() => reply(200))
   await using server = await listen(() => reply(307, { location: other.origin }))
   await using outbound = open()
-  assert.deepEqual(await outbound.post(server.origin, request, never), { status: 307, retryAfter: null })
+  assert.deepEqual(await outbound.of('alice').post(server.origin, request, never), { status: 307, retryAfter: null })
   assert.equal(other.connections, 0)
 })
 
@@ -33,7 +34,7 @@ test('goes to no address that is private and not allowed, whatever the name says
   await using server = await listen(() => reply(200))
   await using outbound = open({}, [])
   for (const url of [server.origin, `http://rebound.test:${server.port}/`, 'http://localhost/', 'ftp://x.test/', 'x'])
-    assert.deepEqual(await outbound.post(url, request, never), { error: 'url_refused' }, url)
+    assert.deepEqual(await outbound.of('alice').post(url, request, never), { error: 'url_refused' }, url)
   assert.equal(server.connections, 0)
 })
 
@@ -49,13 +50,13 @@ test('an answer without an end, or one that drips, is an answer all the same', a
   })
   await using outbound = open()
   for (const { origin } of [flood, slow])
-    assert.deepEqual(await outbound.post(origin, request, never), { status: 200, retryAfter: null })
+    assert.deepEqual(await outbound.of('alice').post(origin, request, never), { status: 200, retryAfter: null })
 })
 
 test('a word that comes before the answer is none', async () => {
   await using server = await listen(() => `HTTP/1.1 100 Continue\r\n\r\n${reply(204)}`)
   await using outbound = open()
-  assert.deepEqual(await outbound.post(server.origin, request, never), { status: 204, retryAfter: null })
+  assert.deepEqual(await outbound.of('alice').post(server.origin, request, never), { status: 204, retryAfter: null })
 })
 
 test('what is no answer is told in a word', async () => {
@@ -68,7 +69,7 @@ test('what is no answer is told in a word', async () => {
   await using patient = open()
   await using hasty = open({ postMs: 100 })
   const word = async (url: string, outbound = patient) => {
-    const posted = await outbound.post(url, request, never)
+    const posted = await outbound.of('alice').post(url, request, never)
     return 'error' in posted ? posted.error : posted.status
   }
   assert.equal(await word(garbage.origin), 'answer_unreadable')
@@ -78,24 +79,25 @@ test('what is no answer is told in a word', async () => {
   assert.equal(await word(`https://name.test:${tls.port}/`), 'certificate_refused')
   assert.equal(await word(silent.origin, hasty), 'timed_out')
   assert.equal(await word(headers.origin, hasty), 'timed_out')
-  const lost = Object.assign(new Error('x'), { code: 'ENOTFOUND' })
-  await using nameless = openOutbound({ dial, allow: [], resolve: () => Promise.reject(lost) })
-  assert.deepEqual(await nameless.post('https://gone.test/', request, never), { error: 'name_not_found' })
+  await using names = await startNameServer((name) => (name === 'failed.test' ? 'failed' : 'unknown'))
+  await using nameless = openOutbound({ dial, allow: [], nameServers: [names.address] })
+  assert.equal(await word('https://gone.test/', nameless), 'name_not_found')
+  assert.equal(await word('https://failed.test/', nameless), 'name_lookup_failed')
 })
 
 test('a connection that hangs ends at its deadline', async () => {
   await using _keepsTheLoopAlive = await listen(() => '')
   const resolve = () => new Promise<string[]>(() => {})
   await using outbound = openOutbound({ dial, allow: [], resolve, deadlines: { connectMs: 20 } })
-  assert.deepEqual(await outbound.post('https://slow.test/', request, never), { error: 'timed_out' })
+  assert.deepEqual(await outbound.of('alice').post('https://slow.test/', request, never), { error: 'timed_out' })
 })
 
 test('whoever is told to stop throws, and so does one that is closed', async () => {
   await using server = await listen(() => undefined)
   const outbound = open()
   const stop = new AbortController()
-  const stopped = outbound.post(server.origin, request, stop.signal)
-  const closed = outbound.post(server.origin, request, never)
+  const stopped = outbound.of('alice').post(server.origin, request, stop.signal)
+  const closed = outbound.of('alice').post(server.origin, request, never)
   stop.abort(new Error('enough'))
   await assert.rejects(stopped, /enough/)
   await Promise.all([assert.rejects(closed, /closing/), outbound[Symbol.asyncDispose]()])
@@ -103,13 +105,13 @@ test('whoever is told to stop throws, and so does one that is closed', async () 
 
 test('a URL is judged when it is given, and who may allow it is named', async () => {
   await using outbound = open({}, [])
-  const check = (url: string) => outbound.checkReceiver(url, 'url', never)
+  const check = (url: string) => outbound.of('alice').checkReceiver(url, 'url', never)
   const refused = (message: RegExp) => ({ name: 'Problem', code: 'invalid_webhook_url', param: 'url', message })
   for (const url of ['http://10.0.0.7/', 'https://hooks.internal/', 'https://rebound.test/', 'http://8.8.8.8:22/'])
     await assert.rejects(check(url), refused(/^The webhook URL was refused: .* outbound: allow in filmgate\.yaml/), url)
   for (const url of ['nonsense', 'ftp://example.com/', 'https://a:b@example.com/', 'https://exa mple.com/'])
     await assert.rejects(check(url), refused(/^The webhook URL was refused: (?!.*filmgate\.yaml)/), url)
   await using allowing = open({}, ['10.0.0.0/8', 'hooks.internal:8443'])
-  await allowing.checkReceiver('http://10.0.0.7:9000/', 'url', never)
-  await allowing.checkReceiver('https://hooks.internal:8443/x', 'url', never)
+  await allowing.of('alice').checkReceiver('http://10.0.0.7:9000/', 'url', never)
+  await allowing.of('alice').checkReceiver('https://hooks.internal:8443/x', 'url', never)
 })

@@ -1,7 +1,7 @@
 import { collect } from './answer.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange } from './exchange.ts'
-import { Refusal, type Rules, readTarget } from './target.ts'
+import { isNotFound, Refusal, type Rules, readTarget } from './target.ts'
 import { after, isTimeout } from './watch.ts'
 
 export interface PostRequest {
@@ -15,6 +15,7 @@ export type Posted = { status: number; retryAfter: string | null } | { error: Po
 export type PostError =
   | 'url_refused'
   | 'name_not_found'
+  | 'name_lookup_failed'
   | 'connection_failed'
   | 'certificate_refused'
   | 'timed_out'
@@ -23,8 +24,7 @@ export type PostError =
 export interface PostWay {
   rules: Rules
   network: Network
-  connectMs: number
-  totalMs: number
+  deadlines: { connectMs: number; postMs: number }
   closing: AbortSignal
 }
 
@@ -35,7 +35,7 @@ const BODY_MS = 1_000
 /** One request on a connection of its own. Throws only where it was told to stop. */
 export async function post(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
   const given = AbortSignal.any([signal, way.closing])
-  const stop = AbortSignal.any([given, AbortSignal.timeout(way.totalMs)])
+  const stop = AbortSignal.any([given, AbortSignal.timeout(way.deadlines.postMs)])
   try {
     return await send(url, request, way, stop)
   } catch (thrown) {
@@ -46,11 +46,11 @@ export async function post(url: string, request: PostRequest, way: PostWay, sign
 
 async function send(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
   const target = readTarget(url, way.rules)
-  const opening = AbortSignal.any([signal, AbortSignal.timeout(way.connectMs)])
+  const opening = AbortSignal.any([signal, AbortSignal.timeout(way.deadlines.connectMs)])
   const socket = await connect(target, way.rules, way.network, opening)
   const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
   const question = { method: 'POST', url: target.url, headers: { ...headers, ...request.headers }, body: request.body }
-  const exchange = new Exchange(socket, question, { headersMs: way.totalMs, idleMs: BODY_MS }, signal)
+  const exchange = new Exchange(socket, question, { headersMs: way.deadlines.postMs, idleMs: BODY_MS }, signal)
   try {
     exchange.send()
     const head = await exchange.head()
@@ -76,7 +76,8 @@ function wordFor(thrown: unknown): PostError {
   if (thrown instanceof Refusal) return 'url_refused'
   if (isTimeout(thrown)) return 'timed_out'
   const { code = '' } = thrown as { code?: string }
-  if (/^(ENOTFOUND|EAI_)/.test(code)) return 'name_not_found'
+  if (isNotFound(thrown)) return 'name_not_found'
+  if (code.startsWith('EAI_')) return 'name_lookup_failed'
   if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
   return code.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
 }

@@ -34,6 +34,11 @@ export class Refusal extends Error {
 /** It leads to where only the operator may let it. */
 export class PrivateRefusal extends Refusal {}
 
+/** A lookup found that the name has no address: not one that found nothing out. */
+export function isNotFound(thrown: unknown): boolean {
+  return (thrown as { code?: string }).code === 'ENOTFOUND'
+}
+
 const MAX_URL_CHARACTERS = 8192
 const PORTS = new Set([80, 443, 8080, 8443])
 

@@ -12,7 +12,7 @@ import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
 import type { Json, State, Task } from '../core/task.ts'
-import type { Upstream } from '../outbound.ts'
+import type { ClientOutbound, Upstream } from '../outbound.ts'
 import type { Found, Provider, Submitted } from '../providers/provider.ts'
 import type { Account, Action, Decision, Tools, Worker } from './worker.ts'
 
@@ -144,6 +144,12 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     upstream: { send, fetch: answer, download: answer },
     ...{ concurrency: 1, onUnknown: 'hold', health: healthy },
   })
+  const client: ClientOutbound = {
+    check: async () => {},
+    checkReceiver: async () => {},
+    post: async () => assert.fail('no worker sends webhooks'),
+    download: async () => ({ bytes: png, contentType: null }),
+  }
   const tools: Tools = {
     clock,
     random: (count) => new Uint8Array(count),
@@ -163,10 +169,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
       [Symbol.asyncDispose]: async () => {},
     },
     outbound: {
-      check: async () => {},
-      checkReceiver: async () => {},
-      post: async () => assert.fail('no worker sends webhooks'),
-      download: async () => ({ bytes: png, contentType: null }),
+      of: () => client,
       upstream: () => assert.fail('nothing here has an address'),
       [Symbol.asyncDispose]: async () => {},
     },

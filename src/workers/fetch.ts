@@ -11,7 +11,7 @@ export const fetch: Worker = {
   limit: 24,
   async run(task, { bucket, clock, media, outbound }, { signal }) {
     if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
-    const { bytes } = await outbound.download(task.image.url, { maxBytes: maxImageBytes }, signal)
+    const { bytes } = await outbound.of(task.owner).download(task.image.url, { maxBytes: maxImageBytes }, signal)
     const facts = examineImage(bytes, 'image')
     await media.inspect({ bytes, ...facts }, task.owner, signal)
     const asset = await bucket.put(`${task.id}/image.${task.fence}`, [bytes], signal)

@@ -83,7 +83,7 @@ testWorker(fetch, { fetching })
 
 it('fetch: an image given as a URL becomes bytes of ours, whatever the server calls them', async () => {
   const world = await makeWorld(fetch)
-  world.tools.outbound.download = async () => ({ bytes: png, contentType: 'text/plain' })
+  world.tools.outbound.of(fetching.owner).download = async () => ({ bytes: png, contentType: 'text/plain' })
   const { after } = await world.run(fetching)
   assert.ok(after?.image && 'asset' in after.image)
   assert.deepEqual([after.state, after.image.type, after.image.asset.bytes], ['queued', 'image/png', png.length])
@@ -100,7 +100,7 @@ it('fetch: an image given as a URL becomes bytes of ours, whatever the server ca
 
 it('fetch: a URL that gives no image fails the task', async () => {
   const world = await makeWorld(fetch)
-  world.tools.outbound.download = async () => ({
+  world.tools.outbound.of(fetching.owner).download = async () => ({
     bytes: Buffer.from('<html>not here</html>'.padEnd(40)),
     contentType: 'image/png',
   })

@@ -34,12 +34,13 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
     return endpoint
   }
   const tests = openShare(testLimits)
-  const checkUrl = (url: string) => outbound.checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(patienceMs))
+  const checkUrl = ({ token }: FastifyRequest, url: string) =>
+    outbound.of(token.name).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(patienceMs))
 
   return {
     async create(request: FastifyRequest) {
       const { name, url, event_types: types } = request.body as XStatic<typeof createBody>
-      await checkUrl(url)
+      await checkUrl(request, url)
       const now = clock.now()
       const endpoint: Endpoint = {
         ...{ id: newEndpointId(now, random), owner: request.token.name, name: text(name, 'name'), url },
@@ -60,7 +61,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
     async update(request: FastifyRequest) {
       const { name, url, event_types: types } = (request.body ?? {}) as XStatic<typeof updateBody>
       const endpoint = await own(request, store)
-      if (url !== undefined) await checkUrl(url)
+      if (url !== undefined) await checkUrl(request, url)
       const changes: EndpointChange = {
         ...(name !== undefined && { name: text(name, 'name') }),
         ...(url !== undefined && { url }),
@@ -91,7 +92,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
       const ids = { id: `wh_test_${sample}`, event: `evt_test_${sample}`, task: `video_${'0'.repeat(48)}` }
       const signed = signedRequest({ ...ids, type, createdAt: now }, endpoint, now)
       using _place = tests.take(endpoint.owner)
-      const posted = await outbound.post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
+      const posted = await outbound.of(endpoint.owner).post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
       if ('status' in posted) return toWireTest(endpoint, type, posted.status)
       throw new Problem('webhook_unanswered', `The endpoint gave no answer: ${words[posted.error]}.`)
     },
@@ -102,6 +103,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
 const words: Readonly<Record<Extract<Posted, { error: string }>['error'], string>> = {
   url_refused: 'its URL leads to where webhooks may not go, as to a private address that the operator does not allow',
   name_not_found: 'its host name was not found',
+  name_lookup_failed: 'the name servers of this service did not resolve its host name',
   connection_failed: 'no connection came about, or it broke',
   certificate_refused: 'its certificate was not accepted',
   timed_out: 'it took longer than 15 seconds',

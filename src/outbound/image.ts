@@ -1,0 +1,152 @@
+import { Client, type Dispatcher } from 'undici'
+import { Problem } from '../core/problem.ts'
+import { collect } from './answer.ts'
+import { connect, type Network, onlyOnce } from './connect.ts'
+import { isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
+import { isTimeout, type Patience, paced } from './watch.ts'
+
+export interface DownloadLimits {
+  maxBytes: number
+}
+
+export interface Download {
+  bytes: Uint8Array
+  /** What the server says it is: a claim, to be checked against the bytes. */
+  contentType: string | null
+}
+
+export interface ImageDeadlines {
+  connectMs: number
+  headersMs: number
+  bodyIdleMs: number
+  /** The fewest bytes of a body that have to come in each such time: a slot is not for hosts that drip. */
+  bodyPaceMs: number
+  bodyPaceBytes: number
+  totalMs: number
+}
+
+export interface DownloadWay {
+  rules: Rules
+  network: Network
+  deadlines: ImageDeadlines
+  closing: AbortSignal
+}
+
+const MAX_REDIRECTS = 3
+const MAX_HEADER_BYTES = 16_384
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** GETs an image that a client named, over redirects. Throws `image_unavailable`, or the reason of the signal. */
+export async function downloadImage(
+  url: string,
+  limits: DownloadLimits,
+  way: DownloadWay,
+  signal: AbortSignal,
+): Promise<Download> {
+  const stop = AbortSignal.any([signal, way.closing, AbortSignal.timeout(way.deadlines.totalMs)])
+  let redirects = 0
+  try {
+    let target = readTarget(url, way.rules)
+    for (;;) {
+      const answer = await get(target, limits, way, stop)
+      if ('bytes' in answer) return answer
+      redirects += 1
+      if (redirects > MAX_REDIRECTS) throw unusable(`redirects more than ${MAX_REDIRECTS} times`)
+      target = readTarget(answer.location, way.rules, target.url)
+    }
+  } catch (thrown) {
+    signal.throwIfAborted()
+    throw asProblem(thrown, redirects > 0)
+  }
+}
+
+/** One request on a connection of its own, which is gone when this returns. */
+async function get(
+  target: Target,
+  limits: DownloadLimits,
+  { rules, network, deadlines }: DownloadWay,
+  signal: AbortSignal,
+): Promise<Download | { location: string }> {
+  const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])
+  const socket = await connect(target, rules, network, opening)
+  const client = new Client(target.url.origin, {
+    connect: onlyOnce(socket),
+    headersTimeout: deadlines.headersMs,
+    bodyTimeout: deadlines.bodyIdleMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    useMilo: false, // else the environment would choose the parser
+  })
+  try {
+    const response = await client.request({
+      method: 'GET',
+      path: target.url.pathname + target.url.search,
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate' },
+      reset: true,
+      signal,
+    })
+    if (REDIRECTS.has(response.statusCode)) return redirection(response)
+    const { bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = deadlines
+    return await content(response, limits, { idleMs, pace: { bytes, overMs } })
+  } finally {
+    await client.destroy()
+    socket.destroy()
+  }
+}
+
+function redirection(response: Dispatcher.ResponseData): { location: string } {
+  const { location } = response.headers
+  if (typeof location !== 'string' || location === '') throw unusable('redirects to nowhere')
+  return { location }
+}
+
+async function content(
+  response: Dispatcher.ResponseData,
+  limits: DownloadLimits,
+  patience: Patience,
+): Promise<Download> {
+  const { statusCode, headers } = response
+  if (statusCode !== 200) {
+    const retryable = statusCode >= 500 || statusCode === 408 || statusCode === 429
+    throw unusable(`was answered with status ${statusCode} instead of 200`, retryable)
+  }
+  const encoding = String(headers['content-encoding'] ?? '').trim()
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
+    throw unusable('is served compressed (content-encoding), which we did not ask for')
+  }
+  if (Number(headers['content-length'] ?? 0) > limits.maxBytes) throw tooLarge(limits)
+  const [contentType = null] = [headers['content-type'] ?? null].flat()
+  // A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says.
+  const { bytes, whole } = await collect(paced(response.body, patience), limits.maxBytes)
+  if (!whole) throw tooLarge(limits)
+  return { bytes, contentType }
+}
+
+function tooLarge(limits: DownloadLimits): Problem {
+  const message = `The image is larger than ${limits.maxBytes} bytes. Use a smaller one.`
+  return new Problem('image_unavailable', message)
+}
+
+function unusable(what: string, retryable = false): Problem {
+  const message = `The image URL ${what}. Use a URL that answers everybody with the image itself.`
+  return new Problem('image_unavailable', message, { retryable })
+}
+
+/** The message tells the client nothing that was learnt on the way: neither an address nor a word of an answer. */
+function asProblem(thrown: unknown, redirected: boolean): Problem {
+  if (thrown instanceof Problem) return thrown
+  if (thrown instanceof Refusal) {
+    const what = redirected ? 'The image URL redirects to a URL that was refused' : 'The image URL was refused'
+    return new Problem('image_unavailable', `${what}: ${thrown.message}. ${thrown.fix}`, { cause: thrown })
+  }
+  // This machine can't open another connection, which is no fault of the image.
+  const own = Problem.from(thrown)
+  if (own.code === 'storage_unavailable') return own
+  return new Problem('image_unavailable', messageFor(thrown), { retryable: true, cause: thrown })
+}
+
+function messageFor(thrown: unknown): string {
+  if (isNotFound(thrown)) return 'The host name of the image URL does not exist in the DNS. Check the URL.'
+  return isTimeout(thrown)
+    ? 'The server of the image URL did not answer in time. Check the URL, or use a faster server.'
+    : 'The image URL could not be fetched: the connection failed. Check the URL, its certificate, and that its server is up.'
+}

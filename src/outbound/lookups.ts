@@ -1,0 +1,54 @@
+import type { Lookup, Resolver } from './connect.ts'
+import { openSlots } from './slots.ts'
+
+/** Who may look up names, and how many at once. No client's lookup delays one of a provider or of another token. */
+export interface Lookups {
+  /** For URLs that clients of this token name. */
+  ofToken(owner: string): Lookup
+  /** For a provider at this host, and for the hosts that it names. */
+  ofProvider(host: string): Lookup
+}
+
+export interface LookupWays {
+  /** The system's own. It holds one of the few threads of the process, and can't be ended. */
+  system: (host: string) => Promise<string[]>
+  /** Ends with the signal. */
+  nameServers: Resolver
+}
+
+/** Each is a socket for up to 5 seconds. */
+const NAMED_BY_CLIENTS = { inAll: 128, perOwner: 8 }
+
+/** Node runs no more than two of the system's lookups at once (half of its 4 threads): the other is for providers. */
+const ALLOWED_BY_OPERATOR = { inAll: 1, perOwner: 1 }
+
+/** Names that the operator wrote go the system's way, because they may be in the hosts file or need a search domain. */
+export function openLookups({ system, nameServers }: LookupWays): Lookups {
+  const named = openSlots(NAMED_BY_CLIENTS)
+  const allowed = openSlots(ALLOWED_BY_OPERATOR)
+  const running = new Map<string, Promise<string[]>>()
+
+  /** One for each host at a time, which all share: however many want it, a host that hangs takes one thread. */
+  function askSystem(host: string): Promise<string[]> {
+    const known = running.get(host)
+    if (known) return known
+    const lookup = system(host).finally(() => running.delete(host))
+    running.set(host, lookup)
+    return lookup
+  }
+
+  const lookupFor =
+    (owner: string): Lookup =>
+    async ({ host, trusted }, signal) => {
+      if (!trusted) return named.use(owner, () => nameServers(host, signal), signal)
+      return running.get(host) ?? allowed.use(owner, () => askSystem(host), signal)
+    }
+
+  return {
+    ofToken: (owner) => lookupFor(`token ${owner}`),
+    ofProvider(own) {
+      const lookup = lookupFor(`provider ${own}`)
+      return (target, signal) => (target.host === own ? askSystem(own) : lookup(target, signal))
+    },
+  }
+}
