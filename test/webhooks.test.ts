@@ -59,6 +59,16 @@ describe('webhooks', { concurrency: 3 }, () => {
     assert.deepEqual(names, ['third', 'second', 'other'])
     const tested = await webhooks.test(made.id, { event_type: 'video.completed' })
     assert.deepEqual([tested.status_code, tested.success, tested.webhook_endpoint_id], [200, true, made.id])
+    for (const [status, message] of [
+      [307, /redirects \(status 307\)\. Webhooks follow no redirect/],
+      [500, /status 500\. Only a 2xx/],
+    ] as const) {
+      world.receiver.handle = (_, response) => void response.writeHead(status, { location: `${url}/moved` }).end()
+      const failed = await world.json(`/${made.id}/test`, { event_type: 'video.completed' })
+      assert.deepEqual([failed.status_code, failed.success], [status, false])
+      assert.match(String(failed.message), message)
+    }
+    assert.ok(world.receiver.all.every(({ path }) => path === '/sdk'))
     const event = (await world.unwrap(world.receiver.all[0] as Received, secret)) as { type: string }
     assert.equal(event.type, 'video.completed')
     assert.deepEqual((await webhooks.eventTypes.list()).data, ['video.completed', 'video.failed'])

@@ -141,8 +141,7 @@ export function afterTry(
   const now = tried.at + tried.tookMs
   const tries = delivery.tries + 1
   const made = { id, fence, tries, log: [...delivery.log, tried].slice(-longestLog) }
-  if (status !== null && status >= 200 && status < 300)
-    return { ...made, state: 'delivered', dueAt: null, endedAt: now }
+  if (status !== null && isAccepted(status)) return { ...made, state: 'delivered', dueAt: null, endedAt: now }
   const delay = delays[tries - 1]
   if (delay === undefined || isGone(tried)) return { ...made, state: 'failed', dueAt: null, endedAt: now }
   const asked = slowDown.has(status ?? 0) ? Math.min(longestAskedMs, Math.max(0, retryAfterMs)) : 0
@@ -152,6 +151,11 @@ export function afterTry(
     dueAt: now + Math.max(asked, Math.round(delay * (1 + chance / 10))),
     endedAt: null,
   }
+}
+
+/** A redirect is not: it is not followed. */
+export function isAccepted(status: number): boolean {
+  return status >= 200 && status < 300
 }
 
 /** The receiver wants no more, ever. */

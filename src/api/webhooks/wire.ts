@@ -1,7 +1,7 @@
 import { hintOf } from '../../core/signature.ts'
-import type { Endpoint, EventType, WebhookDelivery } from '../../core/webhook.ts'
+import { type Endpoint, type EventType, isAccepted, type WebhookDelivery } from '../../core/webhook.ts'
 
-/** The shapes of OpenAI's webhook endpoints, with `disabled_at` and `disabled_reason` beside them; deliveries are our own. */
+/** The shapes of OpenAI's webhook endpoints, with `disabled_at`, `disabled_reason` and the `message` of a failed test beside them; deliveries are our own. */
 
 export function toWireEndpoint(endpoint: Endpoint) {
   const { id, name, url, secret, eventTypes, createdAt, updatedAt, disabledAt, disabledWhy } = endpoint
@@ -24,8 +24,16 @@ export function toWireDeletedEndpoint(id: string) {
 export function toWireTest(endpoint: Endpoint, type: EventType, status: number) {
   return {
     ...{ object: 'webhook_endpoint.test', webhook_endpoint_id: endpoint.id },
-    ...{ event_type: type, status_code: status, success: true },
+    ...{ event_type: type, status_code: status, success: isAccepted(status) },
+    ...(!isAccepted(status) && { message: failureOf(status) }),
   }
+}
+
+function failureOf(status: number): string {
+  const isRedirect = status >= 300 && status < 400
+  return isRedirect
+    ? `The endpoint redirects (status ${status}). Webhooks follow no redirect: use the URL that it redirects to.`
+    : `The endpoint responded with status ${status}. Only a 2xx counts as delivered.`
 }
 
 export function toWireReplay(endpoint: string, replayed: number) {

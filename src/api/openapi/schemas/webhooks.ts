@@ -55,13 +55,20 @@ export const webhookSchemas: Schemas = {
     description: 'What an endpoint can be told of.',
   },
   WebhookTest: {
-    ...shape({
-      object: { const: 'webhook_endpoint.test', type: 'string', description: 'Always `webhook_endpoint.test`.' },
-      webhook_endpoint_id: text('The endpoint.'),
-      event_type: eventType,
-      status_code: { type: 'integer', minimum: 100, maximum: 599, description: 'What it answered.' },
-      success: { type: 'boolean', description: 'That it answered.' },
-    }),
+    ...shape(
+      {
+        object: { const: 'webhook_endpoint.test', type: 'string', description: 'Always `webhook_endpoint.test`.' },
+        webhook_endpoint_id: text('The endpoint.'),
+        event_type: eventType,
+        status_code: { type: 'integer', minimum: 100, maximum: 599, description: 'What it answered.' },
+        success: {
+          type: 'boolean',
+          description: 'Whether that is a 2xx. A redirect is a failure: it is not followed.',
+        },
+        message: text('Why it is a failure.'),
+      },
+      { optional: ['message'] },
+    ),
     description: 'What became of a test.',
   },
   WebhookReplay: {
