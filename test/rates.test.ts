@@ -55,6 +55,35 @@ it('a token may have a rate of its own, or none', async () => {
   assert.equal((await service.submit(film)).headers.get('x-ratelimit-limit-requests'), '6000')
 })
 
+it('writes to webhook endpoints have a rate for each token, whatever its videos', async () => {
+  let now = Date.now()
+  // It stands still, so that nothing is refilled meanwhile.
+  const clock = { ...jumpingClock(), now: () => now }
+  const yaml = 'tokens: [{ name: many, secret: many, rate: 0 }, { name: other, secret: other }]'
+  await using service = await startService({ yaml, world: { clock } })
+  const write = (secret: string, path = '') => {
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+    return service.fetch(`/v1/webhook_endpoints${path}`, { method: 'POST', headers, body: '{}' })
+  }
+  const unknown = `/whe_${'0'.repeat(36)}`
+  const paths = ['', unknown, `${unknown}/rotate_secret`, `${unknown}/test`]
+  for (let count = 0; count < 15; count += 1)
+    for (const path of paths) assert.notEqual((await write('many', path)).status, 429, path)
+  for (const path of paths) {
+    const refused = await write('many', path)
+    assert.equal(refused.status, 429, path)
+    assert.equal(refused.headers.get('retry-after'), '1')
+    const { error } = (await refused.json()) as { error: { code: string; message: string } }
+    assert.equal(error.code, 'rate_limit_exceeded')
+    assert.match(error.message, /may create, change and test webhook endpoints 60 times a minute\. Try again in /)
+  }
+  const read = await service.fetch('/v1/webhook_endpoints', { headers: { authorization: 'Bearer many' } })
+  assert.equal(read.status, 200)
+  assert.equal((await write('other')).status, 400)
+  now += 1_000
+  assert.equal((await write('many')).status, 400)
+})
+
 it("Azure's paths and header are answered if that is wanted, and unknown if not", async () => {
   await using service = await startService({ env: { FILMGATE_AZURE: 'on' } })
   const key = { 'api-key': token }

@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test'
 import type { Document } from '../src/api/openapi/document.ts'
 import { type Ask, openResponses, type Send, sendTo, sendTooMuch, startBroken } from './responses.ts'
 import { film, type Ids, operationOf, startWorld, type World } from './responses-world.ts'
-import { startService } from './service.ts'
+import { jumpingClock, startService } from './service.ts'
 
 /*
  * Every answer of every route, as a running service gives it, against the schema of the document for that route and
@@ -205,9 +205,15 @@ it('every route that needs the store says so when it is gone', async () => {
   }
 })
 
-it('every route that makes videos refuses a token that asks for too many', async () => {
-  await using limited = await startService({ env: { FILMGATE_RATE: '1' } })
+it('every route with a rate refuses a token that uses it too often', async () => {
+  const now = Date.now()
+  // It stands still, so that nothing is refilled meanwhile.
+  const clock = { ...jumpingClock(), now: () => now }
+  await using limited = await startService({ env: { FILMGATE_RATE: '1' }, world: { clock } })
   await limited.submit(film)
+  // What is refused counts too.
+  const writes = Array.from({ length: 60 }, () => limited.fetch('/v1/webhook_endpoints', { method: 'POST' }))
+  await Promise.all(writes)
   for (const [id, { operation }] of responses.operations)
     if (operation.responses[429]) await responses.ask(sendTo(limited.url), id, 429, { body: {} })
 })

@@ -31,6 +31,7 @@ import { openSubmit, type VideoDependencies } from './submit.ts'
 import { submitBody, submitVideo } from './videos.ts'
 import { openDeliveries } from './webhooks/deliveries.ts'
 import { openEndpoints, type WebhookDependencies } from './webhooks/endpoints.ts'
+import { limitWrites } from './webhooks/rate.ts'
 import {
   createBody,
   deliveriesQuery,
@@ -137,16 +138,17 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies
 function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
   const endpoints = openEndpoints(dependencies)
   const deliveries = openDeliveries(dependencies)
+  const onRequest = limitWrites(dependencies.clock)
   const all = '/webhook_endpoints'
   const one = `${all}/:id`
   v1.get('/webhook_event_types', endpoints.types)
-  v1.post(all, { schema: { body: createBody } }, endpoints.create)
+  v1.post(all, { onRequest, schema: { body: createBody } }, endpoints.create)
   v1.get(all, { schema: { querystring: endpointsQuery } }, endpoints.list)
   v1.get(one, endpoints.retrieve)
-  v1.post(one, { schema: { body: updateBody } }, endpoints.update)
+  v1.post(one, { onRequest, schema: { body: updateBody } }, endpoints.update)
   v1.delete(one, endpoints.remove)
-  v1.post(`${one}/rotate_secret`, { schema: { body: rotateBody } }, endpoints.rotate)
-  v1.post(`${one}/test`, { schema: { body: testBody } }, endpoints.test)
+  v1.post(`${one}/rotate_secret`, { onRequest, schema: { body: rotateBody } }, endpoints.rotate)
+  v1.post(`${one}/test`, { onRequest, schema: { body: testBody } }, endpoints.test)
   v1.post(`${one}/replay`, { schema: { body: replayBody } }, deliveries.replayFailed)
   v1.get(`${one}/deliveries`, { schema: { querystring: deliveriesQuery } }, deliveries.list)
   v1.get(`${one}/deliveries/:delivery`, deliveries.retrieve)

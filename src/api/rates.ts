@@ -61,17 +61,20 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
         const left = waitMs > 0 ? allowance.left : allowance.left - 1
         Object.assign(counted, write({ rate, allowance: { ...allowance, left } }))
         reply.headers(counted.told.headers).header('ratelimit-policy', `"videos";q=${rate.perMinute};w=60`)
-        if (waitMs > 0) throw refused(rate, waitMs, reply)
+        if (waitMs > 0) throw refused(`ask for ${rate.perMinute} videos a minute`, waitMs, reply)
       }
       done()
     },
   }
 }
 
-function refused({ perMinute }: Rate, waitMs: number, reply: FastifyReply): Problem {
+/** The problem for a token that may do that, and has done it too often. The reply says when it may again. */
+export function refused(what: string, waitMs: number, reply: FastifyReply): Problem {
   reply.headers({ 'retry-after': String(Math.ceil(waitMs / 1_000)), 'retry-after-ms': String(waitMs) })
-  const message = `Rate limit reached: this token may ask for ${perMinute} videos a minute. Try again in ${shown(waitMs)}.`
-  return new Problem('rate_limit_exceeded', message)
+  return new Problem(
+    'rate_limit_exceeded',
+    `Rate limit reached: this token may ${what}. Try again in ${shown(waitMs)}.`,
+  )
 }
 
 function headersOf(rate: Rate, allowance: Allowance): Record<string, string> {

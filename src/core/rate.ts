@@ -1,4 +1,4 @@
-/** How many videos a token may ask for in a minute. */
+/** How many requests of a kind a token may make in a minute. */
 export interface Rate {
   readonly perMinute: number
 }

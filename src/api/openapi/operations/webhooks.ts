@@ -5,6 +5,7 @@ const path = { webhook_endpoint_id: 'The id of the endpoint.' }
 const deliveryPath = { ...path, webhook_delivery_id: 'The id of the delivery.' }
 const common = { tag: 'Webhooks', access: 'client' } as const satisfies Partial<Operation>
 const checked = ['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const
+const limited = ['rate_limit_exceeded'] as const
 const missing = ['webhook_endpoint_not_found', 'storage_unavailable'] as const
 
 const fields: Readonly<Record<string, Schema>> = {
@@ -30,7 +31,7 @@ export const webhookOperations: Operations = {
     description: 'From now on it is told of every video of this token. Keep `signing_secret`: it is shown only here.',
     body: { name: 'CreateWebhookEndpoint', as: 'json', fields, example },
     answers: { 200: { description: 'The endpoint.', schema: refer('WebhookEndpointWithSecret') } },
-    errors: [...checked, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
+    errors: [...checked, ...limited, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
   },
   [`GET ${events}`]: {
     ...{ ...common, id: 'listWebhookEndpoints', summary: 'List your endpoints', query: page },
@@ -49,7 +50,7 @@ export const webhookOperations: Operations = {
     description: 'What is left out stays. One that was disabled is tried again.',
     body: { name: 'UpdateWebhookEndpoint', as: 'json', fields, example: { event_types: ['video.failed'] } },
     answers: { 200: { description: 'The endpoint.', schema: refer('WebhookEndpoint') } },
-    errors: [...missing, 'unknown_parameter', 'invalid_type', 'invalid_value', 'invalid_webhook_url'],
+    errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type', 'invalid_value', 'invalid_webhook_url'],
   },
   [`DELETE ${events}/:id`]: {
     ...{ ...common, id: 'deleteWebhookEndpoint', summary: 'Delete an endpoint', path },
@@ -66,7 +67,7 @@ export const webhookOperations: Operations = {
       example: { keep_old_secret_active_for_24_hours: true },
     },
     answers: { 200: { description: 'The endpoint.', schema: refer('WebhookEndpointWithSecret') } },
-    errors: [...missing, 'unknown_parameter', 'invalid_type'],
+    errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type'],
   },
   [`POST ${events}/:id/test`]: {
     ...{ ...common, id: 'testWebhookEndpoint', summary: 'Send a test', path },
@@ -77,7 +78,7 @@ export const webhookOperations: Operations = {
       example: { event_type: 'video.completed' },
     },
     answers: { 200: { description: 'What it answered.', schema: refer('WebhookTest') } },
-    errors: [...missing, ...checked, 'webhook_unanswered', 'overloaded'],
+    errors: [...missing, ...checked, ...limited, 'webhook_unanswered', 'overloaded'],
   },
   [`POST ${events}/:id/replay`]: {
     ...{ ...common, id: 'replayWebhookEndpoint', summary: 'Send failed events again', path },
