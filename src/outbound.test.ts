@@ -3,6 +3,7 @@ import { Socket, type TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { certificateFor, dialLoopback as dial, listen, reply } from './outbound/loopback.fixture.ts'
+import { startNameServer } from './outbound/name-server.fixture.ts'
 import { openOutbound } from './outbound.ts'
 
 const never = new AbortController().signal
@@ -265,6 +266,11 @@ test('a port where nobody listens is a failure for now', async () => {
 })
 
 test('a host without an address is a failure for now', async () => {
+  await using names = await startNameServer((name) => (name === 'failed.test' ? 'failed' : 'unknown'))
+  await using asking = openOutbound({ dial, allow: [], nameServers: [names.address] })
+  const fetchFrom = (host: string) => asking.of('alice').download(`https://${host}/`, limits, never)
+  await assert.rejects(fetchFrom('gone.test'), unavailable(true, /does not exist in the DNS/))
+  await assert.rejects(fetchFrom('failed.test'), unavailable(true, /could not be resolved/))
   for (const resolve of [async () => [], async () => Promise.reject(new Error('ENOTFOUND'))]) {
     await using outbound = openOutbound({ dial, allow: [], resolve })
     await assert.rejects(

@@ -2,7 +2,7 @@ import { Client, type Dispatcher } from 'undici'
 import { Problem } from '../core/problem.ts'
 import { collect } from './answer.ts'
 import { connect, type Network, onlyOnce } from './connect.ts'
-import { isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
+import { isLookupFailure, isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
 import { isTimeout, type Patience, paced } from './watch.ts'
 
 export interface DownloadLimits {
@@ -146,6 +146,7 @@ function asProblem(thrown: unknown, redirected: boolean): Problem {
 
 function messageFor(thrown: unknown): string {
   if (isNotFound(thrown)) return 'The host name of the image URL does not exist in the DNS. Check the URL.'
+  if (isLookupFailure(thrown)) return 'The host name of the image URL could not be resolved. Check the URL.'
   return isTimeout(thrown)
     ? 'The server of the image URL did not answer in time. Check the URL, or use a faster server.'
     : 'The image URL could not be fetched: the connection failed. Check the URL, its certificate, and that its server is up.'

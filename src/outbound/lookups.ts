@@ -16,8 +16,8 @@ export interface LookupWays {
   nameServers: Resolver
 }
 
-/** Each is a socket for up to 5 seconds. */
-const NAMED_BY_CLIENTS = { inAll: 128, perOwner: 8 }
+/** Each is an open socket, for up to 5 seconds. */
+const NAMED_BY_CLIENTS = { inAll: 64, perOwner: 8 }
 
 /** Node runs no more than two of the system's lookups at once (half of its 4 threads): the other is for providers. */
 const ALLOWED_BY_OPERATOR = { inAll: 1, perOwner: 1 }

@@ -1,7 +1,7 @@
 import { collect } from './answer.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange } from './exchange.ts'
-import { isNotFound, Refusal, type Rules, readTarget } from './target.ts'
+import { isLookupFailure, isNotFound, Refusal, type Rules, readTarget } from './target.ts'
 import { after, isTimeout } from './watch.ts'
 
 export interface PostRequest {
@@ -75,9 +75,9 @@ async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
 function wordFor(thrown: unknown): PostError {
   if (thrown instanceof Refusal) return 'url_refused'
   if (isTimeout(thrown)) return 'timed_out'
-  const { code = '' } = thrown as { code?: string }
   if (isNotFound(thrown)) return 'name_not_found'
-  if (code.startsWith('EAI_')) return 'name_lookup_failed'
+  if (isLookupFailure(thrown)) return 'name_lookup_failed'
+  const { code = '' } = thrown as { code?: string }
   if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
   return code.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
 }

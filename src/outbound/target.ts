@@ -39,6 +39,11 @@ export function isNotFound(thrown: unknown): boolean {
   return (thrown as { code?: string }).code === 'ENOTFOUND'
 }
 
+/** A lookup found nothing out: nobody responded, or not with a usable answer. */
+export function isLookupFailure(thrown: unknown): boolean {
+  return (thrown as { code?: string }).code?.startsWith('EAI_') ?? false
+}
+
 const MAX_URL_CHARACTERS = 8192
 const PORTS = new Set([80, 443, 8080, 8443])
 
