@@ -1,5 +1,5 @@
+import { openFairTurns } from '../core/fair.ts'
 import type { Lookup, Resolver } from './connect.ts'
-import { openSlots } from './slots.ts'
 
 /** Who may look up names, and how many at once. No client's lookup delays one of a provider or of another token. */
 export interface Lookups {
@@ -17,15 +17,15 @@ export interface LookupWays {
 }
 
 /** Each is an open socket, for up to 5 seconds. */
-const NAMED_BY_CLIENTS = { inAll: 64, perOwner: 8 }
+const NAMED_BY_CLIENTS = { slots: 64, mostHeld: 8 }
 
 /** Node runs no more than two of the system's lookups at once (half of its 4 threads): the other is for providers. */
-const ALLOWED_BY_OPERATOR = { inAll: 1, perOwner: 1 }
+const ALLOWED_BY_OPERATOR = { slots: 1 }
 
 /** Names that the operator wrote go the system's way, because they may be in the hosts file or need a search domain. */
 export function openLookups({ system, nameServers }: LookupWays): Lookups {
-  const named = openSlots(NAMED_BY_CLIENTS)
-  const allowed = openSlots(ALLOWED_BY_OPERATOR)
+  const named = openFairTurns(NAMED_BY_CLIENTS)
+  const allowed = openFairTurns(ALLOWED_BY_OPERATOR)
   const running = new Map<string, Promise<string[]>>()
 
   /** One for each host at a time, which all share: however many want it, a host that hangs takes one thread. */
@@ -40,8 +40,10 @@ export function openLookups({ system, nameServers }: LookupWays): Lookups {
   const lookupFor =
     (owner: string): Lookup =>
     async ({ host, trusted }, signal) => {
-      if (!trusted) return named.use(owner, () => nameServers(host, signal), signal)
-      return running.get(host) ?? allowed.use(owner, () => askSystem(host), signal)
+      const known = trusted && running.get(host)
+      if (known) return known
+      using _turn = await (trusted ? allowed : named).take(owner, signal)
+      return await (trusted ? askSystem(host) : nameServers(host, signal))
     }
 
   return {
