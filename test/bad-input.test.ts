@@ -332,6 +332,16 @@ describe('bodies', () => {
 })
 
 describe('bodies made to be slow or large', () => {
+  it('multipart with a name that is too long, of a text as of a file, however it is written', async () => {
+    for (const name of ['['.repeat(16_000), 'a'.repeat(201), `a[${'b'.repeat(60_000)}]`])
+      for (const type of ['text/plain', 'application/octet-stream', 'image/png']) {
+        const head = `Content-Disposition: form-data; name="${name}"\r\nContent-Type: ${type}\r\n\r\n`
+        const fault = await faultOf(await raw('multipart/form-data; boundary=b', `--b\r\n${head}x\r\n--b--\r\n`))
+        assert.deepEqual([fault.status, fault.code], [400, 'invalid_multipart'], `${name.slice(0, 9)} ${type}`)
+        assert.equal(fault.message, 'A field name is longer than 200 characters.')
+      }
+  })
+
   it('multipart that ends inside a part is answered', async () => {
     const bodies = [
       '--b\r\nContent-Disposition: form-data; name="prompt"\r\n--b--\r\n',

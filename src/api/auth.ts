@@ -38,7 +38,7 @@ function identify(header: string, tokens: Tokens, kind: Token['kind'], azure: bo
     const ways = `'Authorization: Bearer YOUR_KEY'${azure ? " or 'api-key: YOUR_KEY'" : ''}`
     throw new Problem('invalid_api_key', `You didn't provide an API key. Send it as ${ways}.`)
   }
-  const secret = /^Bearer +(.+)$/i.exec(header)?.[1]
+  const secret = /^Bearer +([^ ].*)$/i.exec(header)?.[1]
   if (secret === undefined) {
     throw new Problem('invalid_api_key', "The Authorization header must have the form 'Bearer YOUR_KEY'.")
   }

@@ -30,6 +30,8 @@ export interface Fields {
   [name: string]: Field
 }
 
+const longestName = 200
+
 export const multipartOptions = {
   // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one. OpenAI's for
   // Java calls everything a stream that might have been one, also the text of `video[id]`, which no file is.
@@ -42,7 +44,7 @@ export const multipartOptions = {
     fields: 64,
     parts: 68,
     fieldSize: maxBodyBytes,
-    fieldNameSize: 200,
+    fieldNameSize: longestName,
     headerPairs: 32,
   },
 }
@@ -56,8 +58,9 @@ export interface FormRules {
   tooLarge(): Problem
 }
 
+/** The parser asks for the whole name, which is as long as a client likes. */
 function isMember(field = ''): boolean {
-  return /\[[^\]]+\]$/.test(field)
+  return field.length <= longestName && /^[^[\]]+\[[^[\]]+\]$/.test(field)
 }
 
 function isUnknownType(type: string): boolean {
@@ -92,7 +95,7 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
   let left = rules?.fieldBytes ?? maxBodyBytes
   const limits = rules && { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } }
   for await (const part of request.parts(limits)) {
-    if (typeof part.fieldname !== 'string') throw new Problem('invalid_multipart', 'A part has no name.')
+    refuseName(part)
     if (rules && part.type === 'file' && !isJson(part.mimetype)) {
       place(fields, part.fieldname, await rules.keep(part))
       continue
@@ -102,6 +105,14 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
     if (left < 0) throw tooLarge()
     place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part.mimetype))
   }
+}
+
+/** The parser cuts the name of a text and says so, and leaves that of a file as it is. */
+function refuseName(part: MultipartFile | MultipartValue): void {
+  if (typeof part.fieldname !== 'string') throw new Problem('invalid_multipart', 'A part has no name.')
+  const isCut = part.type === 'field' && part.fieldnameTruncated
+  if (isCut || part.fieldname.length > longestName)
+    throw new Problem('invalid_multipart', `A field name is longer than ${longestName} characters.`)
 }
 
 /** What is left to do after the end of a body is done by then, also on a disk that is slow. */
@@ -131,7 +142,6 @@ function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> 
 function readText(part: MultipartValue): string {
   // Past the limit the parser cuts a field short and says so only here.
   if (part.valueTruncated) throw tooLarge()
-  if (part.fieldnameTruncated) throw new Problem('invalid_multipart', 'A field name is longer than 200 characters.')
   return String(part.value)
 }
 

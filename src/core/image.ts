@@ -132,7 +132,7 @@ export function readImageText(text: string, param: string): { url: string } | { 
   // Base64 has no colon, so whatever looks like a scheme is meant as a URL.
   if (!data && /^\s*[a-z][a-z0-9+.-]*:/i.test(text)) return { url: text.trim() }
   const base64 = (data ? text.slice(data[0].length) : text).replace(/[\r\n\t ]+/g, '')
-  if (base64 === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(base64) || base64.replace(/=+$/, '').length % 4 === 1) {
+  if (base64 === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(base64) || base64.replace(/={1,2}$/, '').length % 4 === 1) {
     throw new Problem(
       'invalid_image',
       'The image must be an http(s) URL, a data URL, base64 of its bytes, or a file part of a form (curl: -F image=@file.png).',

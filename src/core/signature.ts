@@ -12,7 +12,7 @@ export function newSigningSecret(random: Random): string {
 
 /** Enough of it to tell two of them apart, and no more. */
 export function hintOf(secret: string): string {
-  return `${prefix}****${secret.replace(/=+$/, '').slice(-4)}`
+  return `${prefix}****${secret.replace(/={1,2}$/, '').slice(-4)}`
 }
 
 /** One signature for each secret, so that a receiver may have either while it changes them. */

@@ -139,7 +139,7 @@ function longestHead(text: string, width: number, measure: (text: string) => num
 function ellipsis(lines: string[], width: number, measure: (text: string) => number): string[] {
   const kept = lines.slice(0, maxLines)
   const last = kept.pop() ?? ''
-  return [...kept, `${longestHead(last, width - measure('…'), measure).replace(/[\s.,;:!?-]+$/, '')}…`]
+  return [...kept, `${longestHead(last, width - measure('…'), measure).replace(/(?<![\s.,;:!?-])[\s.,;:!?-]+$/, '')}…`]
 }
 
 /**
@@ -155,7 +155,7 @@ export function legible(text: string, canDraw: (character: string) => boolean): 
   })
   const kept = words.join(' ')
   if (kept.length === text.length) return text
-  return kept.length * 2 < text.length ? '' : kept.replace(/[\s,;:–—-]+$/, '')
+  return kept.length * 2 < text.length ? '' : kept.replace(/(?<![\s,;:–—-])[\s,;:–—-]+$/, '')
 }
 
 function isLetter(character: string): boolean {

@@ -103,17 +103,17 @@ export const translations: readonly (readonly [from: string, to: string])[] = [
   ] as const),
 ]
 
+const isSpaced = ([word]: (typeof translations)[number]) => /\p{Script=Cyrillic}/u.test(word)
+/** Words with spaces around them must be whole: the others may stand anywhere. */
+const whole = new Map(translations.filter(isSpaced))
 /** Longer words first: a part of a word would mean something else. */
-const ordered = [...translations].sort(([a], [b]) => b.length - a.length)
+const anywhere = translations.filter((entry) => !isSpaced(entry)).sort(([a], [b]) => b.length - a.length)
 
 export function translated(prompt: string): string {
-  let text = prompt
-  for (const [from, to] of ordered) {
-    // Words with spaces around them must be whole: the others may stand anywhere.
-    const spaced = /\p{Script=Cyrillic}/u.test(from)
-    if (!spaced && text.includes(from)) text = text.replaceAll(from, ` ${to} `)
-    else if (spaced && text.toLowerCase().includes(from))
-      text = text.replaceAll(new RegExp(`(?<!\\p{L})${from}(?!\\p{L})`, 'giu'), ` ${to} `)
-  }
+  let text = prompt.replace(/\p{L}+/gu, (word) => {
+    const english = whole.get(word.toLowerCase())
+    return english === undefined ? word : ` ${english} `
+  })
+  for (const [from, to] of anywhere) if (text.includes(from)) text = text.replaceAll(from, ` ${to} `)
   return text
 }

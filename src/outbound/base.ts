@@ -41,7 +41,7 @@ export function readBase(text: string): Base {
   url.hostname = url.hostname.replace(/\.$/, '') // a certificate is for the name without it
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
-  const prefix = url.pathname.replace(/\/+$/, '')
+  const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
   const { origin } = url
   const below = (path: string): Target => {
     if (!PATH.test(path) || /[\\#]/.test(path) || climbs(path)) throw new Error('not a path below a base URL')

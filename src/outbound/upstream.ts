@@ -239,7 +239,8 @@ function patienceOf(deadlines: UpstreamDeadlines): ExchangePatience {
 
 function hasResult({ status, headers }: Head): boolean {
   if (status < 200 || status > 299 || status === 204 || status === 205) return false
-  if (/^\s*(identity)?\s*$/i.test(headers.get('content-encoding') ?? '')) return true
+  const encoding = (headers.get('content-encoding') ?? '').trim().toLowerCase()
+  if (encoding === '' || encoding === 'identity') return true
   throw new Problem('output_unavailable', 'The result is served compressed, which we did not ask for.')
 }
 

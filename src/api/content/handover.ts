@@ -41,7 +41,7 @@ export function chooseHandover(handover: Handover, means: Means): (wanted: Wante
   }
   const path = bucket.path?.bind(bucket)
   if (!path) throw new Error('this bucket has no folder that a front server could send from')
-  const root = handover.accel.replace(/\/*$/, '/')
+  const root = handover.accel.replace(/(?<!\/)\/*$/, '/')
   // Conditions were ours to check; ranges are for the front server, which also says that it has them.
   return async ({ asset, kind, describe }) =>
     describe()

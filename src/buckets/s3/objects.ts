@@ -12,7 +12,7 @@ import { cut, type Place, upload } from './upload.ts'
 
 export function openObjects(options: S3Options): Bucket {
   const client = openClient(options)
-  const prefix = options.prefix.replace(/\/*$/, options.prefix === '' ? '' : '/')
+  const prefix = options.prefix.replace(/(?<!\/)\/*$/, options.prefix === '' ? '' : '/')
   const placeOf = (key: string) => {
     const { folder, name } = splitKey(key)
     return { Bucket: options.bucket, Key: `${prefix}${folder}/${name}` }

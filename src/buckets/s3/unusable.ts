@@ -31,7 +31,7 @@ const isRegionless = /^Region is missing/
 const isKeys = /Credential|AccessKey|Signature|Token|AccessDenied|UserNotFound/
 const isRegion = /PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocation/
 const isCertificate = /CERT|SELF_SIGNED|ALTNAME|ISSUER|UNABLE_TO_VERIFY/
-const isPlain = /EPROTO.*wrong version number/s
+const isPlain = /wrong version number/
 const isUnknownHost = /^(ENOTFOUND|EAI_AGAIN)$/
 
 function fixOf({ name, message, code = '', $metadata }: Refusal): string {

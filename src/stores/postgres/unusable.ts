@@ -3,7 +3,7 @@ export function explain(thrown: Error): string {
   const { cause } = thrown
   const error: Error & { code?: string } = cause instanceof Error ? cause : thrown
   // In the driver's words it is a matter of types.
-  if (/SASL.*password must be/.test(error.message))
+  if (/^SASL.*password must be/.test(error.message))
     return 'it wants a password, and none was given; give one in its URL, or as PGPASSWORD'
   // Where a name has several addresses, each has failed, and the whole has no words of its own.
   const said = error.message || error.code || 'no reason given'

@@ -1,0 +1,12 @@
+/** Whose text the expressions of a file read, where that is never a client's. Whatever is not here is held to linear time. */
+export const trusted: readonly (readonly [files: RegExp, reason: string])[] = [
+  [/(\.test|\.services|\.fixture|\/contract)\.ts$|\/(stores|providers)\/contract\//, 'part of a test'],
+  [/^src\/cli\//, "runs on a user's own machine, on their own arguments"],
+  [/^src\/config(\/|\.ts$)/, "reads the operator's environment and filmgate.yaml at the start"],
+  [/^src\/migrate\//, "reads the operator's arguments"],
+]
+
+/** Why the expressions of that file never see what a client sent; undefined if they may. */
+export function trustOf(file: string): string | undefined {
+  return trusted.find(([files]) => files.test(file))?.[1]
+}
