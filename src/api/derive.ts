@@ -21,6 +21,7 @@ import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, whol
 import type { DecodedVideo } from '../media/media.ts'
 import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
+import { checkUrls } from './reference.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -85,6 +86,7 @@ function deriveVideo(kind: SourceKind, tools: Tools, submit: Submit) {
     const own = readParameters(card, body, { text: request.isMultipart(), beside: fieldsOf[kind] })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...own }
+    await checkUrls(card, parameters, tools.outbound.of(request.token.name))
     const asked = { prompt: body.prompt, seconds, size: material.size, parameters }
     return submit(request, { entry, ...asked, deadlines: body, reference: null, source })
   }

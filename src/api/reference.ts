@@ -1,5 +1,8 @@
+import type { ModelCard } from '../core/catalog.ts'
 import { examineImage, type ImageFacts, readImageText } from '../core/image.ts'
+import { urlsIn } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
+import type { Parameters } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { ClientOutbound } from '../outbound.ts'
 import { Upload } from './body.ts'
@@ -42,6 +45,12 @@ function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unk
   if (!aborted) return error
   const busy = 'Too many images are waiting to be checked. Try again shortly.'
   return new Problem('overloaded', busy, { retryable: true, cause: error })
+}
+
+/** URLs among a model's own parameters lead to no other places than the reference image may. */
+export async function checkUrls(card: ModelCard, parameters: Parameters, outbound: ClientOutbound): Promise<void> {
+  const signal = AbortSignal.timeout(patienceMs)
+  for (const [name, url] of urlsIn(card, parameters)) await outbound.check(url, name, signal)
 }
 
 interface Source {

@@ -4,7 +4,7 @@ import { type CatalogEntry, findModel, fitSeconds, fitSize } from '../core/catal
 import { readParameters, readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
-import { type Reference, readReference } from './reference.ts'
+import { checkUrls, type Reference, readReference } from './reference.ts'
 import { nameOf, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -26,7 +26,7 @@ export const submitBody = {
 type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
-  const { catalog, media, outbound } = dependencies
+  const { catalog, media } = dependencies
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
@@ -34,11 +34,11 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
-    const reference = await readReference(body, request.token.name, {
-      media,
-      outbound: outbound.of(request.token.name),
-    })
+    const { name } = request.token
+    const outbound = dependencies.outbound.of(name)
+    const reference = await readReference(body, name, { media, outbound })
     refuseImageMismatch(reference, entry, parameters)
+    await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body
     return submit(request, { entry, prompt, seconds, size, parameters, reference, deadlines: body, source: null })
   }

@@ -11,6 +11,7 @@ export type ParameterRule = { readonly description: string; readonly needsImage?
       readonly type: 'string'
       readonly maxLength: number
       readonly enum?: readonly string[]
+      /** It is a URL, which the provider fetches: where it leads is checked as for the reference image. */
       readonly format?: 'https'
     }
 )
@@ -49,6 +50,14 @@ export function readParameters(
     parameters[name] = read
   }
   return parameters
+}
+
+/** The parameters that are URLs, by their names. */
+export function urlsIn(card: ModelCard, parameters: Parameters): [name: string, url: string][] {
+  return Object.entries(parameters).flatMap(([name, value]) => {
+    const rule = card.parameters[name]
+    return rule?.type === 'string' && rule.format !== undefined ? [[name, String(value)] as [string, string]] : []
+  })
 }
 
 /** The words for a size that a request has, wherever it has them. */

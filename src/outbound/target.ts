@@ -41,7 +41,7 @@ export function isNotFound(thrown: unknown): boolean {
 
 /** A lookup found nothing out: nobody responded, or not with a usable answer. */
 export function isLookupFailure(thrown: unknown): boolean {
-  return (thrown as { code?: string }).code?.startsWith('EAI_') ?? false
+  return String((thrown as { code?: unknown }).code).startsWith('EAI_')
 }
 
 const MAX_URL_CHARACTERS = 8192

@@ -37,3 +37,16 @@ it('nothing that an engine says goes on but what we know how to keep, and never 
   assert.deepEqual(card?.parameters, { sharp: { type: 'boolean', description: 'x'.repeat(500) } })
   assert.equal(toCards({ data: Array.from({ length: 5_000 }, (_, at) => ({ id: `m${at}` })) }).length, 500)
 })
+
+it('a parameter that an engine calls a URL, by its format or its name, is held to the rules for URLs', () => {
+  const text = { type: 'string', maxLength: 200, description: '' }
+  const parameters = {
+    last_image: { ...text, format: 'https' },
+    mask: { ...text, format: 'uri' },
+    audio_url: text,
+    note: text,
+  }
+  const kept = Object.entries(cardOf({ id: 'm', parameters })?.parameters ?? {})
+  const urls = kept.filter(([, rule]) => 'format' in rule).map(([name]) => name)
+  assert.deepEqual(urls, ['last_image', 'mask', 'audio_url'])
+})

@@ -83,13 +83,16 @@ function readParameters(given: Fields): Record<string, ParameterRule> {
   const rules = Object.entries(given)
     .filter(([name]) => /^\w{1,100}$/.test(name) && !commonFields.includes(name))
     .flatMap(([name, rule]) => {
-      const read = toRule(fieldsOf(rule))
+      const read = toRule(name, fieldsOf(rule))
       return read ? [[name, read] as const] : []
     })
   return Object.fromEntries(rules.slice(0, mostEach))
 }
 
-function toRule({ type, minimum, maximum, maxLength, enum: words, ...more }: Fields): ParameterRule | undefined {
+function toRule(
+  name: string,
+  { type, minimum, maximum, maxLength, enum: words, ...more }: Fields,
+): ParameterRule | undefined {
   const description = textOf(more.description)?.slice(0, 500) ?? ''
   const isNumber = (value: unknown): value is number => Number.isFinite(value)
   if (type === 'boolean') return { type, description }
@@ -97,5 +100,6 @@ function toRule({ type, minimum, maximum, maxLength, enum: words, ...more }: Fie
     return { type, minimum, maximum, description }
   if (type !== 'string' || !isNumber(maxLength)) return undefined
   const choice = Array.isArray(words) ? words.filter((word) => typeof word === 'string').slice(0, mostEach) : []
-  return { type, maxLength, description, ...(choice.length > 0 && { enum: choice }) }
+  const isUrl = ['https', 'uri', 'url'].includes(textOf(more.format) ?? '') || /_ur[li]$/.test(name)
+  return { type, maxLength, description, ...(choice.length > 0 && { enum: choice }), ...(isUrl && { format: 'https' }) }
 }
