@@ -268,6 +268,34 @@ describe('bodies', () => {
       assert.match(fault.message ?? '', message)
     }
   })
+  it('JSON with a field twice, at every route that takes JSON, also within objects and in a form', async () => {
+    const id = `video_${'0'.repeat(48)}`
+    const film = '"model":"studio","prompt":"x","seconds":"1"'
+    const twice: [path: string, body: string, param: string][] = [
+      ['/v1/videos', `{${film},"seconds":"20"}`, 'seconds'],
+      ['/v1/videos', `{${film},"\\u0073econds":"20"}`, 'seconds'],
+      ['/v1/videos', `{${film},"metadata":{"seed":1,"seed":2}}`, 'seed'],
+      ['/v1/videos', `{${film},"input_reference":{"image_url":"a","image_url":"b"}}`, 'image_url'],
+      ['/v1/videos/edits', `{"prompt":"x","video":{"id":"${id}","id":"${id}"}}`, 'id'],
+      ['/v1/videos/extensions', `{"prompt":"x","prompt":"y","seconds":4,"video":{"id":"${id}"}}`, 'prompt'],
+      [`/v1/videos/${id}/remix`, '{"prompt":"x","prompt":"y"}', 'prompt'],
+      ['/v1/webhook_endpoints', '{"url":"https://example.com/","url":"https://10.0.0.1/"}', 'url'],
+      [`/v1/webhook_endpoints/whe_${'0'.repeat(36)}`, '{"url":"a","url":"b"}', 'url'],
+    ]
+    const headers = { 'content-type': 'application/json' }
+    for (const [path, body, param] of twice) {
+      const fault = await faultOf(await service.fetch(path, { method: 'POST', headers, body }))
+      assert.deepEqual([fault.status, fault.code, fault.param], [400, 'invalid_json', param], `${path} ${body}`)
+      assert.equal(fault.message, `The body has the field '${param}' twice. Send each field once.`)
+    }
+    const part = new Blob(['{"image_url":"a","image_url":"b"}'], { type: 'application/json' })
+    const inPart = await faultOf(await multipart({ input_reference: part }))
+    assert.deepEqual([inPart.status, inPart.code, inPart.param], [400, 'invalid_json', 'image_url'])
+    const inText = await faultOf(await multipart({ metadata: '{"seed":1,"seed":2}' }))
+    assert.deepEqual([inText.status, inText.code, inText.param], [400, 'invalid_value', 'seed'])
+    const inside = { prompt: '{"a":1,"a":1}', metadata: { seed: 1 } }
+    assert.equal((await service.submit({ model: 'studio', seconds: '1', size: '256x256', ...inside })).status, 200)
+  })
   it('JSON nested a hundred thousand deep', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const fault = await faultOf(await raw('application/json', `{"model":"studio","prompt":"x","image":${deep}}`))

@@ -327,6 +327,9 @@ it('a body that is not taken says what would be', async () => {
   const [, code, , message] = await send('adopt', 'application/json', '{"operation":{"__proto__":1}}')
   assert.equal(code, 'invalid_json')
   assert.match(String(message), /a field named '__proto__'/)
+  assert.deepEqual(await send('adopt', 'application/json', '{"operation":"x","operation":"y"}'), [
+    ...[400, 'invalid_json', 'operation', "The body has the field 'operation' twice. Send each field once."],
+  ])
   assert.deepEqual(await send('adopt', 'multipart/form-data; boundary=b', '--b--'), [
     ...[415, 'unsupported_media_type', null, 'Send the request as application/json.'],
   ])

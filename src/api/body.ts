@@ -2,7 +2,7 @@ import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
-import { decodeJson } from './json.ts'
+import { parseJsonPart } from './json.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
@@ -147,7 +147,7 @@ function readText(part: MultipartValue): string {
 
 /** A part may be JSON, and then it is the value that it holds. */
 function readFile(bytes: Buffer, type: string): Field {
-  return isJson(type) ? JSON.parse(decodeJson(bytes)) : new Upload(bytes)
+  return isJson(type) ? (parseJsonPart(bytes) as Field) : new Upload(bytes)
 }
 
 function isJson(type: string): boolean {

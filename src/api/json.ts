@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { duplicateKey } from '../core/duplicate-key.ts'
 import { Problem } from '../core/problem.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -20,7 +21,7 @@ export function jsonParser(app: FastifyInstance) {
       // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
       if (body.length === 0 && needsNone(request)) return void done(null)
       const text = decodeJson(body)
-      void parse(request, text, (error, value) => done(error && explain(error, text), value))
+      void parse(request, text, (error, value) => done(error ? explain(error, text) : duplicateIn(text), value))
     } catch (error) {
       done(error as Error)
     }
@@ -44,8 +45,25 @@ function explain(error: Error, text: string): Error {
   return new Problem('invalid_json', message, { cause: error })
 }
 
+/** What to answer to JSON that has a field twice; null where it has none. */
+function duplicateIn(json: string): Problem | null {
+  const key = duplicateKey(json)
+  if (key === undefined) return null
+  const param = key.slice(0, 100)
+  return new Problem('invalid_json', `The body has the field '${param}' twice. Send each field once.`, { param })
+}
+
+/** The value of JSON that is part of a form. Throws a Problem, or what `JSON.parse` throws. */
+export function parseJsonPart(bytes: Uint8Array): unknown {
+  const text = decodeJson(bytes)
+  const value = JSON.parse(text)
+  const duplicate = duplicateIn(text)
+  if (duplicate) throw duplicate
+  return value
+}
+
 /** The text of a JSON body. Throws `invalid_json`. */
-export function decodeJson(bytes: Uint8Array): string {
+function decodeJson(bytes: Uint8Array): string {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (body.length > largeBytes && [',', '[', '{'].some((separator) => occursTooOften(body, separator.charCodeAt(0)))) {
     throw new Problem('invalid_json', 'The body has too many values.')

@@ -1,5 +1,6 @@
 import type { AskedSize, ModelCard } from './catalog.ts'
 import { deadlineFields } from './deadlines.ts'
+import { duplicateKey } from './duplicate-key.ts'
 import { Problem } from './problem.ts'
 import type { Parameters } from './task.ts'
 
@@ -79,6 +80,8 @@ const mostMetadata = 65_536
 /** An object, or in a form the JSON of one. */
 function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
   const value = typeof metadata === 'string' && metadata.length <= mostMetadata ? parsed(metadata) : metadata
+  const duplicate = typeof metadata === 'string' && value !== undefined ? duplicateKey(metadata) : undefined
+  if (duplicate !== undefined) throw twiceWithin(duplicate.slice(0, 100))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw new Problem(
     'invalid_type',
@@ -101,6 +104,10 @@ function outside(name: string): Problem {
 
 function twice(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice, once in 'metadata'.`, { param: name })
+}
+
+function twiceWithin(name: string): Problem {
+  return new Problem('invalid_value', `'${name}' is given twice in 'metadata'.`, { param: name })
 }
 
 function unknown(card: ModelCard, name: string, beside: readonly string[]): Problem {

@@ -3,7 +3,7 @@ import type { ProblemCode } from '../../core/problem.ts'
 /** What each error code means to whoever gets it. A code that nobody explained does not compile. */
 export const meanings: Readonly<Record<ProblemCode, string>> = {
   invalid_request: 'The request makes no sense, or not now; the message says why.',
-  invalid_json: 'The body is not JSON, not an object, or not UTF-8.',
+  invalid_json: 'The body is not JSON, not an object, not UTF-8, or has a field twice.',
   invalid_multipart: 'The form is malformed, was cut short, or has a field twice.',
   invalid_type: 'A field has another type than it must have.',
   invalid_value: 'A field has a value that the model does not take; the message says which it does.',
