@@ -2,6 +2,7 @@ import { accessSync, constants, mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Problem } from './core/problem.ts'
+import { keepOthersOut } from './data-folder/access.ts'
 
 export interface DataFolder extends Disposable {
   readonly path: string
@@ -19,6 +20,8 @@ export interface DataFolder extends Disposable {
   readonly models: string
   /** Files that need not survive the process. */
   readonly scratch: string
+  /** What the operator should know of who can read it. */
+  readonly warning: string | null
   /**
    * Takes the folder for this process alone, which opening it has done already unless it was on a read-only disk. Throws
    * if that is so still, or if another process uses it.
@@ -51,12 +54,15 @@ export function openDataFolder(given: string): DataFolder {
   }
   clearly(() => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
+  })
+  const warning = keepOthersOut(path)
+  clearly(() => {
     isShared = isReadOnly(path)
     lock = isShared ? lockShared(file) : lockAlone(file)
     if (!isShared) emptyScratch(folder.scratch)
   })
   return {
-    ...folder,
+    ...{ ...folder, warning },
     claim() {
       if (!isShared) return
       // Its own share would be in the way.

@@ -88,6 +88,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const config = given.store.kind === 'sqlite' ? given : localise(given, members, identityOf(folder.identity, random))
   let time = others.clock
   const log = openLog({ write: writeLog, now: () => time.now(), secrets: config.secrets })
+  if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
   const places = { folder, random, onFatal: failure.resolve, log }
   const { store, clock } = await openStore(config, { ...places, clock: others.clock })
   stack.use(store)

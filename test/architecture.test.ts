@@ -42,7 +42,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/log\.ts$/, ['src/core/']],
   [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
-  [/^src\/(data-folder|spill|unsent)\.ts$/, ['src/core/', 'node:']],
+  [/^src\/(data-folder|spill|unsent)(\.ts$|\/)/, ['src/core/', 'src/data-folder/', 'node:']],
   [/^src\/local\.ts$/, ['src/core/', 'type:src/config.ts', 'type:src/providers/index.ts', 'node:']],
   [/^src\/open-files\.ts$/, ['src/core/', 'type:src/log.ts', 'node:']],
   [/^src\/start-writes\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -212,4 +212,21 @@ it('a service that was started at a low priority runs, and asks for none that is
   const { pid } = server.child
   const priorities = readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread)))
   assert.ok(Math.min(...priorities) >= 15, String(priorities))
+})
+
+it('no other user can read the data folder or a file in it, also where it was open to everybody before', async () => {
+  const data = newData()
+  mkdirSync(data, { mode: 0o755 })
+  {
+    await using server = spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN } })
+    assert.equal((await submit(await server.url)).status, 200)
+    const names = readdirSync(data)
+    for (const name of ['filmgate.db', 'filmgate.db-wal', 'lock.db', 'unsent']) assert.ok(names.includes(name), name)
+    for (const name of ['.', ...names])
+      assert.equal(
+        statSync(join(data, name)).mode & 0o077,
+        0,
+        `${name}: ${statSync(join(data, name)).mode.toString(8)}`,
+      )
+  }
 })
