@@ -68,10 +68,10 @@ export async function benchVerify(folder: string): Promise<{ line: Line; verify:
   mkdirSync(folder, { recursive: true })
   const path = join(folder, 'verify.mp4')
   await media.render({ path, prompt: 'a red fox in snow at dusk', ...film, image: null }, () => {}, signal)
-  await media.verify(path, signal)
+  await media.verify(path, 'bench', signal)
   const used = () => media.children().reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
   const before = used()
-  for (let look = 0; look < looks; look += 1) await media.verify(path, signal)
+  for (let look = 0; look < looks; look += 1) await media.verify(path, 'bench', signal)
   const verify = (used() - before) / looks / film.seconds
   const value = verify * film.seconds * 1000
   const line = {

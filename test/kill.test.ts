@@ -155,6 +155,6 @@ async function probe(file: string) {
     }
   }
   await using media = openMedia({ clock, renderers: 1 })
-  const { codec, size, seconds } = await media.verify(file, new AbortController().signal)
+  const { codec, size, seconds } = await media.verify(file, 'alice', new AbortController().signal)
   return { codec, ...size, seconds }
 }

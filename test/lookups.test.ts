@@ -29,28 +29,28 @@ it("names that never resolve, in one token's webhooks, delay no provider and no 
     return (await answer.json()) as Record<string, string>
   }
   const makeVideo = async () => {
-    const begun = performance.now()
     const { id } = await post('alice', '/videos', { model: 'film', prompt: `a fox ${made}` })
     for (let status = ''; status !== 'completed'; ) {
       const seen = await service.fetch(`/v1/videos/${id}?wait=5`, { headers: { authorization: 'Bearer alice' } })
       status = ((await seen.json()) as { status: string }).status
       assert.notEqual(status, 'failed')
     }
-    return performance.now() - begun
   }
   const silentNames = () => new Set(names.questions.filter((question) => question.startsWith('A silent'))).size
 
-  const alone = await makeVideo()
+  await makeVideo()
   const hook = { name: 'x', url: 'https://hooks.test/', event_types: ['video.completed'] }
   const { id } = await post('mallory', '/webhook_endpoints', hook)
-  const updates = Array.from({ length: 40 }, (_, at) =>
-    post('mallory', `/webhook_endpoints/${id}`, { url: `https://silent${at}.test/` }),
-  )
+  let ended = 0
+  const updates = Array.from({ length: 40 }, async (_, at) => {
+    await post('mallory', `/webhook_endpoints/${id}`, { url: `https://silent${at}.test/` })
+    ended += 1
+  })
   while (silentNames() < 8) await new Promise(setImmediate)
-  const attacked = await makeVideo()
+  await makeVideo()
   await post('alice', '/webhook_endpoints', { ...hook, url: 'https://alice.test/' })
   assert.ok(names.questions.includes('A alice.test'))
-  assert.ok(attacked < 3 * alone, `${attacked} ms under attack, ${alone} ms alone`)
+  assert.ok(ended < 40, 'it waited for the lookups of the other token')
   assert.deepEqual(
     service.log.filter((line) => line.includes('account paused')),
     [],

@@ -102,7 +102,7 @@ it('uploads: a token that sends very many waits in its own line, and the other i
   const one = await send('other', other, video)
   assert.equal(one.status, 200, JSON.stringify(one))
   const before = ended.filter((name) => name === 'greedy').length
-  assert.ok(before < 7, 'the other came last')
+  assert.ok(before < 5, `${before} of the crowd came first`)
   for (const each of await Promise.all(many)) assert.equal(each.status, 200, JSON.stringify(each))
   const large = described({ size: { width: 8192, height: 8192 } })
   const refused = await send('greedy', greedy, new Uint8Array(large))

@@ -4,7 +4,7 @@ import { authenticate, type Tokens } from './auth.ts'
 import { multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
-import { editBody, extensionBody, openDerive, remixBody } from './derive.ts'
+import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
 import { openDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
 import { openEvents } from './events.ts'
@@ -127,11 +127,18 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies
   const submit = openSubmit(dependencies)
   const fields = { ...boundBodies(), preValidation }
   const files = spoolVideos(dependencies)
-  const derive = openDerive(dependencies, submit)
   uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
-  uploads.post('/videos/:id/remix', { ...fields, schema: { body: remixBody } }, derive('remix'))
-  uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, derive('edit'))
-  uploads.post('/videos/extensions', { ...files, schema: { body: extensionBody } }, derive('extension'))
+  uploads.post(
+    '/videos/:id/remix',
+    { ...fields, schema: { body: remixBody } },
+    deriveVideo('remix', dependencies, submit),
+  )
+  uploads.post('/videos/edits', { ...files, schema: { body: editBody } }, deriveVideo('edit', dependencies, submit))
+  uploads.post(
+    '/videos/extensions',
+    { ...files, schema: { body: extensionBody } },
+    deriveVideo('extension', dependencies, submit),
+  )
 }
 
 /** As OpenAI's SDKs manage endpoints, and beyond that their deliveries. */

@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
-import { type FairTurns, openFairTurns } from '../core/fair.ts'
 import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
@@ -64,20 +63,8 @@ interface Found {
   source: OrderSource
 }
 
-interface Tools extends VideoDependencies {
-  checks: FairTurns
-}
-
-/** A video takes many seconds of a core to check: one slot is left for other tokens. */
-const checkLimits = { slots: 2, mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
-
 /** Videos that are made of others: of the token's own, or of one that comes with the request. */
-export function openDerive(dependencies: VideoDependencies, submit: Submit) {
-  const tools: Tools = { ...dependencies, checks: openFairTurns(checkLimits) }
-  return (kind: SourceKind) => deriveVideo(kind, tools, submit)
-}
-
-function deriveVideo(kind: SourceKind, tools: Tools, submit: Submit) {
+export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as Body
     refuseUnstorable(body.prompt)
@@ -92,7 +79,7 @@ function deriveVideo(kind: SourceKind, tools: Tools, submit: Submit) {
   }
 }
 
-async function find(kind: SourceKind, request: FastifyRequest, tools: Tools): Promise<Found> {
+async function find(kind: SourceKind, request: FastifyRequest, tools: VideoDependencies): Promise<Found> {
   const { id } = request.params as { id?: string }
   if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, tools)
   const { video } = request.body as Body
@@ -158,7 +145,7 @@ function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
   throw new Problem('invalid_value', message, { param: 'model' })
 }
 
-async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, tools: Tools) {
+async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, tools: VideoDependencies) {
   const { catalog } = tools
   const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
   requireMaker(entry, kind, catalog, request.token)
@@ -174,17 +161,16 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-interface Upload {
+interface Uploaded {
   path: string
   owner: string
   limits: UploadLimits
 }
 
-async function examine({ path, owner, limits }: Upload, { checks, media }: Tools): Promise<DecodedVideo> {
+async function examine({ path, owner, limits }: Uploaded, { media }: VideoDependencies): Promise<DecodedVideo> {
   const signal = AbortSignal.timeout(patienceMs)
   try {
-    using _turn = await checks.take(owner, signal)
-    const facts = await media.check(path, limits, signal)
+    const facts = await media.check(path, limits, owner, signal)
     if (facts.turned)
       throw invalid(
         'The video cannot be used. It is stored turned or mirrored. Save it upright, without rotation metadata.',

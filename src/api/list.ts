@@ -7,6 +7,7 @@ import { isTaskId } from '../core/task.ts'
 import type { Page, Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
+import { openShare } from './share.ts'
 import { readLimit } from './validation.ts'
 import { toWireDeleted, toWirePage, toWireVideo, wantsNulls } from './wire.ts'
 
@@ -23,8 +24,9 @@ export const listQuery = {
 
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
 export function listVideos({ store, estimates }: { store: Store; estimates: Estimates }) {
-  // One step of a look through a token's videos at a time, in turns by token: a token with very many holds up no other.
-  const turns = openFairTurns({ slots: 1, mostWaiting: 32, what: 'filtered lists' })
+  // One step of a filtered list at a time, in turns by token: a token with very many videos delays no other.
+  const turns = openFairTurns({ slots: 1 })
+  const share = openShare({ most: 512, mostOfOne: 32, what: 'filtered lists' })
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { after = '', limit: text, order = 'desc', status, model } = request.query as XStatic<typeof listQuery>
     // Any text is a place in the order but for this, which no database takes.
@@ -34,6 +36,7 @@ export function listVideos({ store, estimates }: { store: Store; estimates: Esti
       throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
     const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
     const isFiltered = status !== undefined || model !== undefined
+    using _one = isFiltered ? share.take(request.token.name) : null
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(request.token.name, {
       ...(after === '' ? {} : { after }),

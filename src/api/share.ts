@@ -31,7 +31,7 @@ export function openShare({ most, mostOfOne, what, instead = 'try again shortly'
       if (own >= mostOfOne)
         throw new Problem(
           'rate_limit_exceeded',
-          `This token has ${mostOfOne} ${what} at once, which is the limit. End some of them, or ${instead}.`,
+          `This token has ${mostOfOne} ${what} at once, which is the limit. Please ${instead}.`,
           { retryable: true },
         )
       if (all >= most)

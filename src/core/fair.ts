@@ -7,7 +7,7 @@ import { Problem } from './problem.ts'
 export interface FairTurns {
   /**
    * Resolves with a slot, which is given back by disposing of it. Throws the reason of the signal if that aborts first,
-   * and `overloaded` if the owner has too many waiting already.
+   * and `rate_limit_exceeded` if the owner has too many waiting already.
    */
   take(owner: string, signal: AbortSignal): Promise<Disposable>
 }
@@ -111,5 +111,5 @@ function once(act: () => void): Disposable {
 
 function crowded(most: number, what: string): Problem {
   const message = `This token has ${most} ${what} waiting already. Try again shortly.`
-  return new Problem('overloaded', message, { retryable: true })
+  return new Problem('rate_limit_exceeded', message, { retryable: true })
 }

@@ -1,6 +1,6 @@
 /*
- * Slots that owners share. An owner holds at most as many as are left free: one who is alone gets half of them, the next
- * gets half of the rest, and so on. So nobody holds them all while another waits, and whoever comes finds a free slot.
+ * Slots that owners share. An owner holds at most as many as are left free: the first gets half of them, the next half of
+ * the rest, and so on. So one owner, or a few, never hold all slots while another owner waits.
  */
 export interface Slots {
   hasRoom(owner: string): boolean
@@ -34,7 +34,11 @@ export function openRotation(): Rotation {
   let turn = 0
   const lastTurn = (owner: string) => served.get(owner) ?? 0
   return {
-    inTurn: (owners) => [...owners].sort((one, other) => lastTurn(one) - lastTurn(other)),
+    inTurn(owners) {
+      const waiting = new Set(owners)
+      for (const owner of served.keys()) if (!waiting.has(owner)) served.delete(owner)
+      return [...owners].sort((one, other) => lastTurn(one) - lastTurn(other))
+    },
     serve(owner) {
       turn += 1
       served.set(owner, turn)

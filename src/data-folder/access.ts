@@ -57,12 +57,13 @@ function tighten(path: string, { mode }: Stats, removed: number): void {
 
 /** Files of earlier starts, which a looser umask made. */
 function tightenEntry(path: string, removed: number): void {
-  const { mode, uid } = lstatSync(path)
-  const isOwn = uid === process.getuid?.()
-  if (!isOwn || (mode & removed) === 0 || (mode & 0o170000) === 0o120000) return
   try {
+    const { mode, uid } = lstatSync(path)
+    const isOwn = uid === process.getuid?.()
+    if (!isOwn || (mode & removed) === 0 || (mode & 0o170000) === 0o120000) return
     chmodSync(path, mode & 0o7777 & ~removed)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EROFS') throw error
+    // A process that is about to end removes files of its database.
+    if (!['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }

@@ -67,7 +67,10 @@ test('owners take turns, and one that has too many waiting is refused at once', 
   const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
   const crowd = Array.from({ length: 4 }, () => run('alice'))
   const other = run('bob')
-  await assert.rejects(run('alice'), { code: 'overloaded', message: /This token has 3 images waiting already/ })
+  await assert.rejects(run('alice'), {
+    code: 'rate_limit_exceeded',
+    message: /This token has 3 images waiting already/,
+  })
   await Promise.all([...crowd, other])
   assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
 })

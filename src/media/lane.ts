@@ -7,8 +7,8 @@ import type { Answer, Request } from './protocol.ts'
 /** Jobs of one sort, each alone in a child, and no more children than the lane is wide. Owners take turns. */
 export interface Lane extends AsyncDisposable {
   /**
-   * Rejects with the reason of the signal when it aborts, wherever the job is by then, and with `overloaded` if the owner
-   * has too many jobs waiting.
+   * Rejects with the reason of the signal when it aborts, wherever the job is by then, and with `rate_limit_exceeded` if
+   * the owner has too many jobs waiting.
    */
   run(job: Job, signal: AbortSignal): Promise<Answer>
   children(): { pid: number; job: Request['kind'] | null }[]

@@ -18,12 +18,12 @@ export interface Media extends AsyncDisposable {
    * a playable H.264 MP4 from first to last frame; retryable if the child crashed or hung over it, which may be the
    * file's fault or not. Throws `overloaded` as above.
    */
-  verify(path: string, signal: AbortSignal): Promise<DecodedVideo>
+  verify(path: string, owner: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
    * The same for a video that a client sends, within narrower limits of its size, of memory and of CPU time. Throws
    * `invalid_value` if it exceeds them.
    */
-  check(path: string, limits: UploadLimits, signal: AbortSignal): Promise<DecodedVideo>
+  check(path: string, limits: UploadLimits, owner: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
    * Decodes the whole image; owners take turns. Throws `invalid_image` if it is broken, animated, too slow to decode, or
    * not of that type and size, `image_unavailable` if the child crashed or hung over it, and `overloaded` as above or if

@@ -25,11 +25,13 @@ export function watchMemory(clock: Clock, { pid, kill }: { pid: number; kill(): 
   const limit = request.kind === 'check' ? uploadBytes : usualBytes
   let problem: Problem | undefined
   async function watch(): Promise<void> {
+    // What earlier jobs left in the child is not the fault of this one.
+    const before = (await residentBytes(pid)) ?? 0
     while (!over.signal.aborted) {
       const bytes = await residentBytes(pid)
       if (bytes === undefined) return
-      if (bytes > limit && !over.signal.aborted) {
-        problem = tooDemanding(request, `the media child had ${bytes} bytes of memory, and ${limit} is the most`)
+      if (bytes - before > limit && !over.signal.aborted) {
+        problem = tooDemanding(request, `the media child took ${bytes - before} bytes of memory, and may take ${limit}`)
         return kill()
       }
       await clock.sleep(everyMs, over.signal)

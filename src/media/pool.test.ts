@@ -53,7 +53,7 @@ test('a crash costs only its own film, which may be tried again', async () => {
       return true
     })
     await spared.end
-    assert.equal((await media.verify(folder.file('spared.mp4'), never)).seconds, 2)
+    assert.equal((await media.verify(folder.file('spared.mp4'), 'alice', never)).seconds, 2)
     assert.deepEqual((await readdir(dirname(folder.file('x')))).sort(), ['spared.mp4'])
   }
 })
@@ -62,7 +62,7 @@ test('as many videos are looked at side by side as there are verifiers', async (
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1, verifiers: 2 })
   await media.render(film(folder.file('film.mp4'), { seconds: 2 }), silent, never)
-  const looks = [1, 2, 3].map(() => media.verify(folder.file('film.mp4'), never))
+  const looks = [1, 2, 3].map(() => media.verify(folder.file('film.mp4'), 'alice', never))
   let most = 0
   for (let left = looks.length; left > 0; await new Promise(setImmediate)) {
     most = Math.max(most, media.children().filter(({ job }) => job === 'verify').length)
@@ -76,7 +76,7 @@ test('a video over which a child crashes is refused, an image never; what the ma
   await using media = openMedia({ clock: manualClock(), renderers: 1 })
   await media.render(film(folder.file('film.mp4')), silent, never)
   const ended = new Set<number>()
-  const verify = () => media.verify(folder.file('film.mp4'), never)
+  const verify = () => media.verify(folder.file('film.mp4'), 'alice', never)
   const inspect = () => media.inspect(image, 'alice', never)
   for (const [run, kind, deaths, signal, problem] of [
     [verify, 'verify', 1, 'SIGSEGV', { code: 'unsupported_output', retryable: true }],
@@ -116,7 +116,7 @@ test('a child that gets no CPU time is the fault of nobody: its job may be tried
   await using media = openMedia({ clock, renderers: 1 })
   await media.render(film(folder.file('film.mp4')), silent, never)
   for (const [kind, run] of [
-    ['verify', () => media.verify(folder.file('film.mp4'), never)],
+    ['verify', () => media.verify(folder.file('film.mp4'), 'alice', never)],
     ['inspect', () => media.inspect(image, 'alice', never)],
     ['render', () => media.render(film(folder.file('other.mp4')), silent, never)],
   ] as const) {

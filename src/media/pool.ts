@@ -21,8 +21,9 @@ export interface MediaOptions {
 const inspectSilence = { cpuMs: 10_000, wallMs: 60_000 }
 const renderSilence = silenceOf(60_000)
 const verifyCpuMs = 60_000
-/** Uploads have a lane of their own, so that none of them keeps a result waiting. */
+/** Uploads have a lane of their own, so that none of them keeps a result waiting. One slot is left for other owners. */
 const checksAtOnce = 2
+const uploadLine = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
 
@@ -33,8 +34,8 @@ const verifyBytesPerMs = 1000
 const inspectors = 3
 const imageLine = { mostHeld: 2, mostWaiting: 128, what: 'images' }
 
-/** Films, videos and stills wait in one line for all. */
-const nobody = ''
+/** Films wait for a slot of their account, stills for one of the API: both are in turns by owner already. */
+const anyOwner = ''
 
 /**
  * One lane for each sort of job: a queue of films delays no submit, and neither does a large video that is verified.
@@ -44,13 +45,13 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
   const lanes = {
     ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: verifiers }) },
     inspect: openLane({ clock, width: inspectors, line: imageLine }),
-    ...{ still: openLane({ clock, width: 2 }), check: openLane({ clock, width: checksAtOnce }) },
+    ...{ still: openLane({ clock, width: 2 }), check: openLane({ clock, width: checksAtOnce, line: uploadLine }) },
   }
   const all: Lane[] = Object.values(lanes)
   return {
     async render(film, onProgress, signal) {
       const request = { kind: 'render', film } as const
-      const job = { request, owner: nobody, silence: renderSilence, onProgress, lost: filmLost }
+      const job = { request, owner: anyOwner, silence: renderSilence, onProgress, lost: filmLost }
       try {
         await lanes.render.run(job, signal)
       } catch (thrown) {
@@ -59,15 +60,15 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
         throw thrown
       }
     },
-    async verify(path, signal) {
+    async verify(path, owner, signal) {
       const request = { kind: 'verify', path } as const
-      const facts = await lanes.verify.run(await jobOf(request), signal)
+      const facts = await lanes.verify.run(await jobOf(request, owner), signal)
       if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
       return facts
     },
-    async check(path, limits, signal) {
+    async check(path, limits, owner, signal) {
       const request = { kind: 'check', path, limits } as const
-      const facts = await lanes.check.run(await jobOf(request), signal)
+      const facts = await lanes.check.run(await jobOf(request, owner), signal)
       if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
       return facts
     },
@@ -89,7 +90,7 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
     },
     async still(path, kind, signal) {
       const request = { kind, path } as const
-      const picture = await lanes.still.run(await jobOf(request), signal)
+      const picture = await lanes.still.run(await jobOf(request, anyOwner), signal)
       if (!(picture instanceof Uint8Array)) throw wrongAnswer(request)
       return picture
     },
@@ -101,10 +102,10 @@ export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): Me
 }
 
 /** A job that may have to decode the whole file. */
-async function jobOf(request: Request & { path: string }): Promise<Job> {
+async function jobOf(request: Request & { path: string }, owner: string): Promise<Job> {
   const { size } = await stat(request.path)
   const silence = silenceOf(verifyCpuMs + size / verifyBytesPerMs)
-  return { request, owner: nobody, silence, onProgress: () => {}, lost: videoLost }
+  return { request, owner, silence, onProgress: () => {}, lost: videoLost }
 }
 
 /** A child that gets less than a tenth of a core for so long is given up. */
@@ -136,7 +137,7 @@ function videoLost(cause: string, loss: Loss): Problem {
 function imageLost(cause: string, loss: Loss): Problem {
   if (isOfMachine(loss)) return tooBusy(new Error(cause))
   const message = 'The image could not be checked. Try again, or send another image.'
-  return new Problem('image_unavailable', message, { cause: new Error(cause), retryable: true })
+  return new Problem('image_unavailable', message, { cause: new Error(cause), retryable: loss !== 'hung' })
 }
 
 function isOfMachine(loss: Loss): boolean {

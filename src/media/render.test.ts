@@ -24,7 +24,7 @@ test('a film has exactly the size and the duration that were asked for', async (
   )
   await Promise.all(films.map((each) => media.render(each, silent, never)))
   for (const { path, seconds, size } of films) {
-    assert.deepEqual(await media.verify(path, never), { seconds, size, frameRate: 24, codec: 'h264' })
+    assert.deepEqual(await media.verify(path, 'alice', never), { seconds, size, frameRate: 24, codec: 'h264' })
   }
 })
 
@@ -102,7 +102,7 @@ test('a film of an image shows the image, at any shape of both', async () => {
     await writeFile(image, picture(size, type))
     const path = folder.file('image.mp4')
     await media.render(film(path, { image: { path: image } }), silent, never)
-    assert.equal((await media.verify(path, never)).seconds, 1)
+    assert.equal((await media.verify(path, 'alice', never)).seconds, 1)
     assert.ok(!text.equals(await readFile(path)))
   }
 })

@@ -23,7 +23,7 @@ after(async () => {
 async function verify(bytes: Uint8Array) {
   const path = folder.file('video.mp4')
   await writeFile(path, bytes)
-  return await media.verify(path, never)
+  return await media.verify(path, 'alice', never)
 }
 
 test('a whole film passes', async () => {
@@ -118,5 +118,5 @@ test('what is no video is refused', async () => {
 })
 
 test('a file that is not there is our mistake, not the video’s', async () => {
-  await assert.rejects(media.verify(folder.file('missing.mp4'), never), { code: 'ENOENT' })
+  await assert.rejects(media.verify(folder.file('missing.mp4'), 'alice', never), { code: 'ENOENT' })
 })

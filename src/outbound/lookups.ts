@@ -1,4 +1,4 @@
-import { openFairTurns } from '../core/fair.ts'
+import { type FairTurns, openFairTurns } from '../core/fair.ts'
 import type { Lookup, Resolver } from './connect.ts'
 
 /** Who may look up names, and how many at once. No client's lookup delays one of a provider or of another token. */
@@ -26,6 +26,7 @@ const ALLOWED_BY_OPERATOR = { slots: 1 }
 export function openLookups({ system, nameServers }: LookupWays): Lookups {
   const named = openFairTurns(NAMED_BY_CLIENTS)
   const allowed = openFairTurns(ALLOWED_BY_OPERATOR)
+  const ofResults = openFairTurns(NAMED_BY_CLIENTS)
   const running = new Map<string, Promise<string[]>>()
 
   /** One for each host at a time, which all share: however many want it, a host that hangs takes one thread. */
@@ -38,18 +39,18 @@ export function openLookups({ system, nameServers }: LookupWays): Lookups {
   }
 
   const lookupFor =
-    (owner: string): Lookup =>
+    (owner: string, turns: FairTurns): Lookup =>
     async ({ host, trusted }, signal) => {
       const known = trusted && running.get(host)
       if (known) return known
-      using _turn = await (trusted ? allowed : named).take(owner, signal)
+      using _turn = await (trusted ? allowed : turns).take(owner, signal)
       return await (trusted ? askSystem(host) : nameServers(host, signal))
     }
 
   return {
-    ofToken: (owner) => lookupFor(`token ${owner}`),
+    ofToken: (owner) => lookupFor(`token ${owner}`, named),
     ofProvider(own) {
-      const lookup = lookupFor(`provider ${own}`)
+      const lookup = lookupFor(`provider ${own}`, ofResults)
       return (target, signal) => (target.host === own ? askSystem(own) : lookup(target, signal))
     },
   }

@@ -64,9 +64,9 @@ it('collect: what a card allows is no warning', async () => {
 it('collect: a file that can not be opened is a problem of its task, not the end of the process', async () => {
   const world = await makeWorld(collect)
   const { verify } = world.tools.media
-  world.tools.media.verify = async (path, signal) => {
+  world.tools.media.verify = async (path, ...rest) => {
     await rm(path)
-    return verify(path, signal)
+    return verify(path, ...rest)
   }
   const { put } = world.tools.bucket
   world.tools.bucket.put = async (key, body, signal) => {

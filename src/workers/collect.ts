@@ -25,7 +25,7 @@ export const collect: Worker = {
     try {
       await mkdir(scratch, { recursive: true })
       await spool(await provider.download(task.output, call), { file, maxBytes: maxVideoBytes }, signal)
-      const { size, seconds, frameRate, codec } = await media.verify(file, signal)
+      const { size, seconds, frameRate, codec } = await media.verify(file, task.owner, signal)
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
       const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }

@@ -138,7 +138,7 @@ async function showStarvation(): Promise<boolean> {
   const outcomes = rows.filter((row) => 'isKept' in row)
   for (const { store, measure, alone, attacked } of outcomes)
     for (const failure of [...alone.failures, ...attacked.failures]) say(`  ${store}: ${measure}: ${failure}`)
-  return outcomes.every(({ isKept }) => isKept)
+  return outcomes.length > 0 && outcomes.every(({ isKept }) => isKept)
 }
 
 function storeNamed(name: string): StoreName {

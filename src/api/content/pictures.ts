@@ -35,8 +35,8 @@ export interface Pictures extends AsyncDisposable {
   forget(asset: Asset): void
 }
 
-/** Each is a copy of a video in the scratch folder and a process that decodes it; tokens take turns. */
-const limits = { slots: 2, mostWaiting: 200, what: 'pictures' }
+/** Each is a copy of a video in the scratch folder and a process that decodes it. One slot is left for other tokens. */
+const limits = { slots: 2, mostHeld: 1, mostWaiting: 200, what: 'pictures' }
 const patienceMs = 30_000
 /** The oldest is forgotten when there are more, and then read once more. */
 const mostKnown = 10_000

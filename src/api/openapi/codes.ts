@@ -25,7 +25,8 @@ export const meanings: Readonly<Record<ProblemCode, string>> = {
   unknown_url: 'There is nothing at this path.',
   idempotency_key_taken: 'This key has its video already.',
   idempotency_key_reused: 'This key was sent before with another request.',
-  rate_limit_exceeded: 'This token asks for too many videos a minute. Try again after `Retry-After`.',
+  rate_limit_exceeded:
+    'This token is at one of its limits: videos a minute, or how much of something at once. Try again after `Retry-After`.',
   video_not_found: 'There is no such video, or it is not yours.',
   video_not_ready: 'The video is not finished. Poll it until it is.',
   video_failed: 'The video was not made, so there is nothing to fetch.',

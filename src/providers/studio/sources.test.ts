@@ -57,7 +57,7 @@ it('an extension begins with its source, whole, and goes on from its last pictur
   const source = sourceOf('extension', 4, path)
   const longer = await world.make({ ...base, prompt: 'night falls', seconds: 8, source }, 'longer.mp4')
   const facts = { seconds: 8, size: base.size, frameRate: 24, codec: 'h264' }
-  assert.deepEqual(await world.media.verify(longer, never), facts)
+  assert.deepEqual(await world.media.verify(longer, 'alice', never), facts)
   const [before, after] = [await everyPicture(path), await everyPicture(longer)]
   assert.deepEqual([before.length, after.length], [96, 192])
   for (const index of [0, 47, 95])
@@ -97,7 +97,7 @@ it('an extension goes on at the pace of its source', async () => {
   const source = sourceOf('extension', 1, path)
   const longer = await world.make({ ...base, prompt: 'night falls', seconds: 2, source }, 'longer.mp4')
   assert.equal((await everyPicture(longer)).length, 24 + 30)
-  const { seconds } = await world.media.verify(longer, never)
+  const { seconds } = await world.media.verify(longer, 'alice', never)
   assert.ok(Math.abs(seconds - 1.8) < 0.01, String(seconds))
 })
 
