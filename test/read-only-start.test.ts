@@ -47,9 +47,9 @@ function mount(test: TestContext): { disk: SmallDisk; data: string; path: string
   return undefined
 }
 
-function remount(path: string, options: string): void {
-  const { status, stderr } = spawnSync('mount', ['-o', `remount,${options}`, path], { encoding: 'utf8' })
-  assert.equal(status, 0, stderr)
+/** The kernel closes the files of a killed process a moment after they are gone from its list. */
+async function remount(path: string, options: string): Promise<void> {
+  await until(`the disk is ${options}`, () => spawnSync('mount', ['-o', `remount,${options}`, path]).status === 0)
 }
 
 const serve = (data: string) => spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN } })
@@ -156,7 +156,7 @@ for (const [end, how] of [
     if (!mounted) return
     const { data, path } = mounted
     const { finished, unfinished } = await fillFolder(data, end)
-    remount(path, 'ro')
+    await remount(path, 'ro')
     await using server = serve(data)
     await server.url
     assert.match(
@@ -164,7 +164,7 @@ for (const [end, how] of [
       /is running, read-only\.\n\n {2}Read-only +the database can only be read: make it/,
     )
     await servesWhatItHas(server, finished, 'read_only')
-    remount(path, 'rw')
+    await remount(path, 'rw')
     await goesOn(server, unfinished)
     await endsWell(server, data)
   })
@@ -175,11 +175,11 @@ it('two read-only servers on one folder both serve, and neither writes while the
   if (!mounted) return
   const { data, path } = mounted
   const { finished, unfinished } = await fillFolder(data, 'SIGTERM')
-  remount(path, 'ro')
+  await remount(path, 'ro')
   await using first = serve(data)
   await using second = serve(data)
   for (const server of [first, second]) await servesWhatItHas(server, finished, 'read_only')
-  remount(path, 'rw')
+  await remount(path, 'rw')
   const { ask } = clientOf(await second.url)
   const refusal = () => lines(second, /another Filmgate is already running/).length > 0
   await until('it is refused', async () => (await ask('/v1/videos', film)).status === 503 && refusal())

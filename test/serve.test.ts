@@ -219,7 +219,8 @@ it('no other user can read the data folder or a file in it, also where it was op
   mkdirSync(data, { mode: 0o755 })
   {
     await using server = spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN } })
-    assert.equal((await submit(await server.url)).status, 200)
+    const { id } = (await (await submit(await server.url)).json()) as { id: string }
+    await finish(await server.url, id)
     const names = readdirSync(data)
     for (const name of ['filmgate.db', 'filmgate.db-wal', 'lock.db', 'unsent']) assert.ok(names.includes(name), name)
     for (const name of ['.', ...names])
