@@ -17,7 +17,7 @@ export const eventOperations: Operations = {
       '`video.progress`, `video.completed`, `video.failed`, `video.deleted`.',
     headers: sdkHeader,
     answers: { 200: stream },
-    errors: ['video_not_found', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'],
+    errors: ['video_not_found', 'overloaded', 'storage_unavailable'],
   },
   'GET /v1/videos/events': {
     ...{ id: 'streamVideos', tag: 'Events', summary: 'Follow all your videos', access: 'client' },
@@ -27,6 +27,6 @@ export const eventOperations: Operations = {
     query: { last_event_id: { type: 'string', description: 'As the header, for those that can’t send one.' } },
     headers: { 'Last-Event-ID': 'The `id` of the last event that you got.', ...sdkHeader },
     answers: { 200: stream },
-    errors: ['rate_limit_exceeded', 'overloaded', 'storage_unavailable'],
+    errors: ['overloaded', 'storage_unavailable'],
   },
 }

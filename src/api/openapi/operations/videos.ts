@@ -92,7 +92,7 @@ export const videoOperations: Operations = {
       model: { description: 'Only those of this model, by the name that was asked for.' },
     },
     answers: { 200: { description: 'One page.', schema: refer('VideoList') } },
-    errors: ['invalid_value', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'],
+    errors: ['invalid_value', 'storage_unavailable'],
   },
   'GET /v1/videos/:id': {
     ...{ id: 'retrieveVideo', tag: 'Videos', summary: 'Poll a video', access: 'client' },
@@ -107,7 +107,7 @@ export const videoOperations: Operations = {
     answers: {
       200: { ...video, headers: { 'openai-poll-after-ms': 'Until it is finished: when to ask again.' } },
     },
-    errors: ['invalid_value', 'video_not_found', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'],
+    errors: ['invalid_value', 'video_not_found', 'overloaded', 'storage_unavailable'],
   },
   'DELETE /v1/videos/:id': {
     ...{ id: 'deleteVideo', tag: 'Videos', summary: 'Delete a video', access: 'client' },
