@@ -22,7 +22,9 @@ export async function startPgBouncer(target: number): Promise<{ url: string } & 
     ...['pool_mode = transaction', 'default_pool_size = 4', 'max_client_conn = 200'],
   ]
   writeFileSync(join(folder, 'pgbouncer.ini'), `${settings.join('\n')}\n`)
+  // Whatever the umask: a service in this process makes that strict.
   chmodSync(folder, 0o755)
+  for (const name of ['users', 'pgbouncer.ini']) chmodSync(join(folder, name), 0o644)
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
   const server = spawn(program, [join(folder, 'pgbouncer.ini')], { ...user, cwd: folder, stdio: 'ignore' })
