@@ -53,7 +53,7 @@ export interface Outbound extends AsyncDisposable {
 export interface ClientOutbound {
   /**
    * Judges a URL as far as that is possible before it is fetched. Throws `invalid_image_url` with that param, also for
-   * a host name that does not exist. A name of which nobody knows now is no error: the download judges again.
+   * a host name that does not exist. A name that can't be resolved now is not an error: the download judges again.
    */
   check(url: string, param: string, signal: AbortSignal): Promise<void>
   /** The same for a URL that webhooks are to go to: throws `invalid_webhook_url`, and says how an operator permits it. */

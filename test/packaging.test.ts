@@ -48,7 +48,7 @@ function writeProject(allowScripts?: object): void {
   for (const { status, output } of made) assert.equal(status, 0, output)
 }
 
-it('npm ci runs the install script of no dependency: it stops at one that nobody decided on', () => {
+it('npm ci runs the install script of no dependency: it stops at one that package.json does not decide on', () => {
   writeProject()
   const { status, output } = npm(project, 'ci')
   assert.notEqual(status, 0)

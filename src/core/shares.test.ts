@@ -36,7 +36,7 @@ it('gives an owner who held more than its share nothing until it holds less than
   assert.deepEqual([slots.hasRoom('alice'), slots.hasRoom('bob'), slots.hasRoom('carol')], [false, false, true])
 })
 
-it('serves whoever was served longest ago first, and who never was before all others', () => {
+it('serves the owner that was served longest ago first, and a new owner before all others', () => {
   const rotation = openRotation()
   for (const owner of ['alice', 'bob', 'alice']) rotation.serve(owner)
   assert.deepEqual(rotation.inTurn(['alice', 'bob', 'carol', 'dave']), ['carol', 'dave', 'bob', 'alice'])

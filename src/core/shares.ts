@@ -46,7 +46,7 @@ export function openRotation(): Rotation {
   }
 }
 
-/** Lets each owner take one, then one more, until nobody can. `takeOne` says whether that owner could. */
+/** Lets each owner take one, then one more, until none can. `takeOne` says whether that owner could. */
 export function dealOut(owners: readonly string[], takeOne: (owner: string) => boolean): void {
   for (let waiting = owners; waiting.length > 0; ) waiting = waiting.filter(takeOne)
 }

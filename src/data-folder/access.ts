@@ -6,7 +6,7 @@ const group = 0o070
 const setgid = 0o2000
 const sticky = 0o1000
 
-/** Names in a new folder that nobody put there: the root of a disk has one. */
+/** Names that the system creates in a new folder: the root of a disk has one. */
 const ofTheDisk = ['lost+found']
 /** Names by which a folder is known that an earlier start used, or that is a copy of one. */
 const ours = ['lock.db', 'filmgate.db', 'bucket', 'spill']

@@ -110,7 +110,7 @@ async function childOf(media: MediaPool, kind: string): Promise<number> {
 }
 
 // A valid JPEG was `invalid_image` on a busy machine, and a film was `generation_failed`.
-test('a child that gets no CPU time is the fault of nobody: its job may be tried again later', async () => {
+test('a child that gets no CPU time is not the fault of its job, which may be tried again later', async () => {
   await using folder = await temporaryFolder()
   const clock = manualClock()
   await using media = openMedia({ clock, renderers: 1 })

@@ -193,7 +193,7 @@ test('a name on another port is refused, whether it resolves or not', async () =
   }
 })
 
-test('a name that does not exist is refused, and one of which nobody knows now passes the check', async () => {
+test('a name that does not exist is refused, and one that can not be resolved now passes the check', async () => {
   await using server = await startNameServer((name) => (name === 'silent.test' ? 'silent' : 'unknown'))
   const options = { dial, nameServers: [server.address], allow: [] }
   await using outbound = openOutbound({ ...options, deadlines: { checkMs: 60_000 } })

@@ -7,7 +7,7 @@ import { admit, Refusal, type Rules, type Target } from './target.ts'
 /** All addresses of a host name; throws if there are none. The signal may end it, and ends the waiting in any case. */
 export type Resolver = (host: string, signal: AbortSignal) => Promise<string[]>
 
-/** The same for the host of a target, on behalf of whoever named it. */
+/** The same for the host of a target, on behalf of the token or provider that named it. */
 export type Lookup = (target: Target, signal: AbortSignal) => Promise<string[]>
 
 /** What reaches the outside, handed in so that no test ever does. */

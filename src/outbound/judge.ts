@@ -20,7 +20,7 @@ export async function judge(url: string, by: Judgement, signal: AbortSignal): Pr
   }
 }
 
-/** None where nobody knows now: that may have changed by the time of the request, which judges again. */
+/** None if the name can't be resolved now: that may have changed by the time of the request, which judges again. */
 async function addressesNow(target: Target, { lookup, withinMs }: Judgement, signal: AbortSignal): Promise<string[]> {
   const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
   try {

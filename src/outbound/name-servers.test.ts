@@ -48,7 +48,7 @@ test('one family without a response does not keep the other from being used', as
   assert.deepEqual(await resolve('half.test'), [four])
 })
 
-test('a name without an address is told apart from one of which nobody knows', async () => {
+test('a name without an address is told apart from one that can not be resolved', async () => {
   const { server, resolve } = await open()
   await using _server = server
   for (const host of ['nowhere.test', 'empty.test', 'intranet-host', `${'x'.repeat(64)}.test`])

@@ -23,7 +23,7 @@ const NOT_FOUND = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 /**
  * Asks the name servers of this machine over the network: unlike the system's own lookup this takes no thread, and ends
  * with the signal. It reads neither the hosts file nor search domains.
- * Throws with the codes of the system's lookup: ENOTFOUND for a name without an address, EAI_AGAIN where nobody knows.
+ * Throws with the codes of the system's lookup: ENOTFOUND for a name without an address, EAI_AGAIN if no server says.
  */
 export function openNameServers({ servers, ownAddresses }: NameServerOptions): Resolver {
   return async (host, signal) => {

@@ -39,7 +39,7 @@ export function isNotFound(thrown: unknown): boolean {
   return (thrown as { code?: string }).code === 'ENOTFOUND'
 }
 
-/** A lookup found nothing out: nobody responded, or not with a usable answer. */
+/** A lookup found nothing out: no server responded, or not with a usable answer. */
 export function isLookupFailure(thrown: unknown): boolean {
   return String((thrown as { code?: unknown }).code).startsWith('EAI_')
 }

@@ -19,7 +19,7 @@ it('a duel measures the working token alone and under attack, and counts what th
     for (const { count, p50, p99 } of [row.alone, row.attacked]) assert.ok(count > 0 && p50 > 0 && p99 >= p50)
     assert.ok(row.ratio > 0)
     assert.ok(row.answers.length > 0)
-    // Every form has a name that nobody can read.
+    // Every form has a name that can't be read.
     for (const [status] of row.answers) assert.match(status, /^4\d\d$/)
   }
   const [head = [], ...cells] = starvationTable(rows)

@@ -15,7 +15,7 @@ const lanes: readonly (SharedLane & { account?: string })[] = [
   { state: 'storing', account: 'p' },
 ]
 
-/** Lanes that owners share: whoever looks learns who waits, and takes of each owner what is that owner's share. */
+/** Lanes that owners share: a process learns which owners wait, and claims the share of each. */
 export function testShares(world: StoreWorld): void {
   for (const lane of lanes) {
     const { state } = lane
@@ -52,7 +52,7 @@ export function testShares(world: StoreWorld): void {
       assert.equal((await take('bob', 5, 3_000)).length, 2)
     })
 
-    it(`names nobody whose ${state} tasks are all under lease or have gone on`, async () => {
+    it(`names no owner whose ${state} tasks are all under lease or have gone on`, async () => {
       await using store = await fresh(world)
       await add(store, { ...fields, owner: 'alice' }, 2, 100)
       const shares = [{ owner: 'alice', limit: 2 }]

@@ -1,6 +1,6 @@
 /*
  * H.264 by hand: a grey picture and then pictures that repeat it. Each repeat has a few bytes, whatever its size, and the
- * decoder copies the whole picture for it. So a small file costs whoever decodes it as much as its author likes.
+ * decoder copies the whole picture for it. So a small file costs a decoder as much as its author likes.
  */
 export interface Mp4Options {
   width: number

@@ -12,7 +12,7 @@ export interface SilentNames extends AsyncDisposable {
 
 /** An address of the loopback that nothing else uses. */
 const address = '127.53.53.53'
-/** In a mount namespace of its own, so that nobody else sees the changed file. */
+/** In a mount namespace of its own, so that no other process sees the changed file. */
 const script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
 
 /** Says why a duel can't be run on this machine. */
