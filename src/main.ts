@@ -100,7 +100,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
-  const media = stack.use(openMedia({ clock, renderers, verifiers: availableParallelism() }))
+  const media = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const accounts = new Map<string, Account>()
   for (const account of config.accounts) accounts.set(account.name, await openAccount(account))

@@ -33,9 +33,11 @@ process.on('message', (request: Request) => {
   )
 })
 
+// Before the first job comes, which takes most of a start. If a package is missing, the job that needs it reports that.
+loadPackages(process.argv[2] as Request['kind']).catch(() => {})
+
 async function answer(request: Request): Promise<Answer> {
-  await load('node-av')
-  if (request.kind !== 'verify' && request.kind !== 'check') await load('@napi-rs/canvas')
+  await loadPackages(request.kind)
   // Loaded when asked for: the parent of these modules may lack their packages, and that must be a clear answer.
   switch (request.kind) {
     case 'render': {
@@ -65,6 +67,11 @@ async function answer(request: Request): Promise<Answer> {
     default:
       throw request satisfies never
   }
+}
+
+async function loadPackages(kind: Request['kind']): Promise<void> {
+  await load('node-av')
+  if (kind !== 'verify' && kind !== 'check') await load('@napi-rs/canvas')
 }
 
 async function load(name: 'node-av' | '@napi-rs/canvas'): Promise<void> {

@@ -74,3 +74,24 @@ test('owners take turns, and one that has too many waiting is refused at once', 
   await Promise.all([...crowd, other])
   assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
 })
+
+test('while jobs of one owner wait, a child is ready for the next owner, and only then', async () => {
+  const clock = manualClock()
+  await using lane = openLane({ clock, width: 3, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
+  const run = (owner: string) => lane.run(inspection(owner, patient), never)
+  const jobs = () => lane.children().map(({ job }) => job)
+  await run('alice')
+  assert.deepEqual(jobs(), [null])
+  const crowd = [run('alice'), run('alice')]
+  while (!jobs().includes('inspect')) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(jobs(), ['inspect', null])
+  // An idle child goes after 30 s; this one stays, because jobs wait.
+  clock.advance(30_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  const spare = lane.children()[1]?.pid
+  const other = run('bob')
+  while (jobs().filter(Boolean).length < 2) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(lane.children()[1]?.pid, spare)
+  assert.equal(jobs()[1], 'inspect')
+  await Promise.all([...crowd, other])
+})

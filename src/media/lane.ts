@@ -50,15 +50,27 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
   const seats = new Set<Seat>()
   const turns = openFairTurns({ slots: width, ...line })
   const closing = new AbortController()
+  let waiting = 0
 
-  function seat(): Seat {
-    const rested = [...seats].findLast((other) => other.job === null && other.child.usable)
-    if (rested) {
-      rested.wake.abort()
-      rested.child.hold(true)
-      return rested
-    }
-    const fresh: Seat = { child: startChild(clock), job: null, wake: new AbortController() }
+  function idleSeat(): Seat | undefined {
+    return [...seats].findLast((other) => other.job === null && other.child.usable)
+  }
+
+  function seat(kind: Request['kind']): Seat {
+    const rested = idleSeat()
+    if (!rested) return freshSeat(kind)
+    rested.wake.abort()
+    rested.child.hold(true)
+    return rested
+  }
+
+  /** While the jobs of one owner wait, the next owner has a slot: its job must not wait for a child to start, either. */
+  function startSpare(kind: Request['kind']): void {
+    if (seats.size < width && !idleSeat() && !closing.signal.aborted) void rest(freshSeat(kind))
+  }
+
+  function freshSeat(kind: Request['kind']): Seat {
+    const fresh: Seat = { child: startChild(clock, kind), job: null, wake: new AbortController() }
     seats.add(fresh)
     void fresh.child.gone.then(() => {
       seats.delete(fresh)
@@ -74,13 +86,25 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
     idle.child.hold(false)
     idle.wake = new AbortController()
     const { signal } = idle.wake
-    await clock.sleep(idleMs, signal)
+    do await clock.sleep(idleMs, signal)
+    while (!signal.aborted && waiting > 0)
     if (!signal.aborted) idle.child.kill()
   }
 
+  async function turn({ request, owner }: Job, signal: AbortSignal): Promise<Disposable> {
+    waiting += 1
+    try {
+      if (seats.size > 0) startSpare(request.kind)
+      return await turns.take(owner, signal)
+    } finally {
+      waiting -= 1
+    }
+  }
+
   async function work(job: Job, signal: AbortSignal): Promise<Answer> {
-    const taken = seat()
+    const taken = seat(job.request.kind)
     taken.job = job.request.kind
+    if (waiting > 0) startSpare(job.request.kind)
     const { child } = taken
     const stop = AbortSignal.any([signal, closing.signal])
     stop.addEventListener('abort', child.kill, { once: true })
@@ -105,7 +129,7 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
 
   return {
     async run(job, signal) {
-      using _turn = await turns.take(job.owner, AbortSignal.any([signal, closing.signal]))
+      using _turn = await turn(job, AbortSignal.any([signal, closing.signal]))
       return await work(job, signal)
     },
     children: () => [...seats].map(({ child, job }) => ({ pid: child.pid, job })),

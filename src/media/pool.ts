@@ -12,9 +12,10 @@ export interface MediaPool extends Media {
 
 export interface MediaOptions {
   clock: Clock
-  /** How many films are drawn side by side, and how many videos of others are decoded. */
+  /** How many films are drawn side by side. */
   renderers: number
-  verifiers?: number
+  /** Of the machine: as many results of providers are decoded side by side. */
+  cores?: number
 }
 
 /** The dearest image that is accepted takes little more than a second of CPU time. */
@@ -27,12 +28,11 @@ const uploadLine = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
 
-/**
- * The third slot is for those whom one owner would keep waiting. As for the line: enough for the many that one client
- * sends at once, and few enough that the last need not wait until it gives up.
- */
+/** A slot is always left for other owners, and so is a core: a child that shares its core takes several times as long. */
 const inspectors = 3
-const imageLine = { mostHeld: 2, mostWaiting: 128, what: 'images' }
+const mostInspectorsOfOne = 2
+/** Enough for the many that one client sends at once, and few enough that the last need not wait until it gives up. */
+const mostImagesWaiting = 128
 
 /** Films wait for a slot of their account, stills for one of the API: both are in turns by owner already. */
 const anyOwner = ''
@@ -41,9 +41,11 @@ const anyOwner = ''
  * One lane for each sort of job: a queue of films delays no submit, and neither does a large video that is verified.
  * Children start when they are needed and go when they were idle for 30 s.
  */
-export function openMedia({ clock, renderers, verifiers = 1 }: MediaOptions): MediaPool {
+export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaPool {
+  const mostHeld = Math.max(1, Math.min(mostInspectorsOfOne, cores - 1))
+  const imageLine = { mostHeld, mostWaiting: mostImagesWaiting, what: 'images' }
   const lanes = {
-    ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: verifiers }) },
+    ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: cores }) },
     inspect: openLane({ clock, width: inspectors, line: imageLine }),
     ...{ still: openLane({ clock, width: 2 }), check: openLane({ clock, width: checksAtOnce, line: uploadLine }) },
   }
