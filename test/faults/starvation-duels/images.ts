@@ -1,15 +1,15 @@
+import { blankPng, type PngKind } from '../../../src/media/png.fixture.ts'
 import { type Duel, models, type Target } from './duel.ts'
 import { smallJpeg } from './host.ts'
-import { blankPng, type PngOptions } from './png.ts'
 import { fileHead, formBytes, send, sendOnce, textPart } from './senders.ts'
 import { newPrompt, requestMeasure, submit } from './working.ts'
 
 /** Just below 40 megapixels, and what a lower limit may leave of them. */
 const sides = [6_324, 4_472, 3_162, 2_236, 1_581, 1_118]
-const kinds: readonly Omit<PngOptions, 'side'>[] = [
-  { bits: 1, isInterlaced: true },
-  { bits: 32, isInterlaced: true },
-  { bits: 32, isInterlaced: false },
+const kinds: readonly PngKind[] = [
+  { depth: 1, colours: 'grey', interlaced: true },
+  { depth: 8, colours: 'rgba', interlaced: true },
+  { depth: 8, colours: 'rgba', interlaced: false },
 ]
 
 /** Small images that take the inspection as long as any that it accepts. */
@@ -41,7 +41,7 @@ async function slowestAccepted(target: Target): Promise<Buffer> {
   let slowest: { request: Buffer; ms: number } = { request: Buffer.alloc(0), ms: 0 }
   for (const kind of kinds) {
     for (const side of sides) {
-      const request = submitOf(target, blankPng({ side, ...kind }))
+      const request = submitOf(target, blankPng({ width: side, height: side }, kind))
       const begun = performance.now()
       if ((await sendOnce(target, request)) !== '200') continue
       const ms = performance.now() - begun

@@ -1,3 +1,5 @@
+import { box, parameterSet, words } from '../../../src/media/boxes.fixture.ts'
+
 /*
  * H.264 by hand: a grey picture and then pictures that repeat it. Each repeat has a few bytes, whatever its size, and the
  * decoder copies the whole picture for it. So a small file costs a decoder as much as its author likes.
@@ -12,25 +14,15 @@ export interface Mp4Options {
 /** An MP4 of one track. Width and height have to be multiples of 16. */
 export function greyMp4({ width, height, frames, framesPerSecond = 24 }: Mp4Options): Buffer {
   const macroblocks = (width / 16) * (height / 16)
-  const parameters = { sps: sequenceParameters(width, height), pps: pictureParameters() }
+  const parameters = { sps: parameterSet({ width, height }), pps: pictureParameters() }
   const samples = Array.from({ length: frames }, (_, at) =>
     withLength(at === 0 ? key(macroblocks) : repeat(macroblocks, at)),
   )
-  const type = box('ftyp', Buffer.from('isom'), u32(512), Buffer.from('isomavc1'))
+  const type = box('ftyp', Buffer.from('isom'), words(512), Buffer.from('isomavc1'))
   const mdat = box('mdat', ...samples)
   const header = (offset: number) => movie({ width, height, framesPerSecond, samples, offset, ...parameters })
   const offset = type.length + header(0).length + 8
   return Buffer.concat([type, header(offset), mdat])
-}
-
-/** Boxes within boxes and nothing in the innermost: 8 bytes for each level. */
-export function nestedMp4(levels: number): Buffer {
-  const nested = Buffer.alloc(levels * 8)
-  for (let at = 0; at < nested.length; at += 8) {
-    nested.writeUInt32BE(nested.length - at, at)
-    nested.write('trak', at + 4, 'latin1')
-  }
-  return Buffer.concat([box('ftyp', Buffer.from('isom'), u32(512), Buffer.from('isomavc1')), box('moov', nested)])
 }
 
 interface Movie {
@@ -44,7 +36,7 @@ interface Movie {
   pps: Buffer
 }
 
-const matrix = Buffer.concat([u32(0x10000), u32(0, 0, 0), u32(0x10000), u32(0, 0, 0), u32(0x40000000)])
+const matrix = Buffer.concat([words(0x10000), words(0, 0, 0), words(0x10000), words(0, 0, 0), words(0x40000000)])
 
 function movie(film: Movie): Buffer {
   const { width, height, framesPerSecond, samples } = film
@@ -52,15 +44,15 @@ function movie(film: Movie): Buffer {
   const mvhd = full(
     'mvhd',
     0,
-    u32(0, 0, framesPerSecond, length, 0x10000, 0x01000000, 0, 0),
+    words(0, 0, framesPerSecond, length, 0x10000, 0x01000000, 0, 0),
     matrix,
-    u32(0, 0, 0, 0, 0, 0, 2),
+    words(0, 0, 0, 0, 0, 0, 2),
   )
-  const tkhd = full('tkhd', 3, u32(0, 0, 1, 0, length, 0, 0, 0, 0), matrix, u32(width * 65_536, height * 65_536))
-  const mdhd = full('mdhd', 0, u32(0, 0, framesPerSecond, length, 0x55c40000))
-  const hdlr = full('hdlr', 0, u32(0), Buffer.from('vide'), u32(0, 0, 0), Buffer.from([0]))
-  const dinf = box('dinf', full('dref', 0, u32(1), full('url ', 1)))
-  const minf = box('minf', full('vmhd', 1, u32(0, 0)), dinf, sampleTable(film))
+  const tkhd = full('tkhd', 3, words(0, 0, 1, 0, length, 0, 0, 0, 0), matrix, words(width * 65_536, height * 65_536))
+  const mdhd = full('mdhd', 0, words(0, 0, framesPerSecond, length, 0x55c40000))
+  const hdlr = full('hdlr', 0, words(0), Buffer.from('vide'), words(0, 0, 0), Buffer.from([0]))
+  const dinf = box('dinf', full('dref', 0, words(1), full('url ', 1)))
+  const minf = box('minf', full('vmhd', 1, words(0, 0)), dinf, sampleTable(film))
   return box('moov', mvhd, box('trak', tkhd, box('mdia', mdhd, hdlr, minf)))
 }
 
@@ -72,29 +64,18 @@ function sampleTable({ width, height, samples, offset, sps, pps }: Movie): Buffe
   )
   const avc1 = box(
     'avc1',
-    ...[u32(0), u16(0, 1), u32(0, 0, 0, 0), u16(width, height), u32(0x480000, 0x480000, 0), u16(1)],
+    ...[words(0), u16(0, 1), words(0, 0, 0, 0), u16(width, height), words(0x480000, 0x480000, 0), u16(1)],
     ...[Buffer.alloc(32), u16(24, 0xffff), avcC],
   )
   return box(
     'stbl',
-    full('stsd', 0, u32(1), avc1),
-    full('stts', 0, u32(1, samples.length, 1)),
-    full('stss', 0, u32(1, 1)),
-    full('stsc', 0, u32(1, 1, samples.length, 1)),
-    full('stsz', 0, u32(0, samples.length, ...samples.map((sample) => sample.length))),
-    full('stco', 0, u32(1, offset)),
+    full('stsd', 0, words(1), avc1),
+    full('stts', 0, words(1, samples.length, 1)),
+    full('stss', 0, words(1, 1)),
+    full('stsc', 0, words(1, 1, samples.length, 1)),
+    full('stsz', 0, words(0, samples.length, ...samples.map((sample) => sample.length))),
+    full('stco', 0, words(1, offset)),
   )
-}
-
-/** Baseline profile, one reference picture. */
-function sequenceParameters(width: number, height: number): Buffer {
-  const bits = new Bits()
-  bits.fixed(66, 8).fixed(0xc0, 8).fixed(62, 8).ue(0)
-  // Frame numbers of 16 bits, and the order of decoding is the order of showing.
-  bits.ue(12).ue(2).ue(1).fixed(0, 1)
-  bits.ue(width / 16 - 1).ue(height / 16 - 1)
-  bits.fixed(0b1100, 4)
-  return bits.unit(0x67)
 }
 
 function pictureParameters(): Buffer {
@@ -107,7 +88,7 @@ function pictureParameters(): Buffer {
 
 function key(macroblocks: number): Buffer {
   const bits = new Bits()
-  bits.ue(0).ue(7).ue(0).fixed(0, 16).ue(0)
+  bits.ue(0).ue(7).ue(0).fixed(0, 4).ue(0)
   bits.fixed(0, 2).ue(0).ue(1)
   // Predicted from its neighbours without a correction: mb_type 3, chroma prediction 0, QP delta 0, no coefficients.
   for (let at = 0; at < macroblocks; at += 1) bits.fixed(0b00100111, 8)
@@ -120,7 +101,7 @@ function repeat(macroblocks: number, frame: number): Buffer {
     .ue(0)
     .ue(5)
     .ue(0)
-    .fixed(frame % 65_536, 16)
+    .fixed(frame % 16, 4)
   bits.fixed(0, 3).ue(0).ue(1)
   return bits.ue(macroblocks).unit(0x41)
 }
@@ -163,23 +144,12 @@ class Bits {
   }
 }
 
-function box(name: string, ...parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts)
-  return Buffer.concat([u32(body.length + 8), Buffer.from(name, 'latin1'), body])
-}
-
 function full(name: string, flags: number, ...parts: Buffer[]): Buffer {
-  return box(name, u32(flags), ...parts)
+  return box(name, words(flags), ...parts)
 }
 
 function withLength(unit: Buffer): Buffer {
-  return Buffer.concat([u32(unit.length), unit])
-}
-
-function u32(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4)
-  for (const [at, value] of values.entries()) bytes.writeUInt32BE(value, at * 4)
-  return bytes
+  return Buffer.concat([words(unit.length), unit])
 }
 
 function u16(...values: number[]): Buffer {

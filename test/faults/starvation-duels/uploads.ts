@@ -1,5 +1,6 @@
+import { nestedTracks } from '../../../src/media/boxes.fixture.ts'
 import { type Duel, moment, type Watch } from './duel.ts'
-import { greyMp4, nestedMp4 } from './mp4.ts'
+import { greyMp4 } from './mp4.ts'
 import { fileHead, formBytes, send, textPart } from './senders.ts'
 import { ask, type Video } from './working.ts'
 
@@ -12,7 +13,7 @@ export const uploads: Duel = {
       async begin(target) {
         const videos = [
           greyMp4({ width: 8_192, height: 8_192, frames: 240 }),
-          nestedMp4(400_000),
+          nestedTracks(400_000),
           // Within every limit: 20 s of the largest size that a model here takes.
           greyMp4({ width: 1_920, height: 1_920, frames: 480 }),
         ]
