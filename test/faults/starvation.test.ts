@@ -37,6 +37,20 @@ it('a duel is kept up to three times the p99, or below the noise, and never with
   assert.equal(isKept(times(100), times(100, { unfinished: 1 })), false)
 })
 
+it('the table marks what is kept only because it is below the noise', () => {
+  const times = (p99: number): Times => ({ count: 30, p50: 1, p99, unfinished: 0, failures: [] })
+  const verdictOf = (alone: Times, attacked: Times) => {
+    const about = { duel: 'attack', store: 'sqlite', measure: 'poll' } as const
+    const [head = [], row = []] = starvationTable([
+      { ...about, answers: [], alone, attacked, ...judge({ alone, attacked }) },
+    ])
+    return row[head.indexOf('kept')]
+  }
+  assert.equal(verdictOf(times(10), times(30)), 'yes')
+  assert.equal(verdictOf(times(10), times(40)), 'yes (≤ 50 ms)')
+  assert.equal(verdictOf(times(10), times(51)), 'NO')
+})
+
 it('what attackers upload is a sound video', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-duel-'))
   const path = join(folder, 'video.mp4')

@@ -134,11 +134,12 @@ function rowOf(row: Outcome | NotRun): string[] {
   if ('reason' in row) return [row.store, row.duel, `not run: ${row.reason}`, ...Array(8).fill('')]
   const { store, duel, measure, alone, attacked, ratio, isKept, answers } = row
   const more = attacked.unfinished > 0 ? '>' : ''
+  const verdict = isKept ? (ratio <= mostRatio ? 'yes' : `yes (≤ ${noiseMs} ms)`) : 'NO'
   const wrong = attacked.failures.length > 0 ? ', with failures' : ''
   return [
     ...[store, duel, measure, `${alone.count}/${attacked.count}`, shown(alone.p50), shown(alone.p99)],
     ...[shown(attacked.p50), `${more}${shown(attacked.p99)}`, `${more}${ratio.toFixed(1)}`],
-    `${isKept ? 'yes' : 'NO'}${wrong}`,
+    `${verdict}${wrong}`,
     answers.map(([status, count]) => `${status} × ${count}`).join(', ') || 'none yet',
   ]
 }
