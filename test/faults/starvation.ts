@@ -80,7 +80,8 @@ interface Ground {
 
 async function runDuel(name: DuelName, { store, url, quick }: Ground): Promise<(Outcome | NotRun)[]> {
   const duel: Duel = duels[name]
-  const { count, aloneMs, attackMs } = phases[quick ? 'quick' : 'usual']
+  const { aloneMs, attackMs, ...phase } = phases[quick ? 'quick' : 'usual']
+  const count = Math.min(phase.count, duel.count ?? phase.count)
   await using stack = new AsyncDisposableStack()
   let arena: Awaited<ReturnType<typeof openArena>>
   try {

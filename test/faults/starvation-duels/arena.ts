@@ -10,6 +10,7 @@ import type { Order, Report } from './attacker.ts'
 import { type Duel, models, type Target, type World } from './duel.ts'
 import { startHost } from './host.ts'
 import { type DuelName, duels } from './index.ts'
+import { greyMp4 } from './mp4.ts'
 import { openSilentNames } from './silent-names.ts'
 import { ask } from './working.ts'
 
@@ -34,13 +35,16 @@ export async function openArena(
   store: string | undefined,
   stack: AsyncDisposableStack,
 ): Promise<Arena> {
-  const { jobMs = 3_600_000, needsSilentNames }: Duel = duels[name]
+  const { jobMs = 3_600_000, needsSilentNames, mostOpenFiles, film }: Duel = duels[name]
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-duel-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   const silence = needsSilentNames && stack.use(await openSilentNames(folder))
   const host = stack.use(await startHost())
-  const upstream = stack.use(await startUpstream({ wire: openaiWire('vllm-omni'), speed: jobMs }))
-  const attacker = openAttacker(name, stack)
+  const filmPath = join(folder, 'film.mp4')
+  if (film) writeFileSync(filmPath, greyMp4(film))
+  const made = film && { film: filmPath }
+  const upstream = stack.use(await startUpstream({ wire: openaiWire('vllm-omni'), speed: jobMs, ...made }))
+  const attacker = openAttacker([name, ...(film ? [filmPath] : [])], stack)
   const { allow, engine } = await attacker.opened
   const config = join(folder, 'filmgate.yaml')
   // JSON is YAML.
@@ -51,7 +55,7 @@ export async function openArena(
         ...{ FILMGATE_CONFIG: config, FILMGATE_DATA: join(folder, 'data'), FILMGATE_OPERATOR_TOKEN: operatorToken },
         ...(store && { FILMGATE_STORE: store }),
       },
-      ...(silence && { under: silence.under }),
+      under: [...(silence ? silence.under : []), ...(mostOpenFiles ? limitedTo(mostOpenFiles) : [])],
     }),
   )
   const url = await service.url
@@ -64,6 +68,10 @@ export async function openArena(
     begin: () => attacker.do('begin', attacked),
     answers: () => attacker.count(),
   }
+}
+
+function limitedTo(openFiles: number): string[] {
+  return ['sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh']
 }
 
 function settingsOf({ upstream, engine, allow }: { upstream: number; engine: number; allow: readonly string[] }) {
@@ -79,8 +87,8 @@ function settingsOf({ upstream, engine, allow }: { upstream: number; engine: num
   }
 }
 
-function openAttacker(name: DuelName, stack: AsyncDisposableStack) {
-  const child = fork(join(import.meta.dirname, 'attacker.ts'), [name])
+function openAttacker(args: [name: DuelName, ...film: string[]], stack: AsyncDisposableStack) {
+  const child = fork(join(import.meta.dirname, 'attacker.ts'), args)
   const exit = once(child, 'exit')
   stack.defer(async () => {
     child.kill('SIGKILL')

@@ -19,8 +19,9 @@ setPriority(Math.min(19, getPriority() + 10))
 process.once('disconnect', () => process.exit())
 const report = (what: Report) => process.send?.(what)
 const answers: Answers = new Map()
-const upstream = await startUpstream({ wire: openaiWire('vllm-omni') })
-const attack = await duels[process.argv[2] as DuelName].openAttack({ upstream, answers })
+const [name, film] = process.argv.slice(2) as [DuelName, string?]
+const upstream = await startUpstream({ wire: openaiWire('vllm-omni'), ...(film && { film }) })
+const attack = await duels[name].openAttack({ upstream, answers })
 process.on('message', async (order: Order) => {
   if (order.step === 'count') return report({ step: 'count', answers: [...answers] })
   if (order.step === 'prepare') await attack.prepare?.(order.target)

@@ -1,5 +1,6 @@
 import type { Upstream } from '../../../simulators/upstream.ts'
 import type { WorkingHost } from './host.ts'
+import type { Mp4Options } from './mp4.ts'
 import type { Answers } from './senders.ts'
 
 /** One token attacks, another works: what does the attack cost the one that works? */
@@ -11,10 +12,16 @@ export interface Duel {
   openMeasures(world: World): Promise<Measure[]>
   /** How many of each measure run at once; 1 unless the duel says otherwise. */
   readonly lanes?: number
+  /** How often each measure is taken at most, where it takes seconds. */
+  readonly count?: number
   /** How long a job of the working token's engine runs; longer than the duel unless it says otherwise. */
   readonly jobMs?: number
   /** The service resolves names through a server that never answers for `*.silent.test`. */
   readonly needsSilentNames?: true
+  /** The service's `ulimit -n`; the machine's own unless the duel says otherwise. */
+  readonly mostOpenFiles?: number
+  /** What both engines generate; a tiny film unless the duel says otherwise. */
+  readonly film?: Mp4Options
 }
 
 /** What an attack has at its disposal before the service runs. */

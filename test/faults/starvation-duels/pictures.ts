@@ -1,26 +1,31 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Duel, models, type Target } from './duel.ts'
+import { type Duel, type Measure, models, type Target } from './duel.ts'
 import { jsonBytes, requestBytes, send } from './senders.ts'
-import { ask, newPrompt, requestMeasure, submit, type Video } from './working.ts'
+import { ask, requestMeasure, type Video } from './working.ts'
 
 /** Each gives a thumbnail and a spritesheet, which are kept once they are made. */
 const finished = 60
+/** Videos of the working token: for three warm-ups and two times 30 measurements. */
+const fresh = 63
 /** Those that a list with a filter has to look through. */
 const waiting = 3_000
 
 /** Pictures of videos, and lists that look through thousands of tasks. */
 export const pictures: Duel = {
   title: `pictures, and filtered lists of ${waiting} tasks`,
+  jobMs: 50,
+  // Large enough that a picture of it takes a while.
+  film: { width: 1_280, height: 720, frames: 120 },
   async openAttack({ answers, upstream }) {
     let ids: string[] = []
     return {
       allow: [],
       async prepare(target) {
         upstream.setFaults({ speed: 50 })
-        await submitMany(target, finished)
-        ids = await completed(target)
+        await submitMany({ target, model: models.attacking, count: finished })
+        ids = await completed(target, finished)
         upstream.setFaults({ speed: 3_600_000 })
-        await submitMany(target, waiting)
+        await submitMany({ target, model: models.attacking, count: waiting })
       },
       async begin(target) {
         const get = (path: string) => requestBytes(target, { method: 'GET', path })
@@ -34,24 +39,37 @@ export const pictures: Duel = {
     }
   },
   async openMeasures({ target }) {
-    const { id } = await submit(target, { prompt: newPrompt() })
+    await submitMany({ target, model: models.working, count: fresh })
+    const ids = await completed(target, fresh)
     return [
-      requestMeasure('poll', (signal) => ask(target, `/v1/videos/${id}`, { signal })),
+      requestMeasure('poll', (signal) => ask(target, `/v1/videos/${ids[0]}`, { signal })),
       requestMeasure('filtered list', (signal) => ask(target, '/v1/videos?status=failed&limit=20', { signal })),
+      pictureMeasure('thumbnail', target, ids),
+      pictureMeasure('spritesheet', target, ids),
     ]
   },
 }
 
+/** Each of another video, since a picture that was asked for before is kept. */
+function pictureMeasure(variant: string, target: Target, ids: readonly string[]): Measure {
+  const left = [...ids]
+  return requestMeasure(`${variant} of a video, the first time`, (signal) => {
+    const id = left.pop()
+    if (id === undefined) throw new Error('no video is left without a picture')
+    return ask(target, `/v1/videos/${id}/content?variant=${variant}`, { signal })
+  })
+}
+
 /** Not counted: it is no attack yet. */
-function submitMany(target: Target, count: number): Promise<void> {
-  const next = (number: number) => jsonBytes(target, '/v1/videos', { model: models.attacking, prompt: `x ${number}` })
+function submitMany({ target, model, count }: { target: Target; model: string; count: number }): Promise<void> {
+  const next = (number: number) => jsonBytes(target, '/v1/videos', { model, prompt: `x ${number}` })
   return send({ target, senders: 64, count, next }, new Map())
 }
 
-async function completed(target: Target): Promise<string[]> {
+async function completed(target: Target, count: number): Promise<string[]> {
   for (;;) {
     const { data } = await ask<{ data: Video[] }>(target, '/v1/videos?status=completed&limit=100')
-    if (data.length >= finished) return data.map(({ id }) => id)
+    if (data.length >= count) return data.map(({ id }) => id)
     await pause(200)
   }
 }

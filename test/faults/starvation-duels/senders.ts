@@ -68,6 +68,8 @@ export interface SendOptions {
   next: (number: number) => Buffer
   /** How many in all; without end unless it is said. */
   count?: number
+  /** When the sender leaves an answer that has not ended, in milliseconds; never unless it is said. */
+  hangUpMs?: number
 }
 
 /**
@@ -78,12 +80,12 @@ const everyMs = 100
 
 /** Raw sockets and prebuilt bytes: the attacker shares the machine with the service. */
 export async function send(options: SendOptions, answers: Answers): Promise<void> {
-  const { target, senders, next, count = Number.POSITIVE_INFINITY } = options
+  const { target, senders, next, count = Number.POSITIVE_INFINITY, hangUpMs } = options
   let begun = 0
   const sender = async () => {
     while (begun < count) {
       begun += 1
-      const [status] = await Promise.all([sendOnce(target, next(begun)), pause(everyMs)])
+      const [status] = await Promise.all([sendOnce(target, next(begun), hangUpMs), pause(everyMs)])
       answers.set(status, (answers.get(status) ?? 0) + 1)
     }
   }
@@ -91,7 +93,7 @@ export async function send(options: SendOptions, answers: Answers): Promise<void
 }
 
 /** The status of the answer. */
-export function sendOnce({ url }: Target, bytes: Buffer): Promise<string> {
+export function sendOnce({ url }: Target, bytes: Buffer, hangUpMs?: number): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     let status = 'none'
@@ -100,7 +102,11 @@ export function sendOnce({ url }: Target, bytes: Buffer): Promise<string> {
       if (status === 'none') status = /^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1', 0, 12))?.[1] ?? 'none'
     })
     socket.on('error', () => {})
-    socket.once('close', () => resolve(status))
+    const timer = hangUpMs === undefined ? undefined : setTimeout(() => socket.destroy(), hangUpMs)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      resolve(status)
+    })
     // Not ended: Node breaks off the request of a client that has closed its side.
     socket.write(bytes)
   })

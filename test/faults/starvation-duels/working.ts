@@ -44,6 +44,15 @@ export function requestMeasure(name: string, request: (signal: AbortSignal) => P
   }
 }
 
+/** What a token does most. */
+export async function pollAndSubmit(target: Target): Promise<Measure[]> {
+  const { id } = await submit(target, { prompt: newPrompt() })
+  return [
+    requestMeasure('poll', (signal) => ask(target, `/v1/videos/${id}`, { signal })),
+    requestMeasure('submit', (signal) => submit(target, { prompt: newPrompt() }, signal)),
+  ]
+}
+
 /** From the submit to the moment at which the engine accepts it. */
 export function acceptMeasure(name: string, { target, upstream }: World, fields: object = {}): Measure {
   return {
