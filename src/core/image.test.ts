@@ -20,11 +20,33 @@ it('believes the bytes of an image, not its name', () => {
     Buffer.alloc(20),
   ])
   assert.deepEqual(examineImage(jpeg, 'image'), { type: 'image/jpeg', size: { width: 40, height: 30 } })
-  const webp = Buffer.concat([
-    Buffer.from('RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0', 'latin1'),
-    Buffer.from([39, 0, 0, 29, 0, 0]),
+  assert.deepEqual(examineImage(webpOf(canvas, lossless), 'image'), {
+    type: 'image/webp',
+    size: { width: 40, height: 30 },
+  })
+})
+
+const webpOf = (...chunks: string[]) =>
+  Buffer.concat([
+    Buffer.from('RIFF\0\0\0\0WEBP'),
+    ...chunks.map((chunk) => Buffer.from(chunk, 'hex')),
+    Buffer.alloc(20),
   ])
-  assert.deepEqual(examineImage(webp, 'image'), { type: 'image/webp', size: { width: 40, height: 30 } })
+const hexOf = (name: string) => Buffer.from(name).toString('hex')
+/** 40x30, as all of these but the last. */
+const canvas = `${hexOf('VP8X')}0a00000000000000${'270000'}${'1d0000'}`
+const lossless = `${hexOf('VP8L')}0a0000002f27400700${'00'.repeat(5)}`
+const lossy = `${hexOf('VP8 ')}0a0000000000009d012a28001e00`
+const huge = `${hexOf('VP8L')}0a0000002fffffff0f${'00'.repeat(5)}`
+
+// A file of 54 bytes had cost 4 seconds of CPU time and 1 GB of memory.
+it('refuses a WebP whose pixels are not of the size that its extended header names', () => {
+  const profile = `${hexOf('ICCP')}0200000000ff`
+  for (const good of [webpOf(lossless), webpOf(canvas, lossy), webpOf(canvas, profile, lossless)])
+    assert.deepEqual(examineImage(good, 'image').size, { width: 40, height: 30 })
+  for (const bad of [webpOf(canvas, huge), webpOf(canvas, profile, huge), webpOf(canvas, profile)])
+    assert.throws(() => examineImage(bad, 'image'), { code: 'invalid_image' })
+  assert.throws(() => examineImage(webpOf(huge), 'image'), /16384x16384 pixels/)
 })
 
 it('refuses what is no PNG, JPEG or WebP, and what is too large', () => {
@@ -66,16 +88,16 @@ it('takes fewer pixels of what costs more to decode: interlaced PNG, 16 bits, an
     const refused = { code: 'invalid_image', param: 'input_reference', message }
     assert.throws(() => examineImage(kindOf(most + 1, depth, interlaced), 'input_reference'), refused)
   }
-  const webpOf = (name: string, length: number) => {
+  const longWebp = (name: string, length: number) => {
     const bytes = Buffer.alloc(20 + length)
     bytes.write(`RIFF    WEBP${name}`, 'latin1')
     bytes.writeUInt32LE(length, 16)
     bytes.writeUInt32LE(0x00100010, 26)
     return bytes
   }
-  assert.ok(examineImage(webpOf('VP8 ', 5 * 2 ** 20), 'image'))
-  assert.throws(() => examineImage(webpOf('VP8 ', 7 * 2 ** 20), 'image'), /6 MiB, which is the limit for lossy WebP/)
-  assert.ok(examineImage(webpOf('VP8L', 7 * 2 ** 20), 'image'))
+  assert.ok(examineImage(longWebp('VP8 ', 5 * 2 ** 20), 'image'))
+  assert.throws(() => examineImage(longWebp('VP8 ', 7 * 2 ** 20), 'image'), /6 MiB, which is the limit for lossy WebP/)
+  assert.ok(examineImage(longWebp('VP8L', 7 * 2 ** 20), 'image'))
 })
 
 it('refuses kinds that decoders disagree about: a palette that is missing, and JPEG that is not baseline or progressive', () => {

@@ -83,44 +83,44 @@ function isLossy(webp: Uint8Array): boolean {
 
 /**
  * What a file carries beside its picture makes decoders slow far beyond its size: one chunk of 20 MiB, or 300 000 of a
- * few bytes, or thousands of scans. Each counts for its bytes, and for at least 4 KiB; a part of the picture for a little.
+ * few bytes. Each counts for its bytes, and for at least 4 KiB; a part of the picture for a little. The child that decodes
+ * a JPEG counts its scans: to find them takes a walk through all of its bytes.
  */
 const maxBaggage = 4 * 2 ** 20
 
 function carriesTooMuch(image: Uint8Array, type: ImageType): boolean {
+  if (type === 'image/jpeg') return false
   let sum = 0
-  for (const bytes of baggageOf(image, type)) {
-    sum += bytes
+  for (const { name, length } of chunksOf(image, type)) {
+    sum += pictureChunks.has(name) ? 200 : Math.max(length, 4_096)
     // The rest is not read: to walk through millions of chunks takes long itself.
     if (sum > maxBaggage) return true
   }
   return false
 }
 
-function* baggageOf(image: Uint8Array, type: ImageType): Generator<number> {
-  if (type !== 'image/jpeg') {
-    for (const { name, length } of chunksOf(image, type)) yield pictureChunks.has(name) ? 200 : Math.max(length, 4_096)
-    return
-  }
-  const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength)
-  for (let at = bytes.indexOf(startOfScan); at >= 0; at = bytes.indexOf(startOfScan, at + 2)) yield 32_768
+interface Chunk {
+  name: string
+  /** Where its header begins. */
+  at: number
+  /** Of its data. */
+  length: number
 }
 
 /** The chunks of a PNG or a WebP, up to the end of the image. */
-function* chunksOf(image: Uint8Array, type: 'image/png' | 'image/webp'): Generator<{ name: string; length: number }> {
+function* chunksOf(image: Uint8Array, type: 'image/png' | 'image/webp'): Generator<Chunk> {
   const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength)
   const png = type === 'image/png'
   for (let at = png ? 8 : 12; at + 8 <= bytes.length; ) {
     const length = png ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at + 4)
     const name = bytes.toString('latin1', png ? at + 4 : at, png ? at + 8 : at + 4)
-    yield { name, length }
+    yield { name, at, length }
     // What comes behind is no chunk, and no decoder reads it.
     if (png && name === 'IEND') return
     at += png ? 12 + length : 8 + length + (length % 2)
   }
 }
 
-const startOfScan = Buffer.from([0xff, 0xda])
 const pictureChunks = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND', 'VP8 ', 'VP8L', 'VP8X', 'ALPH'])
 
 /** The reference image as text: a URL, a data URL, or bare base64. Throws `invalid_image`. */
@@ -193,18 +193,34 @@ function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
   return undefined
 }
 
+/** A still fills the canvas of its extended header: one that is larger would pass the limit of pixels unseen. */
 function sniffWebp(bytes: Buffer): ImageFacts | undefined {
   const type = 'image/webp'
-  switch (bytes.toString('latin1', 12, 16)) {
-    case 'VP8 ':
-      return { type, size: { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff } }
-    case 'VP8L': {
-      const bits = bytes.readUInt32LE(21)
-      return { type, size: { width: (bits & 0x3fff) + 1, height: ((bits >> 14) & 0x3fff) + 1 } }
-    }
-    case 'VP8X':
-      return { type, size: { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 } }
-    default:
-      return undefined
+  if (bytes.toString('latin1', 12, 16) !== 'VP8X') {
+    const size = frameSize(bytes, 12)
+    return size && { type, size }
   }
+  const canvas = { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
+  const isAnimated = ((bytes[20] ?? 0) & 2) !== 0
+  // Its frames may be smaller. It is refused before it is decoded, by a message of its own.
+  if (isAnimated) return { type, size: canvas }
+  let before = 0
+  for (const { at } of chunksOf(bytes, type)) {
+    const size = frameSize(bytes, at)
+    if (size) return size.width === canvas.width && size.height === canvas.height ? { type, size } : undefined
+    before += 1
+    if (before > maxBaggage / 4_096) return undefined
+  }
+  return undefined
+}
+
+/** The size that the pixels of a WebP have, if the chunk there has them. */
+function frameSize(bytes: Buffer, at: number): Size | undefined {
+  if (at + 18 > bytes.length) return undefined
+  const name = bytes.toString('latin1', at, at + 4)
+  if (name === 'VP8 ')
+    return { width: bytes.readUInt16LE(at + 14) & 0x3fff, height: bytes.readUInt16LE(at + 16) & 0x3fff }
+  if (name !== 'VP8L') return undefined
+  const bits = bytes.readUInt32LE(at + 9)
+  return { width: (bits & 0x3fff) + 1, height: ((bits >> 14) & 0x3fff) + 1 }
 }

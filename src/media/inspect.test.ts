@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { crc32, deflateSync } from 'node:zlib'
+import { examineImage } from '../core/image.ts'
 import type { ImageType } from '../core/task.ts'
 import { manualClock, never, picture } from './fixtures.ts'
 import { blankPng, chunk } from './png.fixture.ts'
@@ -101,6 +102,59 @@ test('a JPEG with more scans than any encoder writes is refused before it is dec
     ...refused,
     message: /It has 21 scans, and 20 is the limit/,
   })
+})
+
+/** A JPEG with that in front of its only scan. */
+function withSegments(...segments: Buffer[]): Buffer {
+  const bytes = picture(size, 'image/jpeg')
+  const at = bytes.lastIndexOf(Buffer.from([0xff, 0xda]))
+  return Buffer.concat([bytes.subarray(0, at), ...segments, bytes.subarray(at)])
+}
+
+test('a JPEG with a second frame is refused', async () => {
+  const bytes = picture(size, 'image/jpeg')
+  const at = bytes.indexOf(Buffer.from([0xff, 0xc0]))
+  const frame = bytes.subarray(at, at + 2 + bytes.readUInt16BE(at + 2))
+  await assert.rejects(media.inspect({ bytes: withSegments(frame), type: 'image/jpeg', size }, 'alice', never), {
+    ...refused,
+    message: /It has 2 frames/,
+  })
+})
+
+test('a JPEG can hide no scans where decoders look and a count does not', async () => {
+  const hidden = [
+    // The decoder goes on two bytes behind the start of it.
+    ['ffde000800000000ffff', /a segment that is broken or not supported/],
+    // One table, and then a little more.
+    [`ffdb0047${'00'.repeat(65)}ffff`, /a segment that is broken or not supported/],
+    // An end that comes before the picture is skipped.
+    ['ffd9', /It has 0 frames and 0 scans/],
+  ] as const
+  for (const [segment, message] of hidden) {
+    const bytes = Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.from(segment, 'hex'), withSegments().subarray(2)])
+    const inspected = media.inspect({ bytes, type: 'image/jpeg', size }, 'alice', never)
+    await assert.rejects(inspected, { ...refused, message }, segment)
+  }
+  const usual = [Buffer.from('ffe10006ffdaffdafffe0004ffda', 'hex'), Buffer.from('ffdd00040000', 'hex')]
+  await media.inspect({ bytes: withSegments(...usual), type: 'image/jpeg', size }, 'alice', never)
+})
+
+test('a JPEG may carry what it likes behind its end, such as the video of a moving picture', async () => {
+  const scans = Buffer.alloc(1_000_000, Buffer.from([0xff, 0xda]))
+  const bytes = Buffer.concat([withSegments(), scans])
+  await media.inspect({ bytes, ...examineImage(bytes, 'image') }, 'alice', never)
+})
+
+test('pixels that the header does not name take no memory', async () => {
+  await using fresh = openMedia({ clock: manualClock(), renderers: 1 })
+  // Lossless WebP, in which every pixel is the same: 16000x16000 of them need 30 bytes.
+  const header = '524946462e00000057454250565038580a00000000000000630000630000'
+  const pixels = '5650384c100000002f7ffe9f0f8888080000000000000000'
+  const image = { bytes: Buffer.from(header + pixels, 'hex'), type: 'image/webp' as const }
+  await assert.rejects(fresh.inspect({ ...image, size: { width: 100, height: 100 } }, 'alice', never), refused)
+  const status = readFileSync(`/proc/${fresh.children()[0]?.pid}/status`, 'utf8')
+  const peak = Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1])
+  assert.ok(peak < 500_000, `${peak} kB`)
 })
 
 test('an image for which there is no memory is not blamed', async () => {

@@ -2,7 +2,7 @@ import type { FFDecoderCodec } from 'node-av/constants'
 import { FF_DECODER_MJPEG, FF_DECODER_PNG, FF_DECODER_WEBP } from 'node-av/constants'
 import { Codec, CodecContext, Dictionary, FFmpegError, Frame, Packet } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
-import type { ImageType } from '../core/task.ts'
+import type { ImageType, Size } from '../core/task.ts'
 import type { ImageBytes } from './media.ts'
 import { loadPicture, shortageOf } from './shortage.ts'
 
@@ -12,6 +12,9 @@ const decoders: Record<ImageType, FFDecoderCodec> = {
   'image/webp': FF_DECODER_WEBP,
 }
 
+/** The decoder counts the pixels of a row that it pads to its own step, which is 64 at most. */
+const rowPadding = 63
+
 /**
  * Decodes the whole image, and strictly. The canvas alone would not do: it takes a PNG of which 5 % are left and shows the rest
  * as black. Moving images are refused: which of their pictures was meant, each provider would decide for itself.
@@ -19,8 +22,8 @@ const decoders: Record<ImageType, FFDecoderCodec> = {
 export async function inspect(image: ImageBytes): Promise<void> {
   const bytes = Buffer.from(image.bytes.buffer, image.bytes.byteOffset, image.bytes.byteLength)
   if (isAnimated(bytes, image.type)) throw refusal('It is animated; send a still.')
-  if (image.type === 'image/jpeg') refuseScans(bytes)
-  const size = await decode(bytes, image.type)
+  if (image.type === 'image/jpeg') refuseSegments(bytes)
+  const size = await decode(bytes, image)
   if (size.width !== image.size.width || size.height !== image.size.height) {
     throw refusal('Its pixels are not of the size that its header says.')
   }
@@ -34,14 +37,19 @@ function refusal(reason: string, cause?: unknown): Problem {
   return new Problem('invalid_image', `The image cannot be used. ${reason}`, { cause })
 }
 
-async function decode(bytes: Buffer, type: ImageType): Promise<{ width: number; height: number }> {
+async function decode(bytes: Buffer, { type, size }: ImageBytes): Promise<Size> {
   try {
     const codec = Codec.findDecoderByName(decoders[type])
     if (!codec) throw new Problem('internal', 'Something went wrong on our side.', { cause: `no decoder for ${type}` })
     using context = new CodecContext()
     context.allocContext3(codec)
     // One file is one packet. Checksums count, and the first error ends it.
-    using options = Dictionary.fromObject({ err_detect: 'crccheck+bitstream+buffer+explode', threads: 1 })
+    using options = Dictionary.fromObject({
+      err_detect: 'crccheck+bitstream+buffer+explode',
+      threads: 1,
+      // What lies behind the header may say that it is larger: it ends there, before its memory is taken.
+      max_pixels: (size.width + rowPadding) * size.height,
+    })
     FFmpegError.throwIfError(await context.open2(codec, options), 'open')
     using packet = new Packet()
     packet.alloc()
@@ -72,21 +80,25 @@ function isAnimated(bytes: Buffer, type: ImageType): boolean {
 
 /** Each scan goes over all pixels again: more would cost more than a plain image of that size. Encoders write up to 18. */
 const maxScans = 20
+const unusualSegment = 'It has a segment that is broken or not supported; save it as a plain PNG or JPEG.'
 
-function refuseScans(jpeg: Buffer): void {
-  const scans = scansOf(jpeg)
+function refuseSegments(jpeg: Buffer): void {
+  const counted = countSegments(jpeg)
   // The decoder makes up a missing end.
-  if (scans === null) throw refusal('It is cut off.')
+  if (!counted) throw refusal('It is cut off.')
+  const { frames, scans } = counted
+  if (frames !== 1 || scans < 1)
+    throw refusal(`It has ${frames} frames and ${scans} scans. Save it as a plain PNG or JPEG.`)
   if (scans > maxScans)
     throw refusal(`It has ${scans} scans, and ${maxScans} is the limit. Save it as a baseline JPEG.`)
 }
 
 /**
- * Walks a JPEG to its end marker and counts the scans; null if there is no end. In coded data 0xff is followed by 0 or a
- * restart marker, so the walk cannot be misled.
+ * Walks a JPEG to its end marker and counts; null if there is no end. In coded data 0xff is followed by 0 or a restart
+ * marker, so nothing misleads the walk but a segment that decoders do not skip whole: it could hide scans.
  */
-function scansOf(bytes: Buffer): number | null {
-  let scans = 0
+function countSegments(bytes: Buffer): { frames: number; scans: number } | null {
+  let [frames, scans] = [0, 0]
   let at = 2
   while (at + 1 < bytes.length) {
     const marker = bytes[at + 1] ?? 0
@@ -96,12 +108,28 @@ function scansOf(bytes: Buffer): number | null {
       at = bytes.indexOf(0xff, at + 1)
       if (at < 0) return null
     } else if (marker === 0xd9) {
-      return scans
+      return { frames, scans }
     } else {
       if (at + 3 >= bytes.length) return null
+      const end = at + 2 + bytes.readUInt16BE(at + 2)
+      if (!isSkippedWhole(marker, bytes.subarray(at + 4, end))) throw refusal(unusualSegment)
+      if (marker >= 0xc0 && marker <= 0xc2) frames += 1
       if (marker === 0xda) scans += 1
-      at += 2 + bytes.readUInt16BE(at + 2)
+      at = end
     }
   }
   return null
+}
+
+/** Whether decoders skip all of a segment. What they leave of it they read as segments again. */
+function isSkippedWhole(marker: number, segment: Buffer): boolean {
+  if (marker === 0xdb) return hasWholeTables(segment)
+  // Frames, Huffman tables, scans, restart intervals and comments; the others are of no usual encoder.
+  return (marker >= 0xe0 && marker <= 0xef) || [0xc0, 0xc1, 0xc2, 0xc4, 0xda, 0xdd, 0xfe].includes(marker)
+}
+
+function hasWholeTables(tables: Buffer): boolean {
+  let at = 0
+  while (at < tables.length) at += 1 + 64 * ((tables[at] ?? 0) < 16 ? 1 : 2)
+  return at === tables.length
 }
