@@ -41,7 +41,8 @@ test('bodies in chunks, without a length, without a type and without a byte are 
     if (path === '/chunks')
       return 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;e=f\r\nc\r\n0\r\n\r\n'
     if (path === '/close') return `HTTP/1.1 200 OK\r\n\r\n${large}`
-    if (path === '/hints') return `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${reply(200, {}, 'abc')}`
+    if (path === '/hints')
+      return `${'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(16)}${reply(200, {}, 'abc')}`
     return reply(200)
   })
   await using outbound = open()

@@ -48,7 +48,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/start-writes\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/upkeep\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
-  [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'undici', 'ipaddr.js']],
+  [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'ipaddr.js']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/stores\/postgres\//, ['src/core/', 'src/stores/', 'node:', 'pg']],
   [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],

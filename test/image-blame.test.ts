@@ -5,9 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
 import { blankPng } from '../src/media/png.fixture.ts'
+import { drip, listen } from '../src/outbound/loopback.fixture.ts'
 import { startService, until } from './service.ts'
 
-/* A child that died over an image, for whatever reason: the image is not called invalid. */
+/* What keeps us from an image: a child that died over it, or its host. The image is not called invalid. */
 
 const order = { model: 'studio', prompt: 'a heron', seconds: '1', size: '256x256' }
 const png = blankPng({ width: 64, height: 64 }, { depth: 8, colours: 'rgba', interlaced: false })
@@ -68,6 +69,25 @@ it('a task whose image ends its child each time fails, and says that the image c
     message: 'The image could not be checked. Try again, or send another image.',
   })
 })
+
+for (const [title, hints] of [
+  ['one at a time', 1],
+  ['many at once', 5_000],
+] as const)
+  it(`a task whose image host sends interim responses without end, ${title}, fails and says so`, async () => {
+    const response = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(hints)
+    await using host = await listen((_path, socket) => drip(socket, response))
+    await using service = await startService({ yaml: JSON.stringify({ outbound: { allow: ['127.0.0.1'] } }) })
+    const { id } = (await (await service.submit({ ...order, image: host.origin })).json()) as { id: string }
+    const { status, error } = await service.finish(id)
+    assert.equal(status, 'failed')
+    assert.deepEqual(error, {
+      code: 'image_unavailable',
+      message:
+        'The image URL is answered with too many interim responses (1xx). Use a URL that answers everybody with the image itself.',
+    })
+    assert.equal(host.connections, 1)
+  })
 
 async function serveImage(): Promise<AsyncDisposable & { url: string }> {
   const server = createServer((_, response) => response.end(png))

@@ -9,15 +9,21 @@ type Bad = [title: string, answer: string | Uint8Array, message: RegExp]
 const broken = /connection failed/
 const large = /larger than 1000 bytes/
 const gzipped = gzipSync('pixels')
+const HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'
 const OK = 'HTTP/1.1 200 OK\r\n'
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`
 
 const forGood: Bad[] = [
+  ['17 interim responses', `${HINTS.repeat(17)}${reply(200, {}, 'x')}`, /too many interim responses \(1xx\)/],
   ...[204, 206, 300, 304, 400, 401, 403, 404, 410].map(
     (status): Bad => [`status ${status}`, reply(status), new RegExp(`status ${status} `)],
   ),
   ['a redirect to nowhere', reply(302), /redirects to nowhere/],
-  ['two redirects at once', 'HTTP/1.1 302 A\r\nLocation: /a\r\nLocation: /b\r\n\r\n', /redirects to nowhere/],
+  [
+    'two redirects at once',
+    'HTTP/1.1 302 A\r\nLocation: /a\r\nLocation: /b\r\n\r\n',
+    /redirects to a URL that was refused/,
+  ],
   ['a length over the limit', reply(200, { 'content-length': 1001 }, 'x'), large],
   ['an absurd length', reply(200, { 'content-length': '9'.repeat(18) }, 'x'), large],
   ['more bytes than the limit', `${OK}\r\n${'x'.repeat(1001)}`, large],

@@ -50,17 +50,6 @@ export async function connect(target: Target, rules: Rules, network: Network, si
   }
 }
 
-/** undici opens a new connection where it lost one; it must never do so by itself, since it would not be guarded. */
-export function onlyOnce(socket: Socket): (options: unknown, callback: (error: null, socket: Socket) => void) => void {
-  let taken = false
-  return (_options, callback) => {
-    if (taken) throw new Error('the connection was lost before the answer')
-    taken = true
-    // Not at once: undici is still in the loop that asked for it, and would not start the request.
-    queueMicrotask(() => callback(null, socket))
-  }
-}
-
 /** The addresses of a target now, unjudged. Not every question can be recalled, but the signal ends the waiting. */
 export async function addressesOf(target: Target, lookup: Lookup, signal: AbortSignal): Promise<string[]> {
   if (target.literal) return [target.host]

@@ -19,11 +19,23 @@ export interface ExchangePatience extends Patience {
 }
 
 const MAX_HEADER_BYTES = 16_384
+/** Servers send one or two: `100 Continue`, `103 Early Hints`, and now and then `102 Processing`. */
+const MAX_INTERIM_RESPONSES = 16
+
+/** Each costs time of the whole process to read, and a host could send them without end. */
+export class InterimFlood extends Error {
+  /** As the parser's own codes: the response can't be read. */
+  readonly code = 'HPE_INTERIM_FLOOD'
+
+  constructor() {
+    super(`more than ${MAX_INTERIM_RESPONSES} interim responses (1xx) came`)
+  }
+}
 
 /**
  * One request and its answer on a connection that serves nothing else and ends with it, by `end` or when the body has
- * been read. Nothing leaves before `send`. Made with node:http, because undici can't tell that more bytes came than were announced, and takes a
- * `100 Continue` that nobody asked for, which leaves the outcome of a paid request open, for a fault.
+ * been read. Nothing leaves before `send`. Made with node:http, because fetch can't tell that more bytes came than were announced,
+ * and takes a `100 Continue` that was not asked for, which leaves the outcome of a paid request open, for a fault.
  */
 export class Exchange {
   readonly #socket: Socket
@@ -36,6 +48,7 @@ export class Exchange {
   #answer: IncomingMessage | undefined
   #failure: { cause: unknown } | undefined
   #surplus: Error | undefined
+  #interims = 0
   #wake: (() => void) | undefined
 
   constructor(socket: Socket, question: Question, patience: ExchangePatience, signal: AbortSignal) {
@@ -118,22 +131,34 @@ export class Exchange {
       insecureHTTPParser: false, // whatever the flags of the process say
     })
     request.on('error', (error) => this.#fault(error))
+    request.on('information', () => this.#onInterim())
+    // Before Node's own listener, which by then is there: it completes the answer with its last bytes and then no longer
+    // listens, and it reads all interim responses of a chunk, thousands, before anything can stop it.
+    request.once('socket', () => this.#socket.prependListener('data', (chunk) => this.#received(chunk)))
     request.on('response', (answer) => {
       this.#answer = answer
       this.#answered()
       answer.on('error', (error) => this.#fault(error))
       answer.on('readable', () => this.#wake?.())
-      // Before Node's own listener, which completes the answer with its last bytes and then no longer listens.
-      this.#socket.prependListener('data', () => this.#moreAfter(answer))
       this.#wake?.()
     })
     return request
   }
 
-  #moreAfter(answer: IncomingMessage): void {
-    if (!answer.complete) return
-    this.#surplus ??= new Error('more bytes came than were announced')
-    this.#socket.destroy()
+  #received(chunk: Buffer): void {
+    if (this.#answer?.complete) {
+      this.#surplus ??= new Error('more bytes came than were announced')
+      this.#socket.destroy()
+    }
+    if (this.#answer || headsIn(chunk) <= MAX_INTERIM_RESPONSES) return
+    this.end(new InterimFlood())
+    // The parser gets the same bytes next, and stops at the first that is not HTTP.
+    chunk.fill(0)
+  }
+
+  #onInterim(): void {
+    this.#interims += 1
+    if (this.#interims > MAX_INTERIM_RESPONSES) this.end(new InterimFlood())
   }
 
   readonly #abort = (): void => {
@@ -183,6 +208,19 @@ export class Exchange {
 function take(answer: IncomingMessage): Uint8Array | 'all' | undefined {
   if (answer.readableLength > 0) return answer.read(answer.readableLength)
   return answer.complete ? 'all' : undefined
+}
+
+const HEAD_AFTER_HEAD = Buffer.from('\r\n\r\nHTTP/')
+
+/** How many heads follow another in it, up to one more than are accepted. */
+function headsIn(chunk: Buffer): number {
+  let heads = 0
+  let at = chunk.indexOf(HEAD_AFTER_HEAD)
+  while (at >= 0 && heads <= MAX_INTERIM_RESPONSES) {
+    heads += 1
+    at = chunk.indexOf(HEAD_AFTER_HEAD, at + HEAD_AFTER_HEAD.length)
+  }
+  return heads
 }
 
 /** Said by us, since Node says it for some methods only, and a body without a length would be read as a second request. */

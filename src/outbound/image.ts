@@ -1,9 +1,9 @@
-import { Client, type Dispatcher } from 'undici'
 import { Problem } from '../core/problem.ts'
 import { collect } from './answer.ts'
-import { connect, type Network, onlyOnce } from './connect.ts'
+import { connect, type Network } from './connect.ts'
+import { Exchange, type Head, InterimFlood } from './exchange.ts'
 import { isLookupFailure, isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
-import { isTimeout, type Patience, paced } from './watch.ts'
+import { isTimeout } from './watch.ts'
 
 export interface DownloadLimits {
   maxBytes: number
@@ -33,7 +33,6 @@ export interface DownloadWay {
 }
 
 const MAX_REDIRECTS = 3
-const MAX_HEADER_BYTES = 16_384
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /** GETs an image that a client named, over redirects. Throws `image_unavailable`, or the reason of the signal. */
@@ -69,56 +68,40 @@ async function get(
 ): Promise<Download | { location: string }> {
   const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])
   const socket = await connect(target, rules, network, opening)
-  const client = new Client(target.url.origin, {
-    connect: onlyOnce(socket),
-    headersTimeout: deadlines.headersMs,
-    bodyTimeout: deadlines.bodyIdleMs,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    useMilo: false, // else the environment would choose the parser
-  })
+  const { headersMs, bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = deadlines
+  const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
+  const question = { method: 'GET', url: target.url, headers }
+  const exchange = new Exchange(socket, question, { headersMs, idleMs, pace: { bytes, overMs } }, signal)
   try {
-    const response = await client.request({
-      method: 'GET',
-      path: target.url.pathname + target.url.search,
-      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate' },
-      reset: true,
-      signal,
-    })
-    if (REDIRECTS.has(response.statusCode)) return redirection(response)
-    const { bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = deadlines
-    return await content(response, limits, { idleMs, pace: { bytes, overMs } })
+    exchange.send()
+    const head = await exchange.head()
+    return REDIRECTS.has(head.status) ? redirection(head) : await content(exchange, head, limits)
   } finally {
-    await client.destroy()
-    socket.destroy()
+    exchange.end(new Error('the exchange is over'))
+    await exchange.closed
   }
 }
 
-function redirection(response: Dispatcher.ResponseData): { location: string } {
-  const { location } = response.headers
-  if (typeof location !== 'string' || location === '') throw unusable('redirects to nowhere')
+function redirection({ headers }: Head): { location: string } {
+  const location = headers.get('location')
+  if (!location) throw unusable('redirects to nowhere')
   return { location }
 }
 
-async function content(
-  response: Dispatcher.ResponseData,
-  limits: DownloadLimits,
-  patience: Patience,
-): Promise<Download> {
-  const { statusCode, headers } = response
-  if (statusCode !== 200) {
-    const retryable = statusCode >= 500 || statusCode === 408 || statusCode === 429
-    throw unusable(`was answered with status ${statusCode} instead of 200`, retryable)
+async function content(exchange: Exchange, { status, headers }: Head, limits: DownloadLimits): Promise<Download> {
+  if (status !== 200) {
+    const retryable = status >= 500 || status === 408 || status === 429
+    throw unusable(`was answered with status ${status} instead of 200`, retryable)
   }
-  const encoding = String(headers['content-encoding'] ?? '').trim()
+  const encoding = (headers.get('content-encoding') ?? '').trim()
   if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
     throw unusable('is served compressed (content-encoding), which we did not ask for')
   }
-  if (Number(headers['content-length'] ?? 0) > limits.maxBytes) throw tooLarge(limits)
-  const [contentType = null] = [headers['content-type'] ?? null].flat()
-  // A body that is shorter than its Content-Length fails in undici; a longer one ends where the length says.
-  const { bytes, whole } = await collect(paced(response.body, patience), limits.maxBytes)
+  if (Number(headers.get('content-length') ?? 0) > limits.maxBytes) throw tooLarge(limits)
+  // A body that is shorter than its Content-Length fails; a longer one ends where the length says.
+  const { bytes, whole } = await collect(exchange.body(), limits.maxBytes)
   if (!whole) throw tooLarge(limits)
-  return { bytes, contentType }
+  return { bytes, contentType: headers.get('content-type') }
 }
 
 function tooLarge(limits: DownloadLimits): Problem {
@@ -134,6 +117,7 @@ function unusable(what: string, retryable = false): Problem {
 /** The message tells the client nothing that was learnt on the way: neither an address nor a word of an answer. */
 function asProblem(thrown: unknown, redirected: boolean): Problem {
   if (thrown instanceof Problem) return thrown
+  if (thrown instanceof InterimFlood) return unusable('is answered with too many interim responses (1xx)')
   if (thrown instanceof Refusal) {
     const what = redirected ? 'The image URL redirects to a URL that was refused' : 'The image URL was refused'
     return new Problem('image_unavailable', `${what}: ${thrown.message}. ${thrown.fix}`, { cause: thrown })

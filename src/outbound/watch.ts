@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream'
-
 /** Thrown where the other side took longer than we wait; its name is that of the platform's own timeouts. */
 export class Late extends Error {
   override readonly name = 'TimeoutError'
@@ -83,22 +81,5 @@ export class Watch {
     this.#pacedLooks = 0
     this.#pacedBytes = 0
     return slow ? 'it came too slowly' : undefined
-  }
-}
-
-/** The chunks of a body, for a reader that takes each at once. Fails where they come too slowly. */
-export async function* paced(body: Readable, patience: Patience): AsyncGenerator<Uint8Array> {
-  const watch = new Watch(
-    patience,
-    () => true,
-    (late) => body.destroy(late),
-  )
-  try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      watch.received(chunk.length)
-      yield chunk
-    }
-  } finally {
-    watch.stop()
   }
 }

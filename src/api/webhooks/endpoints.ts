@@ -107,7 +107,7 @@ const words: Readonly<Record<Extract<Posted, { error: string }>['error'], string
   connection_failed: 'no connection came about, or it broke',
   certificate_refused: 'its certificate was not accepted',
   timed_out: 'it took longer than 15 seconds',
-  answer_unreadable: 'what it sent back is not HTTP, or its headers are too large',
+  answer_unreadable: 'what it sent back is not HTTP, or its headers are too large or too many',
 }
 
 /** The endpoint that a path names, if it is the token's own. */
