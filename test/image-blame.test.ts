@@ -89,6 +89,19 @@ for (const [title, hints] of [
     assert.equal(host.connections, 1)
   })
 
+it('a task whose image host does not answer fails at its own deadline', async () => {
+  await using host = await listen(() => undefined)
+  await using service = await startService({ yaml: JSON.stringify({ outbound: { allow: ['127.0.0.1'] } }) })
+  const submitted = await service.submit({ ...order, image: host.origin, finish_within: 1 })
+  const { id } = (await submitted.json()) as { id: string }
+  const { error } = await service.finish(id)
+  assert.deepEqual(error, {
+    code: 'deadline_exceeded',
+    message: 'The image could not be fetched before the deadline of the video. Use a faster server, or upload it.',
+  })
+  assert.equal(host.connections, 1)
+})
+
 async function serveImage(): Promise<AsyncDisposable & { url: string }> {
   const server = createServer((_, response) => response.end(png))
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -7,6 +7,8 @@ import { isTimeout } from './watch.ts'
 
 export interface DownloadLimits {
   maxBytes: number
+  /** Ends it before its own total deadline. */
+  withinMs?: number
 }
 
 export interface Download {
@@ -42,7 +44,9 @@ export async function downloadImage(
   way: DownloadWay,
   signal: AbortSignal,
 ): Promise<Download> {
-  const stop = AbortSignal.any([signal, way.closing, AbortSignal.timeout(way.deadlines.totalMs)])
+  const { totalMs } = way.deadlines
+  const over = AbortSignal.timeout(Math.min(totalMs, limits.withinMs ?? totalMs))
+  const stop = AbortSignal.any([signal, way.closing, over])
   let redirects = 0
   try {
     let target = readTarget(url, way.rules)

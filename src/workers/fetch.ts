@@ -11,7 +11,14 @@ export const fetch: Worker = {
   limit: 24,
   async run(task, { bucket, clock, media, outbound }, { signal }) {
     if (!task.image || 'asset' in task.image) return { change: { state: 'queued', dueAt: clock.now() } }
-    const { bytes } = await outbound.of(task.owner).download(task.image.url, { maxBytes: maxImageBytes }, signal)
+    const now = clock.now()
+    if (now >= task.startBy) {
+      const message =
+        'The image could not be fetched before the deadline of the video. Use a faster server, or upload it.'
+      return { change: { state: 'failed', error: { code: 'deadline_exceeded', message }, dueAt: now } }
+    }
+    const limits = { maxBytes: maxImageBytes, withinMs: task.startBy - now }
+    const { bytes } = await outbound.of(task.owner).download(task.image.url, limits, signal)
     const facts = examineImage(bytes, 'image')
     await media.inspect({ bytes, ...facts }, task.owner, signal)
     const asset = await bucket.put(`${task.id}/image.${task.fence}`, [bytes], signal)
