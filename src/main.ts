@@ -77,7 +77,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     const member = members[provider]
     if (!member) throw new Error(`there is no provider '${provider}'`)
     return {
-      ...{ ...rest, name, credential, health: healthy },
+      ...{ ...rest, name, credential, health: healthy, spareSlots: member.spareSlots ?? 0 },
       provider: await member.create({ folder: join(folder.accounts, name), media }),
       keyVersion: keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? ''),
       upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
@@ -99,7 +99,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   // Not waited for: a bucket that hangs must not hold up the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
-  const renderers = studios.reduce((sum, { concurrency }) => sum + concurrency, 0) || 1
+  const renderers =
+    studios.reduce((sum, { concurrency }) => sum + concurrency + (members.studio?.spareSlots ?? 0), 0) || 1
   const media = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const accounts = new Map<string, Account>()

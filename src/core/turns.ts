@@ -22,8 +22,17 @@ export interface Head {
 export interface QueueCard {
   card: string
   cap: number | null
-  /** In the order of preference. `room`: no more than so many of them now, whatever is free. */
-  accounts: readonly { name: string; cap: number; room: number | null }[]
+  /** In the order of preference. */
+  accounts: readonly QueueAccount[]
+}
+
+export interface QueueAccount {
+  name: string
+  cap: number
+  /** No more than so many of its slots now, whatever is free. */
+  room: number | null
+  /** Slots beyond the cap, each for an owner that has no other slot of the account: it need not wait for long work. */
+  spare?: number
 }
 
 export interface Turns {
@@ -62,12 +71,12 @@ export function takeInTurn(
 
   /** The oldest, if it is due. Where its card has room, some account has. */
   const takeOne = ({ queue, card, line }: (typeof waiting)[number]): boolean => {
-    if (!card || !slots.hasRoom(card) || !slots.ownerHasRoom(queue.owner)) return false
+    if (!card || !slots.hasRoom(card, queue.owner) || !slots.ownerHasRoom(queue.owner)) return false
     const head = line.next()
     if (head && head.dueAt > wanted.now) nextDue = Math.min(nextDue, head.dueAt)
-    const account = head && head.dueAt <= wanted.now && slots.accountOf(card, head.tried)?.name
+    const account = head && head.dueAt <= wanted.now && slots.accountOf(card, queue.owner, head.tried)
     if (!account) return false
-    taken.push({ id: head.id, account, queue, scopes: slots.book(card, queue.owner, account) })
+    taken.push({ id: head.id, account: account.name, queue, scopes: slots.book(card, queue.owner, account) })
     return true
   }
   while (waiting.length > 0 && taken.length < wanted.limit)
@@ -109,26 +118,38 @@ function openLine(queue: Queue, heads: (queue: Queue) => readonly Head[]) {
 /** How many slots are left in each scope that has a cap; counted once, then kept. */
 function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
   const left = new Map<string, number>()
-  const leftIn = (scope: string, cap: number | null | undefined, room: number | null = null) => {
+  const rooms = new Map<string, number>()
+  const leftIn = (scope: string, cap: number | null | undefined) => {
     if (cap === null || cap === undefined) return Number.POSITIVE_INFINITY
     const known = left.get(scope)
     if (known !== undefined) return known
-    const fresh = Math.min(cap - used(scope), room ?? cap)
+    const fresh = cap - used(scope)
     left.set(scope, fresh)
     return fresh
   }
-  const accountOf = ({ accounts }: QueueCard, tried: readonly string[]) => {
-    const isOpen = ({ name, cap, room }: (typeof accounts)[number]) => leftIn(accountScope(name), cap, room) > 0
-    return accounts.find((one) => !tried.includes(one.name) && isOpen(one)) ?? accounts.find(isOpen)
+  const roomOf = ({ name, room }: QueueAccount) => rooms.get(name) ?? room ?? Number.POSITIVE_INFINITY
+  const isOpen = (account: QueueAccount, owner: string) => {
+    if (roomOf(account) <= 0) return false
+    const free = leftIn(accountScope(account.name), account.cap)
+    return free > 0 || (free + (account.spare ?? 0) > 0 && leftIn(holderScope(account.name, owner), 1) > 0)
   }
+  const accountOf = ({ accounts }: QueueCard, owner: string, tried: readonly string[]) =>
+    accounts.find((one) => !tried.includes(one.name) && isOpen(one, owner)) ??
+    accounts.find((one) => isOpen(one, owner))
   return {
     accountOf,
-    hasRoom: (card: QueueCard) => leftIn(cardScope(card.card), card.cap) > 0 && accountOf(card, []) !== undefined,
+    hasRoom: (card: QueueCard, owner: string) =>
+      leftIn(cardScope(card.card), card.cap) > 0 && accountOf(card, owner, []) !== undefined,
     ownerHasRoom: (owner: string) =>
       leftIn(ownerScope(owner), Object.hasOwn(ownerCaps, owner) ? ownerCaps[owner] : null) > 0,
-    book(card: QueueCard, owner: string, account: string): string[] {
-      const scopes = [accountScope(account), cardScope(card.card), ownerScope(owner)].filter((scope) => left.has(scope))
+    book(card: QueueCard, owner: string, account: QueueAccount): string[] {
+      const holder = holderScope(account.name, owner)
+      // Booked also where it did not matter: the next claim has to know who holds a slot.
+      if (account.spare) leftIn(holder, 1)
+      const all = [accountScope(account.name), cardScope(card.card), ownerScope(owner), holder]
+      const scopes = all.filter((scope) => left.has(scope))
       for (const scope of scopes) left.set(scope, Number(left.get(scope)) - 1)
+      rooms.set(account.name, roomOf(account) - 1)
       return scopes
     },
   }
@@ -139,10 +160,16 @@ export function occupiesSlots(state: State, isKept: boolean): boolean {
   return state === 'held' || state === 'running' || (state === 'queued' && isKept)
 }
 
-/** Every scope that has a cap, with it: what a store may have to count. */
-export function cappedScopes({ cards, ownerCaps }: Turns): Map<string, number> {
+/** Every scope that has a cap, with it: what a store may have to count for these queues. */
+export function cappedScopes({ cards, ownerCaps }: Turns, queues: readonly Queue[]): Map<string, number> {
+  const accounts = cards.flatMap(({ card, accounts }) => accounts.map((account) => ({ card, ...account })))
   return new Map([
-    ...cards.flatMap(({ accounts }) => accounts.map(({ name, cap }) => [accountScope(name), cap] as const)),
+    ...accounts.map(({ name, cap, spare = 0 }) => [accountScope(name), cap + spare] as const),
+    ...accounts.flatMap(({ card, name, spare }) =>
+      spare
+        ? queues.filter((queue) => queue.card === card).map(({ owner }) => [holderScope(name, owner), 1] as const)
+        : [],
+    ),
     ...cards.flatMap(({ card, cap }) => (cap === null ? [] : [[cardScope(card), cap] as const])),
     ...Object.entries(ownerCaps).map(([owner, cap]) => [ownerScope(owner), cap] as const),
   ])
@@ -151,3 +178,4 @@ export function cappedScopes({ cards, ownerCaps }: Turns): Map<string, number> {
 export const accountScope = (name: string) => `account:${name}`
 const cardScope = (card: string) => `card:${card}`
 const ownerScope = (owner: string) => `owner:${owner}`
+const holderScope = (account: string, owner: string) => `holder:${account}:${owner}`

@@ -53,7 +53,8 @@ export function openClaims(
         const account = tools.accounts.get(name)
         const most = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
         const room = most - (sending.get(name)?.length ?? 0)
-        return account && room > 0 ? [{ name, cap: account.concurrency, room }] : []
+        if (!account || room <= 0) return []
+        return [{ name, cap: account.concurrency, room, spare: account.spareSlots ?? 0 }]
       }),
     }))
   }

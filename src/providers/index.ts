@@ -20,6 +20,11 @@ export interface Member {
   readonly cards: Cards
   /** Neither key nor address: it is there without being configured. */
   readonly needsNothing: boolean
+  /**
+   * How many tasks an account takes beyond its slots, each of an owner that has no other there. Only for work that shares
+   * this machine: what a vendor allows an account is never exceeded.
+   */
+  readonly spareSlots?: number
   /** Where it is unless filmgate.yaml says otherwise. */
   readonly baseUrl?: string
   /** Its key. The vendor's usual environment variable is enough to have an account there. */
@@ -39,7 +44,8 @@ export interface KeyRule {
 
 /** Every provider by its name, as filmgate.yaml knows it. */
 export const providers = {
-  studio: { cards: studioCards, needsNothing: true, create: createStudio },
+  // Each film that is drawn takes memory.
+  studio: { cards: studioCards, needsNothing: true, spareSlots: 2, create: createStudio },
   ark,
   fal,
   google,

@@ -82,6 +82,8 @@ export interface Account {
   readonly upstream: Upstream | null
   /** How many tasks it may have at once. */
   readonly concurrency: number
+  /** How many more, each of an owner that has no other there. */
+  readonly spareSlots?: number
   readonly onUnknown: OnUnknown
   health: Health
 }

@@ -9,6 +9,7 @@ import { cardOf, decide, fresh, ids, idsOf, newTask, queueClaim, type StoreWorld
 /** How many tasks are in work at once: of an account, of a card, and of an owner. */
 export function testSlots(world: StoreWorld): void {
   testCaps(world)
+  testSpare(world)
   testReturn(world)
   testLeavers(world)
   testChoice(world)
@@ -54,6 +55,46 @@ function testCaps(world: StoreWorld): void {
     const claimed = (await Promise.all(Array.from({ length: 9 }, () => take(store, wanted)))).flat()
     const countOf = (name: string) => claimed.filter(({ owner }) => owner === name).length
     assert.deepEqual(['alice', 'bob', 'constructor'].map(countOf), [3, 0, 10])
+  })
+}
+
+function testSpare(world: StoreWorld): void {
+  const account = { name: 'p', cap: 2, room: null, spare: 2 }
+  const cards = [{ card: 'm', cap: null, accounts: [account] }]
+  const ownersOf = (tasks: readonly Task[]) => tasks.map(({ owner }) => owner).sort()
+
+  it('has spare slots of an account for owners that hold none of its slots, one for each', async () => {
+    await using store = await fresh(world)
+    await fill(store, 9, { owner: 'alice' })
+    const [first] = await take(store, { cards })
+    assert.deepEqual(ownersOf(await take(store, { cards })), [])
+    for (const [at, owner] of ['bob', 'carol', 'dave'].entries()) await fill(store, 2, { owner }, 20 + 10 * at)
+    const others = await take(store, { cards })
+    assert.equal(new Set(ownersOf(others)).size, 2)
+    assert.ok(!ownersOf(others).includes('alice'))
+    assert.deepEqual(await take(store, { cards }), [])
+    // Its slot goes to the owner that holds none yet.
+    const held = { ...(first as Task), state: 'failed' as const }
+    assert.ok(await store.record({ task: held }))
+    const next = await take(store, { cards })
+    assert.equal(next.length, 1)
+    assert.ok(![...ownersOf(others), 'alice'].includes(next[0]?.owner ?? ''))
+    assert.deepEqual(await take(store, { cards }), [])
+  })
+
+  it('gives an owner that is alone no spare slot, in one claim or in many', async () => {
+    await using store = await fresh(world)
+    await fill(store, 9)
+    const claims = await Promise.all(Array.from({ length: 5 }, () => take(store, { cards, limit: 1 })))
+    assert.equal(claims.flat().length, 2)
+    assert.deepEqual(await take(store, { cards }), [])
+  })
+
+  it('gives no spare slot of an account that may take no more now', async () => {
+    await using store = await fresh(world)
+    for (const [at, owner] of ['alice', 'bob', 'carol'].entries()) await fill(store, 1, { owner }, 1 + at)
+    const slow = [{ card: 'm', cap: null, accounts: [{ ...account, cap: 1, room: 1 }] }]
+    assert.equal((await take(store, { cards: slow })).length, 1)
   })
 }
 

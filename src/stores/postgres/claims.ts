@@ -117,13 +117,12 @@ function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
 /** One process at a time: what is free is counted, then booked. What need not be waited for travels together. */
 async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
   const asked = wanted.cards.map(({ card }) => card)
-  const [, , queues, used] = await Promise.all([
+  const [, , queues] = await Promise.all([
     query('SELECT pg_advisory_xact_lock($1)', [queueLock]),
     release(query, wanted.now),
     findQueues(query, asked),
-    countSlots(query, wanted),
   ])
-  const heads = await readHeads(query, queues, wanted)
+  const [heads, used] = await Promise.all([readHeads(query, queues, wanted), countSlots(query, wanted, queues)])
   const { taken, nextDue } = takeInTurn(
     queues,
     ({ card, owner }) => heads.get(`${card} ${owner}`) ?? [],
@@ -173,8 +172,8 @@ async function readHeads(query: Query, queues: readonly Queue[], { limit }: Queu
 }
 
 /** No further than the cap: more than all is as good as all. */
-async function countSlots(query: Query, wanted: QueueClaim): Promise<Map<string, number>> {
-  const caps = cappedScopes(wanted)
+async function countSlots(query: Query, wanted: QueueClaim, queues: readonly Queue[]): Promise<Map<string, number>> {
+  const caps = cappedScopes(wanted, queues)
   const rows = await query(
     `SELECT scope, (SELECT count(*) FROM (
        SELECT FROM slots WHERE slots.scope = asked.scope COLLATE "C" LIMIT asked.cap
