@@ -66,8 +66,9 @@ it('writes to webhook endpoints have a rate for each token, whatever its videos'
     return service.fetch(`/v1/webhook_endpoints${path}`, { method: 'POST', headers, body: '{}' })
   }
   const unknown = `/whe_${'0'.repeat(36)}`
-  const paths = ['', unknown, `${unknown}/rotate_secret`, `${unknown}/test`]
-  for (let count = 0; count < 15; count += 1)
+  const replays = [`${unknown}/replay`, `${unknown}/deliveries/wh_${'0'.repeat(44)}/replay`]
+  const paths = ['', unknown, `${unknown}/rotate_secret`, `${unknown}/test`, ...replays]
+  for (let count = 0; count < 10; count += 1)
     for (const path of paths) assert.notEqual((await write('many', path)).status, 429, path)
   for (const path of paths) {
     const refused = await write('many', path)
@@ -75,7 +76,7 @@ it('writes to webhook endpoints have a rate for each token, whatever its videos'
     assert.equal(refused.headers.get('retry-after'), '1')
     const { error } = (await refused.json()) as { error: { code: string; message: string } }
     assert.equal(error.code, 'rate_limit_exceeded')
-    assert.match(error.message, /may create, change and test webhook endpoints 60 times a minute\. Try again in /)
+    assert.match(error.message, /may create, change, test and replay webhook endpoints 60 times a minute\. Try again in /)
   }
   const read = await service.fetch('/v1/webhook_endpoints', { headers: { authorization: 'Bearer many' } })
   assert.equal(read.status, 200)

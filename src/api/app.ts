@@ -156,10 +156,10 @@ function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): v
   v1.delete(one, endpoints.remove)
   v1.post(`${one}/rotate_secret`, { onRequest, schema: { body: rotateBody } }, endpoints.rotate)
   v1.post(`${one}/test`, { onRequest, schema: { body: testBody } }, endpoints.test)
-  v1.post(`${one}/replay`, { schema: { body: replayBody } }, deliveries.replayFailed)
+  v1.post(`${one}/replay`, { onRequest, schema: { body: replayBody } }, deliveries.replayFailed)
   v1.get(`${one}/deliveries`, { schema: { querystring: deliveriesQuery } }, deliveries.list)
   v1.get(`${one}/deliveries/:delivery`, deliveries.retrieve)
-  v1.post(`${one}/deliveries/:delivery/replay`, deliveries.replay)
+  v1.post(`${one}/deliveries/:delivery/replay`, { onRequest }, deliveries.replay)
 }
 
 function addOperatorRoutes(operator: FastifyInstance, dependencies: AppDependencies): void {

@@ -28,11 +28,7 @@ export interface Asker {
   gone: AbortSignal
 }
 
-export function openBudget(
-  total: number,
-  patience: (ms: number) => AbortSignal = AbortSignal.timeout,
-  what = 'uploads',
-): Budget {
+export function openBudget(total: number, patience: (ms: number) => AbortSignal = AbortSignal.timeout): Budget {
   let free = total
   const waiting = new Set<Place>()
   const held = new Map<string, number>()
@@ -70,7 +66,7 @@ export function openBudget(
       if (waiting.has(place)) {
         const giveUp = () => {
           if (!waiting.delete(place)) return
-          reject(new Problem('overloaded', `Too many ${what} at once. Try again shortly.`, { retryable: true }))
+          reject(new Problem('overloaded', 'Too many uploads at once. Try again shortly.', { retryable: true }))
           admitNext()
         }
         AbortSignal.any([patience(patienceMs), gone]).addEventListener('abort', giveUp)

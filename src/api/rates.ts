@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Allowance, fullAllowance, type Rate, refill, waitFor } from '../core/rate.ts'
+import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } from '../core/rate.ts'
 
 interface Counted {
   rate: Rate
@@ -56,10 +56,8 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
       const counted = countOf(request)
       if (counted) {
         const { rate } = counted
-        const allowance = refill(counted.allowance, rate, clock.now())
-        const waitMs = waitFor(1, allowance, rate)
-        const left = waitMs > 0 ? allowance.left : allowance.left - 1
-        Object.assign(counted, write({ rate, allowance: { ...allowance, left } }))
+        const { allowance, waitMs } = takeOne(counted.allowance, rate, clock.now())
+        Object.assign(counted, write({ rate, allowance }))
         reply.headers(counted.told.headers).header('ratelimit-policy', `"videos";q=${rate.perMinute};w=60`)
         if (waitMs > 0) throw refused(`ask for ${rate.perMinute} videos a minute`, waitMs, reply)
       }

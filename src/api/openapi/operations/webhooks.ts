@@ -90,7 +90,7 @@ export const webhookOperations: Operations = {
       example: { since: 1_794_709_428 },
     },
     answers: { 200: { description: 'How many those are.', schema: refer('WebhookReplay') } },
-    errors: [...missing, ...checked, 'invalid_request'],
+    errors: [...missing, ...checked, ...limited, 'invalid_request'],
   },
   [`GET ${events}/:id/deliveries`]: {
     ...{ ...common, id: 'listWebhookDeliveries', summary: 'List deliveries', path },
@@ -109,6 +109,6 @@ export const webhookOperations: Operations = {
     ...{ ...common, id: 'replayWebhookDelivery', summary: 'Send a delivery again', path: deliveryPath },
     description: 'Whatever became of it. The receiver can tell by its `webhook-id`, which stays.',
     answers: { 200: { description: 'The delivery.', schema: refer('WebhookDelivery') } },
-    errors: [...missing, 'webhook_delivery_not_found', 'invalid_request'],
+    errors: [...missing, ...limited, 'webhook_delivery_not_found', 'invalid_request'],
   },
 }
