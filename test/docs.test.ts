@@ -97,14 +97,16 @@ describe('the pages', () => {
 
   it('give the address under which they were asked for, unless that is none', async () => {
     const port = new URL(service.url).port
-    const asked = async (host: string, headers = {}) => {
-      const sent = request({ port, path: '/docs/models/studio', headers: { host, ...headers }, setHost: false }).end()
+    const asked = async (host: string, headers = {}, path = '/docs/models/studio') => {
+      const sent = request({ port, path, headers: { host, ...headers }, setHost: false }).end()
       const [answer] = await new Promise<Parameters<typeof text>[]>((resolve, reject) =>
         sent.on('response', (response) => resolve([[response]])).on('error', reject),
       )
-      return /curl -fsS (.*)\/v1\/videos \\/.exec(await text(...(answer as Parameters<typeof text>)))?.[1]
+      return /curl (?:-fsS )?(\S*)\/v1\/videos\b/.exec(await text(...(answer as Parameters<typeof text>)))?.[1]
     }
     assert.equal(await asked('films.example:8443', { 'x-forwarded-proto': 'https' }), 'https://films.example:8443')
+    for (const host of ['a.example', 'b.example'])
+      assert.equal(await asked(host, {}, '/docs'), `http://${host}`)
     assert.equal(await asked('[::1]:8484'), 'http://[::1]:8484')
     for (const host of ['a"><script>', "a';touch harmed;'", 'a b', 'a$(id)', 'a/b', 'user@host', '-o'])
       assert.equal(await asked(host), `http://127.0.0.1:${port}`, host)

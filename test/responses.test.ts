@@ -175,6 +175,14 @@ it('every answer of the table has the status and the shape that the document giv
   for (const [id, status, ask] of rows) await responses.ask(send, id, status, ask?.())
 })
 
+it('a client that has the document or its page is only told that they are the same', async () => {
+  for (const id of ['describe', 'readReference']) {
+    const { headers } = await responses.ask(send, id, 200)
+    await responses.ask(send, id, 304, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    await responses.ask(send, id, 200, { headers: { 'if-none-match': '"another"' } })
+  }
+})
+
 it('every route that needs a token refuses who has none', async () => {
   for (const [id, { operation }] of responses.operations)
     if (operation.security.length > 0) await responses.ask(send, id, 401, { headers: { authorization: '' } })

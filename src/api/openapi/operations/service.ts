@@ -2,6 +2,10 @@ import { refer } from '../schemas/schema.ts'
 import type { Answer, Operations } from './operation.ts'
 
 const page: Answer = { description: 'A page to read.', type: 'text/html', schema: { type: 'string' } }
+const unchanged: Answer = {
+  description: 'It is the one that you have.',
+  headers: { ETag: 'Identifies this version: send it as `If-None-Match`.' },
+}
 const noPage: Answer = { ...page, description: 'There is no such model.' }
 
 export const serviceOperations: Operations = {
@@ -21,12 +25,15 @@ export const serviceOperations: Operations = {
   'GET /openapi.json': {
     ...{ id: 'describe', tag: 'Service', summary: 'This document', access: 'anyone' },
     description: 'OpenAPI 3.1, made from the routes themselves.',
-    answers: { 200: { description: 'The document.', schema: { type: 'object', additionalProperties: true } } },
+    answers: {
+      200: { description: 'The document.', schema: { type: 'object', additionalProperties: true } },
+      304: unchanged,
+    },
   },
   'GET /docs': {
     ...{ id: 'readReference', tag: 'Service', summary: 'The reference, to read', access: 'anyone' },
     description: 'This document as a page.',
-    answers: { 200: page },
+    answers: { 200: page, 304: unchanged },
   },
   'GET /docs/models': {
     ...{ id: 'readModels', tag: 'Service', summary: 'The models, to read', access: 'anyone' },
