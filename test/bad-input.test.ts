@@ -324,6 +324,26 @@ describe('bodies', () => {
     const fault = await faultOf(await service.submit({ ...film, image: 'A'.repeat(40 * 2 ** 20) }))
     assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
   })
+  it('a body that is too large for a route without uploads is refused before it is sent, with the limit of that route', async () => {
+    const endpoint = `/v1/webhook_endpoints/whe_${'0'.repeat(36)}`
+    const routes = [
+      'DELETE /v1/videos/video_1',
+      `POST ${endpoint}/replay`,
+      `POST ${endpoint}`,
+      'POST /v1/webhook_endpoints',
+    ]
+    for (const [route, limit] of [
+      ...routes.map((route) => [route, 'its body may have up to 128 KiB'] as const),
+      ['POST /v1/videos/edits', 'send a video as a file of a form, not as JSON'] as const,
+    ]) {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+      const head = [`Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 28000000']
+      socket.end(`${[`${route} HTTP/1.1`, 'Host: x', ...head].join('\r\n')}\r\n\r\n{`)
+      const answer = await text(socket)
+      assert.match(answer, /^HTTP\/1\.1 413 /, route)
+      assert.ok(answer.includes(`"The request is too large: ${limit}."`), answer)
+    }
+  })
   it('multipart without a boundary, cut short, with broken parts, or with a field twice', async () => {
     const head = '--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nx'
     const cases: [string, string][] = [

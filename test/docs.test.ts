@@ -105,8 +105,7 @@ describe('the pages', () => {
       return /curl (?:-fsS )?(\S*)\/v1\/videos\b/.exec(await text(...(answer as Parameters<typeof text>)))?.[1]
     }
     assert.equal(await asked('films.example:8443', { 'x-forwarded-proto': 'https' }), 'https://films.example:8443')
-    for (const host of ['a.example', 'b.example'])
-      assert.equal(await asked(host, {}, '/docs'), `http://${host}`)
+    for (const host of ['a.example', 'b.example']) assert.equal(await asked(host, {}, '/docs'), `http://${host}`)
     assert.equal(await asked('[::1]:8484'), 'http://[::1]:8484')
     for (const host of ['a"><script>', "a';touch harmed;'", 'a b', 'a$(id)', 'a/b', 'user@host', '-o'])
       assert.equal(await asked(host), `http://127.0.0.1:${port}`, host)

@@ -76,7 +76,10 @@ it('writes to webhook endpoints have a rate for each token, whatever its videos'
     assert.equal(refused.headers.get('retry-after'), '1')
     const { error } = (await refused.json()) as { error: { code: string; message: string } }
     assert.equal(error.code, 'rate_limit_exceeded')
-    assert.match(error.message, /may create, change, test and replay webhook endpoints 60 times a minute\. Try again in /)
+    assert.match(
+      error.message,
+      /may create, change, test and replay webhook endpoints 60 times a minute\. Try again in /,
+    )
   }
   const read = await service.fetch('/v1/webhook_endpoints', { headers: { authorization: 'Bearer many' } })
   assert.equal(read.status, 200)

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticate, type Tokens } from './auth.ts'
-import { multipartOptions, readFields } from './body.ts'
+import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
 import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
@@ -125,7 +125,7 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies
     request.body = await readFields(request)
   }
   const submit = openSubmit(dependencies)
-  const fields = { ...boundBodies(), preValidation }
+  const fields = { ...boundBodies(), bodyLimit: maxBodyBytes, preValidation }
   const files = spoolVideos(dependencies)
   uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
   uploads.post(

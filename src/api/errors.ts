@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, type ProblemCode } from '../core/problem.ts'
 import type { Log } from '../log.ts'
+import { maxBodyBytes } from './body.ts'
 import type { WireError } from './wire.ts'
 
 /** The one map from a problem to an HTTP status. SDKs retry 408, 409, 429 and ≥ 500 by themselves. */
@@ -135,8 +136,9 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
 }
 
 /** What of a JSON body may be large. */
-function largestOf({ routeOptions, server }: FastifyRequest): string {
-  return routeOptions.bodyLimit === server.initialConfig.bodyLimit
+function largestOf({ routeOptions: { bodyLimit }, server }: FastifyRequest): string {
+  if (bodyLimit === server.initialConfig.bodyLimit) return `its body may have up to ${bodyLimit / 2 ** 10} KiB`
+  return bodyLimit === maxBodyBytes
     ? 'a reference image may have up to 20 MiB'
     : 'send a video as a file of a form, not as JSON'
 }
