@@ -324,6 +324,13 @@ describe('bodies', () => {
     const fault = await faultOf(await service.submit({ ...film, image: 'A'.repeat(40 * 2 ** 20) }))
     assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
   })
+  it('more than 1 MiB beside the image, in JSON and in a form', async () => {
+    const long = 'x'.repeat(2 ** 20)
+    for (const answer of [service.submit({ ...film, prompt: long }), multipart({ prompt: `${long}x` })]) {
+      const fault = await faultOf(await answer)
+      assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
+    }
+  })
   it('a body that is too large for a route without uploads is refused before it is sent, with the limit of that route', async () => {
     const endpoint = `/v1/webhook_endpoints/whe_${'0'.repeat(36)}`
     const routes = [

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import { parseJsonPart } from './json.ts'
+import { LongText, maxRestBytes } from './long-text.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
@@ -25,7 +26,7 @@ export class Spooled {
   }
 }
 
-export type Field = string | number | boolean | Upload | Spooled | Field[] | Fields
+export type Field = string | number | boolean | LongText | Upload | Spooled | Field[] | Fields
 export interface Fields {
   [name: string]: Field
 }
@@ -43,10 +44,17 @@ export const multipartOptions = {
     files: 16,
     fields: 64,
     parts: 68,
-    fieldSize: maxBodyBytes,
+    fieldSize: maxRestBytes,
     fieldNameSize: longestName,
     headerPairs: 32,
   },
+}
+
+/** The parser would decode text of megabytes at once, which blocks every other request: an image is read as a file. */
+const imageOptions = {
+  isPartAFile: (field: string | undefined, ...others: [type: string | undefined, filename: string | undefined]) =>
+    /^(image|input_reference(\[image_url\])?)$/.test(field ?? '') || multipartOptions.isPartAFile(field, ...others),
+  limits: { fileSize: maxBodyBytes },
 }
 
 /** How a form is read, where its files are not simply held in memory. */
@@ -93,8 +101,8 @@ async function readMultipart(request: FastifyRequest, rules?: FormRules): Promis
 
 async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRules): Promise<void> {
   let left = rules?.fieldBytes ?? maxBodyBytes
-  const limits = rules && { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } }
-  for await (const part of request.parts(limits)) {
+  const options = rules ? { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } } : imageOptions
+  for await (const part of request.parts(options)) {
     refuseName(part)
     if (rules && part.type === 'file' && !isJson(part.mimetype)) {
       place(fields, part.fieldname, await rules.keep(part))
@@ -103,7 +111,7 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
     const raw = part.type === 'file' ? await part.toBuffer() : readText(part)
     left -= raw.length
     if (left < 0) throw tooLarge()
-    place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part.mimetype))
+    place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
   }
 }
 
@@ -146,8 +154,12 @@ function readText(part: MultipartValue): string {
 }
 
 /** A part may be JSON, and then it is the value that it holds. */
-function readFile(bytes: Buffer, type: string): Field {
-  return isJson(type) ? (parseJsonPart(bytes) as Field) : new Upload(bytes)
+function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
+  if (!multipartOptions.isPartAFile(fieldname, mimetype, filename))
+    return bytes.length > maxRestBytes ? new LongText(bytes, { isEscaped: false }) : bytes.toString()
+  if (isJson(mimetype)) return parseJsonPart(bytes) as Field
+  if (bytes.length > maxImageBytes) throw tooLarge()
+  return new Upload(bytes)
 }
 
 function isJson(type: string): boolean {
@@ -177,8 +189,8 @@ function place(fields: Fields, name: string, value: Field): void {
   fields[outer] = object
 }
 
-function isFile(field: object): field is Upload | Spooled {
-  return field instanceof Upload || field instanceof Spooled
+function isFile(field: object): field is Upload | Spooled | LongText {
+  return field instanceof Upload || field instanceof Spooled || field instanceof LongText
 }
 
 function twice(name: string): Problem {
@@ -217,5 +229,5 @@ function withoutNulls(object: Record<string, unknown>, levels = 2): Record<strin
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isFile(value)
 }

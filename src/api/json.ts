@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { duplicateKey } from '../core/duplicate-key.ts'
 import { Problem } from '../core/problem.ts'
+import { liftTexts, maxRestBytes, returnTexts, tooMuchRest } from './long-text.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/**
- * A body of megabytes is one long text of base64; one of a million small values would only block everybody else. A prompt
- * may be all commas.
- */
+/** A body of a million small values would only block everybody else. A prompt may be all commas. */
 const largeBytes = 256 * 2 ** 10
 const mostSeparators = 40_000
 
@@ -20,8 +18,17 @@ export function jsonParser(app: FastifyInstance) {
     try {
       // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
       if (body.length === 0 && needsNone(request)) return void done(null)
-      const text = decodeJson(body)
-      void parse(request, text, (error, value) => done(error ? explain(error, text) : duplicateIn(text), value))
+      const lifted = liftTexts(body)
+      const text = decodeJson(lifted.rest)
+      let [problem, value]: [Error | null, unknown?] = [null]
+      // It calls back at once, and takes what is thrown there for its own error.
+      void parse(request, text, (error, parsed) => {
+        ;[problem, value] = [error, parsed]
+      })
+      if (problem) throw explain(problem, text)
+      const duplicate = duplicateIn(text)
+      if (duplicate) throw duplicate
+      done(null, returnTexts(value, lifted))
     } catch (error) {
       done(error as Error)
     }
@@ -54,20 +61,21 @@ function duplicateIn(json: string): Problem | null {
 }
 
 /** The value of JSON that is part of a form. Throws a Problem, or what `JSON.parse` throws. */
-export function parseJsonPart(bytes: Uint8Array): unknown {
-  const text = decodeJson(bytes)
+export function parseJsonPart(bytes: Buffer): unknown {
+  const lifted = liftTexts(bytes)
+  const text = decodeJson(lifted.rest)
   const value = JSON.parse(text)
   const duplicate = duplicateIn(text)
   if (duplicate) throw duplicate
-  return value
+  return returnTexts(value, lifted)
 }
 
-/** The text of a JSON body. Throws `invalid_json`. */
-function decodeJson(bytes: Uint8Array): string {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** The text of a JSON body. Throws `invalid_json` and `body_too_large`. */
+function decodeJson(body: Buffer): string {
   if (body.length > largeBytes && [',', '[', '{'].some((separator) => occursTooOften(body, separator.charCodeAt(0)))) {
     throw new Problem('invalid_json', 'The body has too many values.')
   }
+  if (body.length > maxRestBytes) throw tooMuchRest()
   try {
     return utf8.decode(body)
   } catch (cause) {

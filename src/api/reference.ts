@@ -1,11 +1,14 @@
 import type { ModelCard } from '../core/catalog.ts'
-import { examineImage, type ImageFacts, readImageText } from '../core/image.ts'
+import { openFairTurns } from '../core/fair.ts'
+import { examineImage, type ImageFacts } from '../core/image.ts'
 import { urlsIn } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { ClientOutbound } from '../outbound.ts'
 import { Upload } from './body.ts'
+import { readImageText } from './image-text.ts'
+import { LongText } from './long-text.ts'
 
 /** The reference image of a request, checked as far as it can be before the task exists. */
 export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
@@ -23,7 +26,7 @@ export async function readReference(
   if (!source) return null
   const signal = AbortSignal.timeout(patienceMs)
   const { param } = source
-  const read = source.value instanceof Upload ? source.value : readImageText(source.value, param)
+  const read = source.value instanceof Upload ? source.value : await readText(source.value, param, owner)
   if ('url' in read) {
     await outbound.check(read.url, param, signal)
     return read
@@ -35,6 +38,16 @@ export async function readReference(
     throw refusalOf(error, param, signal)
   }
   return { bytes: read.bytes, ...facts }
+}
+
+/** One long text is decoded at a time: however many one owner sends, another waits for one of them at most. */
+const turns = openFairTurns({ slots: 1 })
+
+async function readText(text: string | LongText, param: string, owner: string) {
+  // A short text takes a few milliseconds: less than to wait for a long one.
+  if (typeof text === 'string') return await readImageText(text, param)
+  using _turn = await turns.take(owner, AbortSignal.timeout(patienceMs))
+  return await readImageText(text, param)
 }
 
 /** Only a decoder that says so makes it the fault of the image. Whatever kept us from checking it is 503. */
@@ -55,7 +68,7 @@ export async function checkUrls(card: ModelCard, parameters: Parameters, outboun
 
 interface Source {
   param: string
-  value: string | Upload
+  value: string | LongText | Upload
 }
 
 function findSource({
@@ -71,16 +84,19 @@ function findSource({
     })
   }
   if (image !== undefined) {
-    if (typeof image === 'string' || image instanceof Upload) return { param: 'image', value: image }
+    if (isReadable(image)) return { param: 'image', value: image }
     throw wrongType('image', 'a URL, base64 text or a file')
   }
   if (reference === undefined) return null
-  if (typeof reference === 'string' || reference instanceof Upload)
-    return { param: 'input_reference', value: reference }
+  if (isReadable(reference)) return { param: 'input_reference', value: reference }
   return { param: 'input_reference.image_url', value: readObject(reference) }
 }
 
-function readObject(reference: unknown): string {
+function isReadable(value: unknown): value is Source['value'] {
+  return typeof value === 'string' || value instanceof LongText || value instanceof Upload
+}
+
+function readObject(reference: unknown): string | LongText {
   if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) {
     throw wrongType('input_reference', 'a file, text, or an object {"image_url": "…"}')
   }
@@ -95,7 +111,8 @@ function readObject(reference: unknown): string {
       },
     )
   }
-  if (typeof url !== 'string') throw wrongType('input_reference.image_url', 'a URL or base64 text')
+  if (typeof url !== 'string' && !(url instanceof LongText))
+    throw wrongType('input_reference.image_url', 'a URL or base64 text')
   return url
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { examineImage, readImageText } from './image.ts'
+import { examineImage } from './image.ts'
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -131,22 +131,4 @@ it('refuses what carries far more than its picture, which makes decoders hang', 
   assert.ok(examineImage(withChunks(chunk('iCCP', 500_000), chunk('IDAT', 9_000_000)), 'image'))
   // Behind its end a PNG may carry what it likes, such as the film of a phone's moving picture.
   assert.ok(examineImage(Buffer.concat([png, chunk('mdat', 9_000_000)]), 'image'))
-})
-
-it('reads an image given as text: a URL, a data URL, or base64 with or without line breaks', () => {
-  const base64 = png.toString('base64')
-  assert.deepEqual(readImageText('https://example.com/a.png', 'image'), { url: 'https://example.com/a.png' })
-  assert.deepEqual(readImageText('file:///etc/passwd', 'image'), { url: 'file:///etc/passwd' })
-  for (const text of [
-    base64,
-    `data:image/png;base64,${base64}`,
-    base64.replace(/(.{20})/g, '$1\r\n'),
-    png.toString('base64url'),
-  ]) {
-    const read = readImageText(text, 'image')
-    assert.ok('bytes' in read && png.equals(read.bytes))
-  }
-  for (const text of ['', 'fox.png', 'a', '****', 'data:image/png,abc', 'data:image/png;base64,', 'a=b=']) {
-    assert.throws(() => readImageText(text, 'image'), { code: 'invalid_image', param: 'image' }, text)
-  }
 })

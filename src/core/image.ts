@@ -123,27 +123,6 @@ function* chunksOf(image: Uint8Array, type: 'image/png' | 'image/webp'): Generat
 
 const pictureChunks = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND', 'VP8 ', 'VP8L', 'VP8X', 'ALPH'])
 
-/** The reference image as text: a URL, a data URL, or bare base64. Throws `invalid_image`. */
-export function readImageText(text: string, param: string): { url: string } | { bytes: Uint8Array } {
-  const data = /^data:[^,]{0,200},/i.exec(text)
-  if (data && !/;base64,$/i.test(data[0])) {
-    throw new Problem('invalid_image', 'The data URL must be base64: data:image/png;base64,…', { param })
-  }
-  // Base64 has no colon, so whatever looks like a scheme is meant as a URL.
-  if (!data && /^\s*[a-z][a-z0-9+.-]*:/i.test(text)) return { url: text.trim() }
-  const base64 = (data ? text.slice(data[0].length) : text).replace(/[\r\n\t ]+/g, '')
-  if (base64 === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(base64) || base64.replace(/={1,2}$/, '').length % 4 === 1) {
-    throw new Problem(
-      'invalid_image',
-      'The image must be an http(s) URL, a data URL, base64 of its bytes, or a file part of a form (curl: -F image=@file.png).',
-      {
-        param,
-      },
-    )
-  }
-  return { bytes: Buffer.from(base64, 'base64') }
-}
-
 function sniff(bytes: Buffer): ImageFacts | undefined {
   if (bytes.length < 30) return undefined
   if (bytes.subarray(0, 8).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]))) return sniffPng(bytes)
