@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
@@ -78,6 +79,43 @@ it('streams: a token that opens as many as it can leaves connections for another
     assert.equal((await stream(other)).status, 200)
     assert.equal((await fetch(`${url}/v1/videos`, { headers: other })).status, 200)
   }
+})
+
+it('bodies that never end: a token that begins as many as it can leaves connections for another', async (test) => {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-shares-'))
+  test.after(() => rmSync(folder, { recursive: true }))
+  const under = ['sh', '-c', 'ulimit -n 128 && exec "$@"', 'sh']
+  const config = join(folder, 'filmgate.yaml')
+  writeFileSync(config, yaml)
+  const args = ['--data', join(folder, 'data')]
+  await using server = spawnServer({ args, env: { FILMGATE_CONFIG: config }, under })
+  const url = await server.url
+  const answers: string[] = []
+  const sockets: Socket[] = []
+  test.after(() => sockets.forEach((socket) => void socket.destroy()))
+  const begin = (path: string) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+    sockets.push(socket)
+    socket.on('data', (bytes) => answers.push(bytes.toString()))
+    const head = [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: ${greedy.authorization}`]
+    socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 99'].join('\r\n')}\r\n\r\n{`)
+  }
+  for (let count = 0; count < 60; count += 1) begin(['/v1/videos', '/v1/webhook_endpoints'][count % 2] ?? '')
+  await until('some are refused', () => answers.length >= 30)
+  for (const answer of answers) {
+    assert.match(answer, /^HTTP\/1\.1 429 [\s\S]*connection: close[\s\S]*"code":"rate_limit_exceeded"/i)
+    assert.match(answer, /"This token has \d+ unfinished request bodies at once/)
+  }
+  const body = JSON.stringify(film)
+  for (let turn = 0; turn < 5; turn += 1) {
+    assert.equal((await fetch(`${url}/v1/videos`, { headers: other })).status, 200)
+    const made = await fetch(`${url}/v1/videos`, { method: 'POST', headers: { ...other, ...json }, body })
+    assert.equal(made.status, 200)
+  }
+  for (const socket of sockets) socket.destroy()
+  const again = () => fetch(`${url}/v1/videos`, { method: 'POST', headers: { ...greedy, ...json }, body })
+  await until('the share is given back', async () => (await again()).status === 200)
+  assert.doesNotMatch(server.output.stderr, /request failed/)
 })
 
 it('uploads: a token that sends very many waits in its own line, and the other is next', async () => {

@@ -28,6 +28,7 @@ import { retrieveVideo } from './retrieve.ts'
 import { openServer, type ServerDependencies } from './server.ts'
 import { spoolVideos } from './spool.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
+import { limitUnread } from './unread.ts'
 import { submitBody, submitVideo } from './videos.ts'
 import { openDeliveries } from './webhooks/deliveries.ts'
 import { openEndpoints, type WebhookDependencies } from './webhooks/endpoints.ts'
@@ -78,14 +79,16 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
 }
 
 function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
-  const { catalog, tokens, clock, azure = false, ratePerMinute = 0 } = dependencies
+  const { catalog, tokens, clock, connections, azure = false, ratePerMinute = 0 } = dependencies
   const rates = openRates({ clock, perMinute: ratePerMinute })
   v1.decorateRequest('token')
   const identify = authenticate(tokens, 'client', { azure })
-  // One hook for both: a second one costs each poll a twentieth.
+  const admitBody = limitUnread(connections)
+  // One hook for all: a second one costs each poll a twentieth.
   v1.addHook('onRequest', (request, reply, done) => {
     identify(request)
     rates.tell(request, reply)
+    admitBody(request, reply)
     done()
   })
   v1.register(async (uploads) => {
@@ -165,8 +168,10 @@ function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): v
 function addOperatorRoutes(operator: FastifyInstance, dependencies: AppDependencies): void {
   operator.decorateRequest('token')
   const identify = authenticate(dependencies.tokens, 'operator')
-  operator.addHook('onRequest', (request, _reply, done) => {
+  const admitBody = limitUnread(dependencies.connections)
+  operator.addHook('onRequest', (request, reply, done) => {
     identify(request)
+    admitBody(request, reply)
     done()
   })
   operator.addHook('onRequest', dropStalled)

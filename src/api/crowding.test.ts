@@ -8,13 +8,14 @@ import { openServer } from './server.ts'
 /* With a real limit of open files: test/few-files.test.ts. */
 
 const most = 8
-const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
 
 /** A service with a route that answers, one that never does, and the health; its clock stands still. */
 async function serve() {
   const clock = { now: () => now, sleep: () => new Promise<void>(() => {}) }
   let now = 0
-  const app = openServer({ log, random: openRandom(), connections: { most, clock } })
+  const lines: string[] = []
+  const log = openLog({ write: (line) => lines.push(line), now: () => now, secrets: [] })
+  const app = openServer({ log, clock, random: openRandom(), connections: { most, clock } })
   let hanging = 0
   app.get('/quick', async () => 'here')
   app.get('/livez', async () => 'alive')
@@ -26,6 +27,7 @@ async function serve() {
   const { port } = app.server.address() as { port: number }
   const sockets: Socket[] = []
   return {
+    lines,
     async join(): Promise<Socket> {
       const socket = connect(port, '127.0.0.1')
       socket.on('error', () => {})
@@ -78,6 +80,19 @@ it('at the limit a client is told to come back, and the health is told all the s
   const refused = await served.ask(await served.join(), '/quick')
   assert.match(refused, /^HTTP\/1\.1 503 [\s\S]*retry-after: 5[\s\S]*"code":"overloaded"/i)
   assert.match(await served.ask(await served.join(), '/livez'), /^HTTP\/1\.1 200 /)
+})
+
+it('refusals are one warning, and another after a minute without any', async () => {
+  await using served = await serve()
+  await fill(served)
+  const refuse = async () => assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 503 /)
+  await refuse()
+  await refuse()
+  assert.equal(served.lines.length, 1)
+  assert.match(served.lines[0] ?? '', /"level":"warn".*Too many clients are connected/)
+  served.pass(60_000)
+  await refuse()
+  assert.equal(served.lines.length, 2)
 })
 
 it('an idle connection makes room for one that comes', async () => {

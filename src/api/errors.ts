@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../core/clock.ts'
 import { Problem, type ProblemCode } from '../core/problem.ts'
 import type { Log } from '../log.ts'
 import { maxBodyBytes } from './body.ts'
@@ -65,14 +66,28 @@ export function notFound(id: string, param = 'video_id'): Problem {
   return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param })
 }
 
+/** One line for refusals of which each follows another within so long: a crowd would fill the log. */
+const quietMs = 60_000
+
 /** Everything that is thrown while a request is served ends here. */
-export function errorHandler(log: Log) {
+export function errorHandler(log: Log, clock: Clock) {
+  let lastRefusal = Number.NEGATIVE_INFINITY
+
+  function warnOfRefusals({ message, code }: Problem, { method, url }: FastifyRequest): void {
+    const now = clock.now()
+    if (now - lastRefusal >= quietMs) log.warn('requests are refused: too much at once', { method, url, code, message })
+    lastRefusal = now
+  }
+
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError, request)
     const status = statuses[problem.code]
     // Who went away while he waited for room has not been refused.
     const isLeft = problem.code === 'overloaded' && reply.raw.destroyed
-    if (status >= 500 && !isLeft) {
+    // One of our limits was reached. What has a cause beyond that is an error.
+    const isRefusal = problem.code === 'overloaded' && problem.cause === undefined
+    if (isRefusal && !isLeft) warnOfRefusals(problem, request)
+    else if (status >= 500 && !isLeft) {
       const { method, url } = request
       log.error('request failed', {
         request: request.id,

@@ -6,11 +6,12 @@ import { openServer } from './server.ts'
 
 it('a worker says that requests go elsewhere, and others what they have', async () => {
   const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
+  const clock = { now: () => 0, sleep: () => new Promise<void>(() => {}) }
   for (const [healthOnly, said] of [
     [true, /^Unknown request URL: POST \/v1\/videos\. This process is a worker.* the role api/],
     [false, /^Unknown request URL: POST \/v1\/videos\. See GET \/v1\/models/],
   ] as const) {
-    await using app = openServer({ log, random: openRandom(), healthOnly })
+    await using app = openServer({ log, clock, random: openRandom(), healthOnly })
     const answer = await app.inject({ method: 'POST', url: '/v1/videos?x=1', payload: {} })
     const { error } = answer.json()
     assert.deepEqual([answer.statusCode, error.code], [404, 'unknown_url'])

@@ -1,5 +1,5 @@
 import fastify, { type FastifyHttpOptions, type FastifyInstance, type RawServerDefault } from 'fastify'
-import type { Random } from '../core/clock.ts'
+import type { Clock, Random } from '../core/clock.ts'
 import type { Log } from '../log.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
@@ -8,6 +8,7 @@ import { toProblem } from './validation.ts'
 
 export interface ServerDependencies {
   log: Log
+  clock: Clock
   random: Random
   /** Whether it also answers as Azure does. */
   azure?: boolean
@@ -24,11 +25,13 @@ export interface ServerDependencies {
 const maxSmallBodyBytes = 128 * 2 ** 10
 
 /** Without a route: how requests are read, and what becomes of those that can't be. */
-export function openServer({ log, random, azure, healthOnly, connections }: ServerDependencies): FastifyInstance {
+export function openServer(dependencies: ServerDependencies): FastifyInstance {
+  const { log, clock, random, azure, healthOnly, connections } = dependencies
   // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
   const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
+  const onError = errorHandler(log, clock)
   const app = fastify({
     bodyLimit: maxSmallBodyBytes,
     // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
@@ -45,14 +48,14 @@ export function openServer({ log, random, azure, healthOnly, connections }: Serv
       },
     },
     schemaErrorFormatter: toProblem,
-    frameworkErrors: (error, request, reply) => errorHandler(log)(error, request, reply),
+    frameworkErrors: (error, request, reply) => onError(error, request, reply),
     clientErrorHandler: clientErrorHandler(newRequestId),
     // While we close, requests on open connections are still served.
     return503OnClosing: false,
   })
   const admit = connections && limitConnections(app.server, connections)
   const refuse = healthOnly ? workerHandler : notFoundHandler
-  app.setErrorHandler(errorHandler(log))
+  app.setErrorHandler(onError)
   app.setNotFoundHandler(refuse)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
