@@ -179,6 +179,11 @@ export function isFinished(task: Pick<Task, 'state'>): boolean {
   return task.state === 'completed' || task.state === 'failed'
 }
 
+/** How much text these tasks carry: a prompt is the one field that may be long. */
+export function promptBytes(tasks: readonly Pick<Task, 'prompt'>[]): number {
+  return tasks.reduce((sum, { prompt }) => sum + Buffer.byteLength(prompt), 0)
+}
+
 /** `video_`, 12 hex of the millisecond, 36 hex of chance: in order of creation, and not to be guessed. */
 export function newTaskId(now: number, random: Random): string {
   return `video_${now.toString(16).padStart(12, '0')}${Buffer.from(random(18)).toString('hex')}`

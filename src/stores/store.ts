@@ -177,6 +177,8 @@ export interface Page {
   order: 'asc' | 'desc'
   status?: Status
   model?: string
+  /** Ends the page after the task that brings its `promptBytes` to this number. Another page has the rest. */
+  enoughBytes?: number
   /** Ends a look through very many, */
   signal?: AbortSignal
   /** which waits for a turn before each of its steps, and gives it back after. */

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { type Health, healthy } from '../../core/health.ts'
 import { newTaskId, type Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
-import type { Store } from '../store.ts'
+import type { Page, Store } from '../store.ts'
 import { decide, fresh, newTask, type StoreWorld, take, taken } from './world.ts'
 
 /** Rows as their owners see them, and what is asked about all of them. */
@@ -148,6 +148,21 @@ function testOwners(world: StoreWorld): void {
     assert.deepEqual(await list({ limit: 10, order: 'asc', model: 'rare' }), [1000, 2000, 3000, 4000])
     assert.deepEqual(await list({ limit: 3, order: 'desc', model: 'rare' }), [4000, 3000, 2000])
     assert.deepEqual(await list({ limit: 3, order: 'desc', model: 'rare', after: newTask('2000').id }), [1000])
+  })
+
+  it('ends a page after the task whose prompt makes it long enough', async () => {
+    await using store = await fresh(world)
+    const prompts = ['a', '狐'.repeat(100), 'b'.repeat(299), 'c', 'd'.repeat(1_000)]
+    for (const [at, prompt] of prompts.entries()) await store.insert(newTask(String(at + 1), { prompt }))
+    for (const filter of [{}, { model: newTask('1').model }]) {
+      const list = async (page: Pick<Page, 'order' | 'enoughBytes' | 'after'>) =>
+        (await store.list('alice', { limit: 4, ...filter, ...page })).map(({ id }) => Number(id.slice(6)))
+      assert.deepEqual(await list({ order: 'asc', enoughBytes: 301 }), [1, 2])
+      assert.deepEqual(await list({ order: 'asc', enoughBytes: 302 }), [1, 2, 3])
+      assert.deepEqual(await list({ order: 'asc', enoughBytes: 302, after: newTask('2').id }), [3, 4, 5])
+      assert.deepEqual(await list({ order: 'desc', enoughBytes: 1 }), [5])
+      assert.deepEqual(await list({ order: 'desc', enoughBytes: 9_999 }), [5, 4, 3, 2])
+    }
   })
 
   it('hides a deleted task from its owner at once, and makes it due whatever is decided meanwhile', async () => {

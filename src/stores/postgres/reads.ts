@@ -19,7 +19,7 @@ import { openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { hashOf } from './entries.ts'
 import { openInWork, openLines } from './lines.ts'
-import { openWindow } from './window.ts'
+import { openWindow, upTo } from './window.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -72,21 +72,18 @@ export function openReads(database: Database): Reads {
       const [row] = await query('SELECT min(number) AS first, max(number) AS last FROM notices')
       return { first: Number(row?.first ?? 0), last: Number(row?.last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model, ...pace }) {
+    async list(owner, { after, limit, enoughBytes = Number.MAX_SAFE_INTEGER, order, status, model, ...pace }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
         return lookThrough(openWindow(database, { owner, order, status, model }), start, {
-          limit,
+          ...{ limit, enoughBytes },
           ...pace,
         })
-      const rows = await database.readByPlace(
-        `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
-         ORDER BY id ${direction} LIMIT $3`,
-        [owner, start, limit],
-      )
-      return rows.map(toView)
+      const page = `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
+        ORDER BY id ${direction} LIMIT $3`
+      return (await database.readByPlace(upTo('$4', page, order), [owner, start, limit, enoughBytes])).map(toView)
     },
     async repeats(owner, digest, since) {
       const rows = await query(

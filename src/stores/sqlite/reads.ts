@@ -18,6 +18,7 @@ import { lookThrough } from '../window/window.ts'
 import { prepareInWork, prepareLines } from './lines.ts'
 import { prepareDueOwners } from './shares.ts'
 import { lanes } from './verbs.ts'
+import { readViews } from './views.ts'
 import { prepareWindow } from './window.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
@@ -110,15 +111,15 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const { first, last } = noticeRange.get() ?? {}
       return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
-    async list(owner, { after, limit, order, status, model, ...pace }) {
+    async list(owner, { after, limit, enoughBytes = Number.POSITIVE_INFINITY, order, status, model, ...pace }) {
       // Before the first of all ids, or after the last: where a list without a cursor begins.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
         return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, {
-          limit,
+          ...{ limit, enoughBytes },
           ...pace,
         })
-      return listed[order].all(owner, start, limit).map((row) => toView(row as unknown as SQLOutputValue[]))
+      return readViews(listed[order], [owner, start], { limit, enoughBytes })
     },
     async repeats(owner, digest, since) {
       return repeats.all(owner, `video_${since.toString(16).padStart(12, '0')}`, digest).map(({ id }) => String(id))

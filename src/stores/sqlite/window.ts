@@ -1,6 +1,7 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { statusConditions, toView, viewColumns } from '../../core/row.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { statusConditions, viewColumns } from '../../core/row.ts'
 import type { Filter, Window } from '../window/window.ts'
+import { readViews } from './views.ts'
 
 /** So many rows are read in a few milliseconds. */
 const rows = 2_000
@@ -17,10 +18,9 @@ export function prepareWindow(reader: DatabaseSync, { owner, order, status, mode
   fitting.setReturnArrays(true)
   return {
     end: async (after) => end.get(owner, after)?.id as string | undefined,
-    async fitting(after, last, limit) {
+    async fitting(after, last, most) {
       const bound = last ?? (order === 'asc' ? '\u{10ffff}' : '')
-      const found = fitting.all(owner, after, bound, ...(model === undefined ? [] : [model]), limit)
-      return found.map((row) => toView(row as unknown as SQLOutputValue[]))
+      return readViews(fitting, [owner, after, bound, ...(model === undefined ? [] : [model])], most)
     },
   }
 }

@@ -20,7 +20,7 @@ function tasks(steps: number): Window & { taken: number } {
 it('an owner with very many tasks holds up another for one step, however many such lists it asks for', async () => {
   const turns = openFairTurns({ slots: 1 })
   const look = (owner: string, window: Window) =>
-    lookThrough(window, '0', { limit: 1, turn: () => turns.take(owner, never) })
+    lookThrough(window, '0', { limit: 1, enoughBytes: 1, turn: () => turns.take(owner, never) })
   const many = [tasks(500), tasks(500), tasks(500)]
   const few = tasks(1)
   const looks = many.map((window) => look('many', window))
@@ -37,8 +37,8 @@ it('an owner with very many tasks holds up another for one step, however many su
 it('a list that is refused its turn ends, and gives back those that it had', async () => {
   const turns = openFairTurns({ slots: 1 })
   const gone = new AbortController()
-  const looking = lookThrough(tasks(500), '0', { limit: 1, turn: () => turns.take('a', gone.signal) })
+  const looking = lookThrough(tasks(500), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('a', gone.signal) })
   gone.abort(new Error('gone'))
   await assert.rejects(looking, { message: 'gone' })
-  await lookThrough(tasks(2), '0', { limit: 1, turn: () => turns.take('b', never) })
+  await lookThrough(tasks(2), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('b', never) })
 })
