@@ -22,6 +22,7 @@ import {
   resumeAccount,
   showTask,
 } from './operator.ts'
+import { openPieceTurns } from './pieces.ts'
 import { openRates } from './rates.ts'
 import { refuseCharacters, refuseReading } from './refusals.ts'
 import { retrieveVideo } from './retrieve.ts'
@@ -104,9 +105,10 @@ function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): vo
     v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
   const estimates = openEstimates(dependencies)
   const listeners = openListeners(dependencies)
+  const turns = openPieceTurns()
   const events = openEvents({ ...dependencies, estimates, listeners })
   const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
-  v1.get('/videos', listed, listVideos({ ...dependencies, estimates }))
+  v1.get('/videos', listed, listVideos({ ...dependencies, estimates, turns }))
   // Not for HEAD, which would be made of it and has no end to wait for.
   v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
   v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)

@@ -1,15 +1,25 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
-import { type FairTurns, openFairTurns } from '../core/fair.ts'
+import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
-import { isTaskId } from '../core/task.ts'
-import type { Page, Store } from '../stores/store.ts'
+import { isTaskId, promptBytes, type TaskView } from '../core/task.ts'
+import type { Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
+import { pieceBytes } from './pieces.ts'
 import { openShare } from './share.ts'
 import { readLimit } from './validation.ts'
-import { toWireDeleted, toWirePage, toWireVideo, wantsNulls } from './wire.ts'
+import {
+  toWireDeleted,
+  toWirePage,
+  toWireVideo,
+  type WireVideo,
+  wantsNulls,
+  wirePageEnd,
+  wirePageStart,
+} from './wire.ts'
 
 export const listQuery = {
   type: 'object',
@@ -22,42 +32,98 @@ export const listQuery = {
   },
 } as const
 
+/** A page with shorter prompts is made at once. */
+const smallPageBytes = 64_000
+
+export interface ListDependencies {
+  store: Store
+  estimates: Estimates
+  turns: FairTurns
+}
+
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
-export function listVideos({ store, estimates }: { store: Store; estimates: Estimates }) {
-  // One step of a filtered list at a time, in turns by token: a token with very many videos delays no other.
-  const turns = openFairTurns({ slots: 1 })
-  const share = openShare({ most: 512, mostOfOne: 32, what: 'filtered lists' })
+export function listVideos({ store, estimates, turns }: ListDependencies) {
+  const share = openShare({ most: 512, mostOfOne: 32, what: 'filtered or large lists' })
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { after = '', limit: text, order = 'desc', status, model } = request.query as XStatic<typeof listQuery>
-    // Any text is a place in the order but for this, which no database takes.
-    if (after.includes('\0'))
-      throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
-    if (model?.includes('\0'))
-      throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
-    const limit = readLimit(text, { least: 0, most: 100, usual: 20 })
-    const isFiltered = status !== undefined || model !== undefined
-    using _one = isFiltered ? share.take(request.token.name) : null
+    const { name: owner } = request.token
+    const { limit, isFiltered, ...asked } = readQuery(request)
+    const gone = new AbortController()
+    const turn = () => turns.take(owner, gone.signal)
+    const occupy = () => {
+      // The close of such a response was already told, and would not give back its share.
+      if (reply.raw.destroyed) throw clientGone()
+      const one = share.take(owner)
+      reply.raw.once('close', () => {
+        one[Symbol.dispose]()
+        gone.abort(clientGone())
+      })
+    }
+    // A token with very many videos delays no other: each step of its filtered list is a turn.
+    const page = { ...asked, ...(isFiltered && { turn, signal: gone.signal }) }
+    if (isFiltered) occupy()
     // One more than asked for tells whether there is a next page.
-    const tasks = await store.list(request.token.name, {
-      ...(after === '' ? {} : { after }),
-      ...(status && { status }),
-      ...(model !== undefined && { model }),
-      ...(isFiltered && pace(turns, request, reply)),
-      limit: limit + 1,
-      order,
-    })
+    const tasks = await store.list(owner, { ...page, limit: limit + 1, enoughBytes: smallPageBytes })
     const nulls = wantsNulls(request)
-    const videos = tasks
-      .slice(0, limit)
-      .map(async (task) => toWireVideo(task, { nulls, estimate: await estimates.of(task) }))
-    return toWirePage(await Promise.all(videos), { hasMore: tasks.length > limit })
+    const toWire = async (task: TaskView) => toWireVideo(task, { nulls, estimate: await estimates.of(task) })
+    const shown = tasks.slice(0, limit)
+    if (promptBytes(shown) < smallPageBytes)
+      return toWirePage(await Promise.all(shown.map(toWire)), { hasMore: tasks.length > limit })
+    if (!isFiltered) occupy()
+    const read = async (after: string, most: number) => {
+      using _turn = isFiltered ? null : await turn()
+      return await store.list(owner, { ...page, after, limit: most, enoughBytes: pieceBytes })
+    }
+    reply.type('application/json; charset=utf-8')
+    return Readable.from(makePage(tasks, { limit, read, toWire, turn }))
   }
 }
 
-function pace(turns: FairTurns, { token }: FastifyRequest, { raw }: FastifyReply): Pick<Page, 'signal' | 'turn'> {
-  const gone = new AbortController()
-  raw.once('close', () => gone.abort(new Problem('overloaded', 'The client has gone.')))
-  return { signal: gone.signal, turn: () => turns.take(token.name, gone.signal) }
+function clientGone(): Problem {
+  return new Problem('overloaded', 'The client has gone.')
+}
+
+function readQuery({ query }: FastifyRequest) {
+  const { after = '', limit, order = 'desc', status, model } = query as XStatic<typeof listQuery>
+  // Any text is a place in the order but for this, which no database takes.
+  if (after.includes('\0'))
+    throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
+  if (model?.includes('\0'))
+    throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
+  return {
+    ...(after === '' ? {} : { after }),
+    ...(status && { status }),
+    ...(model !== undefined && { model }),
+    isFiltered: status !== undefined || model !== undefined,
+    limit: readLimit(limit, { least: 0, most: 100, usual: 20 }),
+    order,
+  }
+}
+
+interface LargePage {
+  limit: number
+  read(after: string, most: number): Promise<TaskView[]>
+  toWire(task: TaskView): Promise<WireVideo>
+  turn(): Promise<Disposable>
+}
+
+/** The JSON of a page that is too large to be read and made at once, as fast as the client takes it. */
+async function* makePage(first: TaskView[], { limit, read, toWire, turn }: LargePage): AsyncGenerator<string> {
+  let shown: { id: string }[] = []
+  for (let tasks = first; ; tasks = await read(shown.at(-1)?.id ?? '', limit + 1 - shown.length)) {
+    const videos = await Promise.all(tasks.slice(0, limit - shown.length).map(toWire))
+    yield await makePiece(videos, shown.length === 0 ? wirePageStart : ',', turn)
+    shown = [...shown, ...videos.map(({ id }) => ({ id }))]
+    const hasMore = tasks.length > videos.length
+    // It came to an end before it was large.
+    const isLast = promptBytes(tasks) < pieceBytes
+    if (hasMore || isLast) return yield wirePageEnd(shown, { hasMore })
+  }
+}
+
+async function makePiece(videos: WireVideo[], before: string, turn: LargePage['turn']): Promise<string> {
+  if (videos.length === 0) return ''
+  using _turn = await turn()
+  return before + videos.map((video) => JSON.stringify(video)).join()
 }
 
 /** Gone for the client at once, in whatever state it is; a worker lets go of the work and the bytes. */

@@ -119,6 +119,14 @@ export function toWirePage<Item extends { id: string }>(data: readonly Item[], {
   return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
 }
 
+/** The same page as text, around the JSON of its items: for one that is too large to be made at once. */
+export const wirePageStart = '{"object":"list","data":['
+
+export function wirePageEnd(items: readonly { id: string }[], { hasMore }: { hasMore: boolean }): string {
+  const { object, data, ...rest } = toWirePage(items, { hasMore })
+  return `],${JSON.stringify(rest).slice(1)}`
+}
+
 export function toWireDeleted(id: string) {
   return { id, object: 'video.deleted', deleted: true }
 }
