@@ -70,6 +70,28 @@ it('a replay of many videos reaches a client that takes its time, whole and in o
   await stream.cancel()
 })
 
+it('a replay of long prompts is read in pieces, between which others are served', async () => {
+  let [now, most, all] = [0, 0, 0]
+  await using stage = await openStage((store) => ({
+    read(owner, id) {
+      if (now === 0) setImmediate(() => (now = 0))
+      now += 1
+      all += 1
+      most = Math.max(most, now)
+      return store.read(owner, id)
+    },
+  }))
+  const { last } = await stage.store.noticeRange()
+  const prompt = '\u0001'.repeat(32_000)
+  for (let at = 1; at <= 40; at += 1) await stage.begin(await stage.queued(String(at), { prompt, dueAt: at }))
+  const stream = await open(stage, '/v1/videos/events', { 'last-event-id': String(last) })
+  for (let at = 1; at <= 40; at += 1)
+    assert.deepEqual(shown(await stream.next()), ['video.in_progress', newTask(String(at)).id, 'in_progress'])
+  assert.equal(all, 40)
+  assert.ok(most <= 2, `${most} were read at once`)
+  await stream.cancel()
+})
+
 it('a replay that the store breaks off ends the stream, so that the client comes back and goes on', async () => {
   let isAway = true
   await using stage = await openStage((store) => ({

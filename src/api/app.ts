@@ -104,9 +104,9 @@ function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): vo
   for (const url of ['/videos/edits', '/videos/extensions'])
     v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
   const estimates = openEstimates(dependencies)
-  const listeners = openListeners(dependencies)
   const turns = openPieceTurns()
-  const events = openEvents({ ...dependencies, estimates, listeners })
+  const listeners = openListeners({ ...dependencies, turns })
+  const events = openEvents({ ...dependencies, estimates, listeners, turns })
   const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
   v1.get('/videos', listed, listVideos({ ...dependencies, estimates, turns }))
   // Not for HEAD, which would be made of it and has no end to wait for.

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { isFinished, isTaskId, wireStatus } from '../core/task.ts'
+import type { FairTurns } from '../core/fair.ts'
+import { isFinished, isTaskId, promptBytes, wireStatus } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
@@ -8,10 +9,13 @@ import { openPulse, type Pulse } from './events/pulse.ts'
 import { readPlace, replay } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
 import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
+import { openUnread, type Unread } from './events/unread.ts'
 import type { Told } from './feed.ts'
 import type { Listeners } from './listeners.ts'
+import { pieceBytes } from './pieces.ts'
 
 export interface EventDependencies {
+  turns: FairTurns
   store: Store
   clock: Clock
   estimates: Estimates
@@ -21,7 +25,10 @@ export interface EventDependencies {
 interface Parts extends EventDependencies {
   texts: Texts
   pulse: Pulse
+  unread: Unread
 }
+
+const never = new AbortController().signal
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
@@ -29,7 +36,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 export function openEvents(dependencies: EventDependencies): { one: Handler; all: Handler } {
   const texts = openTexts(dependencies.estimates)
   const pulse = openPulse({ ...dependencies, texts })
-  const parts = { ...dependencies, texts, pulse }
+  const parts = { ...dependencies, texts, pulse, unread: openUnread() }
   return { one: streamOne(parts), all: streamAll(parts) }
 }
 
@@ -66,8 +73,8 @@ function streamOne(parts: Parts): Handler {
 
 /** Tells of changes from now on, or since the one that the client names as its last. */
 function streamAll(parts: Parts): Handler {
-  const { store, listeners, texts } = parts
-  const shown = openShown(store)
+  const { store, listeners, texts, turns } = parts
+  const shown = openShown(parts)
   return async (request, reply) => {
     const { tasks: running, leave } = shown.join(request.token.name)
     const tell = ({ notice, view, id }: Told) => {
@@ -84,18 +91,24 @@ function streamAll(parts: Parts): Handler {
       const place = await readPlace(request, store)
       stream.start(opening(place === 'now' ? safe : null))
       if (place === 'lost') client.send(resetText(safe))
-      return typeof place === 'number' ? replay({ store, client, tell }, place, safe) : new Set()
+      return typeof place === 'number' ? replay({ store, client, tell, turns }, place, safe) : new Set()
     })
     return reply
   }
 }
 
 /** The tasks in progress of each owner who has a stream of all: one set for all streams of his. */
-function openShown(store: Store) {
+function openShown({ store, turns }: Parts) {
   const owners = new Map<string, { tasks: Map<string, number>; streams: number }>()
   const find = async (owner: string, tasks: Map<string, number>) => {
-    const newest = await store.list(owner, { limit: 100, order: 'desc' })
-    for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)
+    for (let [left, after]: [number, string | undefined] = [100, undefined]; left > 0; ) {
+      using _turn = await turns.take(owner, never)
+      const page = { limit: left, order: 'desc', enoughBytes: pieceBytes } as const
+      const newest = await store.list(owner, after === undefined ? page : { ...page, after })
+      for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)
+      left = promptBytes(newest) < pieceBytes ? 0 : left - newest.length
+      after = newest.at(-1)?.id
+    }
   }
   return {
     join(owner: string) {

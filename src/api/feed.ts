@@ -39,6 +39,7 @@ export interface FeedDependencies {
 /** Who hears of nothing looks so often by himself. */
 const lookMs = 1_000
 const pageSize = 1_000
+const stepSize = 8
 /** So many numbers below the newest may belong to transactions that are still under way when the first one joins. */
 const lookBack = 1_000
 
@@ -133,7 +134,7 @@ async function tellNew(
 ): Promise<{ more: boolean }> {
   const notices = await store.notices(sequence.newest(), sequence.missing(), pageSize)
   const wanted = notices.filter((notice) => audience.wants(notice))
-  const views = await Promise.all(wanted.map(({ owner, task }) => store.read(owner, task)))
+  const views = await readAll(wanted, store)
   sequence.take(
     notices.map(({ number }) => number),
     clock.now(),
@@ -142,4 +143,15 @@ async function tellNew(
   for (const [at, notice] of wanted.entries())
     audience.hear({ notice, view: views[at], id: Math.min(notice.number, safe) })
   return { more: notices.length === pageSize }
+}
+
+/** A few at a time: a store may read on this thread, and prompts may be long. */
+async function readAll(notices: readonly Notice[], store: Store): Promise<(TaskView | undefined)[]> {
+  const views: (TaskView | undefined)[] = []
+  while (views.length < notices.length) {
+    if (views.length > 0) await new Promise((resolve) => setImmediate(resolve))
+    const step = notices.slice(views.length, views.length + stepSize)
+    views.push(...(await Promise.all(step.map(({ owner, task }) => store.read(owner, task)))))
+  }
+  return views
 }

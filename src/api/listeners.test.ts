@@ -5,14 +5,15 @@ import type { Notice } from '../core/notice.ts'
 import type { Store } from '../stores/store.ts'
 import type { Told } from './feed.ts'
 import { openListeners } from './listeners.ts'
+import { openPieceTurns } from './pieces.ts'
 
-function stage(most: number) {
+function stage(most: number, prompt = 'a fox') {
   const hearers = new Set<() => void>()
   const notices: Notice[] = []
   let isAway = false
   const store = {
     notices: async (after: number) => notices.filter(({ number }) => number > after),
-    read: async (_owner: string, id: string) => ({ id }),
+    read: async (_owner: string, id: string) => ({ id, prompt }),
     async noticeRange() {
       if (isAway) throw new Error('the store is away')
       return { first: 0, last: 0 }
@@ -26,18 +27,18 @@ function stage(most: number) {
   const errors: string[] = []
   const log = { info() {}, warn() {}, error: (event: string) => void errors.push(event) }
   const listeners = openListeners({
-    ...{ store, clock: manualClock(), log, draining: draining.signal },
+    ...{ store, clock: manualClock(), log, draining: draining.signal, turns: openPieceTurns() },
     connections: { most: Math.ceil(most / 0.75) },
   })
   const away = (now: boolean) => {
     isAway = now
   }
-  const happen = (...tasks: string[]) => {
-    for (const task of tasks)
-      notices.push({ number: notices.length + 1, owner: 'alice', task, at: 0, kind: 'completed' })
+  const happenTo = (owner: string, ...tasks: string[]) => {
+    for (const task of tasks) notices.push({ number: notices.length + 1, owner, task, at: 0, kind: 'completed' })
     for (const hearer of hearers) hearer()
   }
-  return { listeners, hearers, draining, away, happen, errors }
+  const happen = (...tasks: string[]) => happenTo('alice', ...tasks)
+  return { listeners, hearers, draining, away, happen, happenTo, errors }
 }
 
 function listener(task: string | null = 'task', owner = 'alice') {
@@ -102,6 +103,55 @@ it('lets go of one that can not be told, and tells the others all', async () => 
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual([same.heard, errors.length], [['one', 'one'], 1])
   for (const one of [same, all, next]) listeners.leave(one)
+})
+
+it('lets a token have 64 for the same video, 64 for all, and more for other videos', async () => {
+  const { listeners } = stage(1_000)
+  const many = (task: string | null) => Array.from({ length: 64 }, () => listener(task))
+  const own = [...many('one'), ...many(null), ...many('two')]
+  for (const each of own) await listeners.join(each)
+  for (const task of ['one', null])
+    await assert.rejects(listeners.join(listener(task)), {
+      code: 'rate_limit_exceeded',
+      message: /This token has 64 streams and waiting requests for the same video, or streams of all videos,/,
+    })
+  await listeners.join(listener('one', 'bob'))
+  for (const each of own.slice(0, 1)) listeners.leave(each)
+  await listeners.join(listener('one'))
+})
+
+it('tells many of a long prompt in turns: another token need not wait for all of them', async () => {
+  const { listeners, happenTo } = stage(1_000, 'x'.repeat(32_000))
+  const crowd = Array.from({ length: 60 }, () => listener(null))
+  const told = () => crowd.filter(({ heard }) => heard.length > 0).length
+  const seen: { told: number; isBehind: boolean }[] = []
+  const other = {
+    ...listener(null, 'bob'),
+    hear: () => seen.push({ told: told(), isBehind: listeners.isBehind('alice') }),
+  }
+  for (const each of [...crowd, other]) await listeners.join(each)
+  happenTo('alice', 'one')
+  happenTo('bob', 'his')
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([seen.length, seen[0]?.isBehind], [1, true])
+  assert.ok((seen[0]?.told ?? 60) < 10, `${seen[0]?.told} of the crowd came first`)
+  happenTo('alice', 'two')
+  for (let turn = 0; turn < 60; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  for (const { heard } of crowd) assert.deepEqual(heard, ['one', 'two'])
+  assert.equal(listeners.isBehind('alice'), false)
+})
+
+it('lets go of a token that is too far behind, and keeps the others', async () => {
+  const { listeners, happenTo } = stage(1_000, 'x'.repeat(32_000))
+  const crowd = Array.from({ length: 64 }, () => listener(null))
+  const other = listener(null, 'bob')
+  for (const each of [...crowd, other]) await listeners.join(each)
+  happenTo('alice', ...Array.from({ length: 400 }, (_, at) => String(at)))
+  happenTo('bob', 'his')
+  for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([other.heard, other.dismissed], [['his'], false])
+  assert.ok(crowd.every(({ dismissed }) => dismissed))
+  assert.equal(listeners.isBehind('alice'), false)
 })
 
 it('forgets one that leaves while the feed is being opened, and one that it could not be opened for', async () => {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import { wantsNulls } from '../wire.ts'
+import type { Unread } from './unread.ts'
 
 /** One connection that is sent events until either side ends it. */
 export interface StreamClient {
@@ -9,11 +10,11 @@ export interface StreamClient {
   isGone(): boolean
   /** Begins the answer. Until then whatever goes wrong is answered as it is elsewhere. */
   start(text: string): void
-  send(text: string): void
+  send(text: string | Buffer): void
   /** Resolves when there is room for more, or the client is gone: one that takes too long is let go. */
   flushed(): Promise<void>
   /** Says that, then closes. One that has not begun is left alone. */
-  end(text: string): void
+  end(text: string | Buffer): void
   /** Without a word: it can come back and go on where it was. */
   drop(): void
 }
@@ -34,22 +35,26 @@ export interface ClientOptions {
   request: FastifyRequest
   reply: FastifyReply
   clock: Clock
+  unread: Unread
   onGone(): void
 }
 
-export function openClient({ request, reply, clock, onGone }: ClientOptions): StreamClient {
+export function openClient({ request, reply, clock, unread, onGone }: ClientOptions): StreamClient {
   const { raw } = reply
   let isStarted = false
   let isFull = false
   let wake: (() => void) | undefined
   const isGone = () => raw.destroyed
+  const drop = () => void raw.destroy()
+  const { name: owner } = request.token
   raw.once('close', () => {
+    unread.set(owner, drop, 0)
     wake?.()
     onGone()
   })
   const isOpen = () => isStarted && !raw.destroyed && !raw.writableEnded
   return {
-    owner: request.token.name,
+    owner,
     nulls: wantsNulls(request),
     isGone,
     start(text) {
@@ -62,13 +67,15 @@ export function openClient({ request, reply, clock, onGone }: ClientOptions): St
       raw.write(text)
       raw.on('drain', () => {
         isFull = false
+        unread.set(owner, drop, 0)
         wake?.()
       })
     },
     send(text) {
       if (!isOpen()) return
-      if (raw.writableLength > mostWaiting) raw.destroy()
-      else isFull = !raw.write(text)
+      if (raw.writableLength > mostWaiting) return drop()
+      isFull = !raw.write(text)
+      if (isFull) unread.set(owner, drop, raw.writableLength)
     },
     async flushed() {
       if (!isFull || isGone()) return
@@ -80,6 +87,6 @@ export function openClient({ request, reply, clock, onGone }: ClientOptions): St
     end(text) {
       if (isOpen()) raw.end(text)
     },
-    drop: () => void raw.destroy(),
+    drop,
   }
 }

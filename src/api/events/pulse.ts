@@ -1,6 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
+import type { FairTurns } from '../../core/fair.ts'
 import { type TaskView, wireStatus } from '../../core/task.ts'
 import type { Store } from '../../stores/store.ts'
+import { openStep, tellingCost, tellPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 import { heartbeat, type Texts } from './texts.ts'
 
@@ -22,18 +24,20 @@ interface PulseDependencies {
   store: Store
   clock: Clock
   texts: Texts
+  turns: FairTurns
 }
 
 const beatMs = 1_000
 /** A heartbeat for each stream in so many beats, not for all in the same one. */
 const heartbeatBeats = 15
 const progressBeats = 2
-/** So many tasks are read before others get their turn: a store may read on this thread. */
-const batchSize = 200
+const never = new AbortController().signal
 
 export function openPulse(dependencies: PulseDependencies): Pulse {
   const { clock } = dependencies
   const members = new Map<Member, { phase: number }>()
+  /** The owners whose streams are being told. */
+  const busy = new Set<string>()
   let stop: AbortController | undefined
   let beats = 0
 
@@ -44,8 +48,18 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
       beats += 1
       for (const [{ client, place }, { phase }] of members)
         if ((beats - phase) % heartbeatBeats === 0) client.send(heartbeat(place()))
+      if (beats % progressBeats === 0) lookForProgress()
+    }
+  }
+
+  /** Owners apart: one with much to tell delays no other, nor a heartbeat. */
+  function lookForProgress(): void {
+    for (const [owner, own] of Map.groupBy(members.keys(), ({ client }) => client.owner)) {
+      if (busy.has(owner)) continue
+      busy.add(owner)
       // A store that is away is asked again with the next beat.
-      if (beats % progressBeats === 0) await tellProgress([...members.keys()], dependencies).catch(() => {})
+      const told = tellProgress(owner, own, dependencies).catch(() => {})
+      void told.then(() => busy.delete(owner))
     }
   }
 
@@ -65,31 +79,61 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
   }
 }
 
-/** To all members that show a task, where it got on since they were told last. */
-async function tellProgress(members: readonly Member[], { store, texts }: PulseDependencies): Promise<void> {
-  const groups = Map.groupBy(members, ({ running }) => running)
-  const wanted = [...groups].flatMap(([running, group]) =>
-    [...running.keys()].map((id) => ({ id, owner: group[0]?.client.owner ?? '', running, group })),
-  )
-  const views = await readAll(store, wanted)
-  for (const { id, running, group } of wanted) {
-    const view = views.get(id)
+/** The streams that share a set of tasks in progress, each with the progress that they were told last. */
+interface Group {
+  running: Map<string, number>
+  clients: StreamClient[]
+}
+
+/** To all streams of an owner that show a task, where it got on since they were told last; a piece in each turn. */
+async function tellProgress(owner: string, members: readonly Member[], dependencies: PulseDependencies): Promise<void> {
+  const { store, texts, turns } = dependencies
+  const turn = () => turns.take(owner, never)
+  const shown = groupByTask(members)
+  const step = openStep()
+  for (let at = 0; at < shown.length; ) {
+    const piece = shown.slice(at, at + step.size())
+    at += piece.length
+    const views = await readPiece(store, owner, piece, turn)
+    step.learn(views)
+    const news = piece.flatMap(([id, groups], place) => newsOf(id, views[place], groups))
+    await tellPieces(new Set(news), {
+      turn,
+      costOf: ({ view }) => tellingCost(view),
+      tell: ({ view, client }) => client.send(texts.progress(view, client.nulls)),
+    })
+  }
+}
+
+function groupByTask(members: readonly Member[]): [id: string, groups: Group[]][] {
+  const tasks = new Map<string, Group[]>()
+  for (const [running, group] of Map.groupBy(members, (member) => member.running)) {
+    const clients = group.map(({ client }) => client)
+    for (const id of running.keys()) tasks.set(id, [...(tasks.get(id) ?? []), { running, clients }])
+  }
+  return [...tasks]
+}
+
+async function readPiece(
+  store: Store,
+  owner: string,
+  piece: readonly [id: string, groups: Group[]][],
+  turn: () => Promise<Disposable>,
+): Promise<(TaskView | undefined)[]> {
+  using _turn = await turn()
+  return await Promise.all(piece.map(([id]) => store.read(owner, id)))
+}
+
+/** Who is to be told of its progress. */
+function newsOf(id: string, view: TaskView | undefined, groups: readonly Group[]) {
+  const news: { view: TaskView; client: StreamClient }[] = []
+  for (const { running, clients } of groups) {
     // What it became a notice tells.
     if (!view || wireStatus(view) !== 'in_progress') running.delete(id)
     else if (view.progress > (running.get(id) ?? view.progress)) {
       running.set(id, view.progress)
-      for (const { client } of group) client.send(texts.progress(view, client.nulls))
+      for (const client of clients) news.push({ view, client })
     }
   }
-}
-
-async function readAll(store: Store, wanted: readonly { id: string; owner: string }[]): Promise<Map<string, TaskView>> {
-  const views = new Map<string, TaskView>()
-  for (let at = 0; at < wanted.length; at += batchSize) {
-    const batch = wanted.slice(at, at + batchSize)
-    for (const view of await Promise.all(batch.map(({ owner, id }) => store.read(owner, id))))
-      if (view) views.set(view.id, view)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  return views
+  return news
 }

@@ -1,9 +1,13 @@
 import type { FastifyRequest } from 'fastify'
+import type { FairTurns } from '../../core/fair.ts'
+import type { TaskView } from '../../core/task.ts'
 import type { Store } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
+import { openStep } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 
 const pageSize = 200
+const never = new AbortController().signal
 
 /**
  * Where a client wants to go on: after that number, from now on, or from a place that is not known here any more. The
@@ -25,19 +29,29 @@ export type Heard = Omit<Told, 'view'>
 export interface Telling {
   store: Store
   client: StreamClient
+  turns: FairTurns
   tell(told: Told): void
 }
 
-/** As fast as the client takes it. */
-export async function tellInTurn(heard: readonly Heard[], { store, client, tell }: Telling): Promise<void> {
-  for (let at = 0; at < heard.length && !client.isGone(); at += pageSize) {
-    const page = heard.slice(at, at + pageSize)
-    const views = await Promise.all(page.map(({ notice }) => store.read(client.owner, notice.task)))
-    for (const [place, { notice, id }] of page.entries()) {
-      tell({ notice, view: views[place], id })
-      await client.flushed()
+/** As fast as the client takes it, and a piece in each turn of its owner. */
+export async function tellInTurn(heard: readonly Heard[], telling: Telling): Promise<void> {
+  const { client, turns } = telling
+  const step = openStep()
+  for (let at = 0; at < heard.length && !client.isGone(); ) {
+    const piece = heard.slice(at, at + step.size())
+    at += piece.length
+    {
+      using _turn = await turns.take(client.owner, never)
+      step.learn(await tellPiece(piece, telling))
     }
+    await client.flushed()
   }
+}
+
+async function tellPiece(piece: readonly Heard[], { store, client, tell }: Telling): Promise<(TaskView | undefined)[]> {
+  const views = await Promise.all(piece.map(({ notice }) => store.read(client.owner, notice.task)))
+  for (const [place, { notice, id }] of piece.entries()) tell({ notice, view: views[place], id })
+  return views
 }
 
 /**

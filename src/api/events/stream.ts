@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
+import type { FairTurns } from '../../core/fair.ts'
 import type { Store } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
 import type { Listener, Listeners } from '../listeners.ts'
@@ -7,12 +8,15 @@ import { openBacklog } from './backlog.ts'
 import { openClient, type StreamClient } from './client.ts'
 import type { Member, Pulse } from './pulse.ts'
 import { goodbye, interrupted } from './texts.ts'
+import type { Unread } from './unread.ts'
 
 export interface StreamDependencies {
   store: Store
   clock: Clock
   listeners: Listeners
   pulse: Pulse
+  unread: Unread
+  turns: FairTurns
 }
 
 /** Who asks, and what it is about. */
@@ -37,19 +41,21 @@ export interface Stream {
   run(begin: () => Promise<ReadonlySet<number>>): Promise<void>
 }
 
-export function openStream({ store, clock, listeners, pulse }: StreamDependencies, subject: Subject): Stream {
+export function openStream(dependencies: StreamDependencies, subject: Subject): Stream {
+  const { store, clock, listeners, pulse, unread, turns } = dependencies
   const { request, reply, task, running, tell, onLeave } = subject
   const leave = () => {
     listeners.leave(listener)
     pulse.remove(member)
     onLeave?.()
   }
-  const client = openClient({ request, reply, clock, onGone: leave })
-  const backlog = openBacklog({ store, client, tell })
+  const client = openClient({ request, reply, clock, unread, onGone: leave })
+  const backlog = openBacklog({ store, client, tell, turns })
   const dismiss = () => client.end(goodbye)
   const listener: Listener = { owner: client.owner, task, hear: backlog.hear, dismiss }
   // While something is still to be told there is no place to go on from, and of one task never.
-  const place = () => (task === null && backlog.isLive() ? listeners.safe() : null)
+  const isTold = () => backlog.isLive() && !listeners.isBehind(client.owner)
+  const place = () => (task === null && isTold() ? listeners.safe() : null)
   const member: Member = { client, running, place }
   return {
     client,

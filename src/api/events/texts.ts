@@ -28,21 +28,28 @@ export function resetText(id: number): string {
   return eventText('reset', { object: 'events.reset', message }, id)
 }
 
-/** By the present state of a task; made once for all who are told. */
+/** By the present state of a task; made once for all who are told, who share its bytes while they wait. */
 export interface Texts {
-  status(view: TaskView, nulls: boolean, id: number): string
-  progress(view: TaskView, nulls: boolean): string
+  status(view: TaskView, nulls: boolean, id: number): Buffer
+  progress(view: TaskView, nulls: boolean): Buffer
   deleted(task: string, id: number): string
 }
 
 export function openTexts(estimates: Estimates): Texts {
-  const made = new WeakMap<TaskView, { nulls: boolean; name: string; id: number | null; text: string }>()
-  const textOf = (name: string, view: TaskView, nulls: boolean, id: number | null): string => {
+  interface Made {
+    name: string
+    id: number | null
+    bytes: Buffer
+  }
+  // Apart: clients that want nulls and clients that don't may alternate.
+  const [withNulls, without] = [new WeakMap<TaskView, Made>(), new WeakMap<TaskView, Made>()]
+  const textOf = (name: string, view: TaskView, nulls: boolean, id: number | null): Buffer => {
+    const made = nulls ? withNulls : without
     const last = made.get(view)
-    if (last?.nulls === nulls && last.name === name && last.id === id) return last.text
-    const text = eventText(name, toWireVideo(view, { nulls, estimate: estimates.known(view) }), id)
-    made.set(view, { nulls, name, id, text })
-    return text
+    if (last?.name === name && last.id === id) return last.bytes
+    const bytes = Buffer.from(eventText(name, toWireVideo(view, { nulls, estimate: estimates.known(view) }), id))
+    made.set(view, { name, id, bytes })
+    return bytes
   }
   return {
     status: (view, nulls, id) => textOf(`video.${wireStatus(view)}`, view, nulls, id),
