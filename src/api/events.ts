@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
-import { isFinished, isTaskId, promptBytes, wireStatus } from '../core/task.ts'
+import { hasPromptBytes, isFinished, isTaskId, wireStatus } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
@@ -106,7 +106,7 @@ function openShown({ store, turns }: Parts) {
       const page = { limit: left, order: 'desc', enoughBytes: pieceBytes } as const
       const newest = await store.list(owner, after === undefined ? page : { ...page, after })
       for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)
-      left = promptBytes(newest) < pieceBytes ? 0 : left - newest.length
+      left = hasPromptBytes(newest, pieceBytes) ? left - newest.length : 0
       after = newest.at(-1)?.id
     }
   }

@@ -4,7 +4,7 @@ import type { XStatic } from 'typebox/schema'
 import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
-import { isTaskId, promptBytes, type TaskView } from '../core/task.ts'
+import { hasPromptBytes, isTaskId, type TaskView } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
@@ -47,30 +47,20 @@ export function listVideos({ store, estimates, turns }: ListDependencies) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { name: owner } = request.token
     const { limit, isFiltered, ...asked } = readQuery(request)
-    const gone = new AbortController()
-    const turn = () => turns.take(owner, gone.signal)
-    const occupy = () => {
-      // The close of such a response was already told, and would not give back its share.
-      if (reply.raw.destroyed) throw clientGone()
-      const one = share.take(owner)
-      reply.raw.once('close', () => {
-        one[Symbol.dispose]()
-        gone.abort(clientGone())
-      })
-    }
+    const pace = () => openPace(share.take(owner), reply, (signal) => turns.take(owner, signal))
     // A token with very many videos delays no other: each step of its filtered list is a turn.
-    const page = { ...asked, ...(isFiltered && { turn, signal: gone.signal }) }
-    if (isFiltered) occupy()
+    const filtering = isFiltered ? pace() : undefined
+    const page = { ...asked, ...filtering }
     // One more than asked for tells whether there is a next page.
     const tasks = await store.list(owner, { ...page, limit: limit + 1, enoughBytes: smallPageBytes })
     const nulls = wantsNulls(request)
     const toWire = async (task: TaskView) => toWireVideo(task, { nulls, estimate: await estimates.of(task) })
     const shown = tasks.slice(0, limit)
-    if (promptBytes(shown) < smallPageBytes)
+    if (!hasPromptBytes(shown, smallPageBytes))
       return toWirePage(await Promise.all(shown.map(toWire)), { hasMore: tasks.length > limit })
-    if (!isFiltered) occupy()
+    const { turn } = filtering ?? pace()
     const read = async (after: string, most: number) => {
-      using _turn = isFiltered ? null : await turn()
+      using _turn = filtering ? null : await turn()
       return await store.list(owner, { ...page, after, limit: most, enoughBytes: pieceBytes })
     }
     reply.type('application/json; charset=utf-8')
@@ -78,8 +68,17 @@ export function listVideos({ store, estimates, turns }: ListDependencies) {
   }
 }
 
-function clientGone(): Problem {
-  return new Problem('overloaded', 'The client has gone.')
+/** The turns of one list, which end and give back its share when its client is gone or answered. */
+function openPace(one: Disposable, { raw }: FastifyReply, take: (signal: AbortSignal) => Promise<Disposable>) {
+  const gone = new AbortController()
+  const leave = () => {
+    one[Symbol.dispose]()
+    gone.abort(new Problem('overloaded', 'The client has gone.'))
+  }
+  raw.once('close', leave)
+  // Its close came before and is not told again.
+  if (raw.destroyed) leave()
+  return { signal: gone.signal, turn: () => take(gone.signal) }
 }
 
 function readQuery({ query }: FastifyRequest) {
@@ -115,7 +114,7 @@ async function* makePage(first: TaskView[], { limit, read, toWire, turn }: Large
     shown = [...shown, ...videos.map(({ id }) => ({ id }))]
     const hasMore = tasks.length > videos.length
     // It came to an end before it was large.
-    const isLast = promptBytes(tasks) < pieceBytes
+    const isLast = !hasPromptBytes(tasks, pieceBytes)
     if (hasMore || isLast) return yield wirePageEnd(shown, { hasMore })
   }
 }

@@ -184,6 +184,13 @@ export function promptBytes(tasks: readonly Pick<Task, 'prompt'>[]): number {
   return tasks.reduce((sum, { prompt }) => sum + Buffer.byteLength(prompt), 0)
 }
 
+/** Whether it is so much. Of short prompts their lengths tell, which costs a list less than to count their bytes. */
+export function hasPromptBytes(tasks: readonly Pick<Task, 'prompt'>[], bytes: number): boolean {
+  let length = 0
+  for (const { prompt } of tasks) length += prompt.length
+  return length * 3 >= bytes && promptBytes(tasks) >= bytes
+}
+
 /** `video_`, 12 hex of the millisecond, 36 hex of chance: in order of creation, and not to be guessed. */
 export function newTaskId(now: number, random: Random): string {
   return `video_${now.toString(16).padStart(12, '0')}${Buffer.from(random(18)).toString('hex')}`

@@ -13,11 +13,15 @@ export function readViews(
   { limit, enoughBytes }: Most,
 ): TaskView[] {
   const views: TaskView[] = []
-  let bytes = 0
+  let [length, bytes, counted] = [0, 0, 0]
   for (const row of statement.iterate(...values, limit)) {
     const view = toView(row as unknown as unknown[])
     views.push(view)
-    bytes += promptBytes([view])
+    length += view.prompt.length
+    // The bytes of short prompts are not counted at all, and those of long ones once.
+    if (length * 3 < enoughBytes) continue
+    bytes += promptBytes(views.slice(counted))
+    counted = views.length
     if (bytes >= enoughBytes) break
   }
   return views
