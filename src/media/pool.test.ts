@@ -71,20 +71,6 @@ test('as many videos are looked at side by side as there are cores', async () =>
   assert.equal(most, 2)
 })
 
-test('images of one owner leave a core to those of another', async () => {
-  await using media = openMedia({ clock: manualClock(), renderers: 1, cores: 2 })
-  const begunOf = async (owners: readonly string[]) => {
-    const inspections = owners.map((owner) => media.inspect(image, owner, never))
-    // Whatever has a slot is with its child by then, and no child has answered.
-    await new Promise((resolve) => process.nextTick(resolve))
-    const begun = media.children().filter(({ job }) => job === 'inspect').length
-    await Promise.all(inspections)
-    return begun
-  }
-  assert.equal(await begunOf(['alice', 'alice', 'alice']), 1)
-  assert.equal(await begunOf(['alice', 'alice', 'bob']), 2)
-})
-
 test('a video over which a child crashes is refused, an image never; what the machine does is the fault of neither', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })

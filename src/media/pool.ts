@@ -28,11 +28,12 @@ const uploadLine = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 /** A slow machine decodes more than this of a video in a second. */
 const verifyBytesPerMs = 1000
 
-/** A slot is always left for other owners, and so is a core: a child that shares its core takes several times as long. */
+/**
+ * The third slot is for those whom one owner would keep waiting. As for the line: enough for the many that one client
+ * sends at once, and few enough that the last need not wait until it gives up.
+ */
 const inspectors = 3
-const mostInspectorsOfOne = 2
-/** Enough for the many that one client sends at once, and few enough that the last need not wait until it gives up. */
-const mostImagesWaiting = 128
+const imageLine = { mostHeld: 2, mostWaiting: 128, what: 'images' }
 
 /** Films wait for a slot of their account, stills for one of the API: both are in turns by owner already. */
 const anyOwner = ''
@@ -42,8 +43,6 @@ const anyOwner = ''
  * Children start when they are needed and go when they were idle for 30 s.
  */
 export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaPool {
-  const mostHeld = Math.max(1, Math.min(mostInspectorsOfOne, cores - 1))
-  const imageLine = { mostHeld, mostWaiting: mostImagesWaiting, what: 'images' }
   const lanes = {
     ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: cores }) },
     inspect: openLane({ clock, width: inspectors, line: imageLine }),
