@@ -37,10 +37,12 @@ test('an image is downloaded with its type, and its server learns no more than i
 
 test('bodies in chunks, without a length, without a type and without a byte are read whole', async () => {
   const large = 'x'.repeat(200_000)
+  const heads = '\r\n\r\nHTTP/1.1 103 Early Hints'.repeat(20)
   await using server = await listen((path) => {
     if (path === '/chunks')
       return 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;e=f\r\nc\r\n0\r\n\r\n'
     if (path === '/close') return `HTTP/1.1 200 OK\r\n\r\n${large}`
+    if (path === '/heads') return `HTTP/1.1 200 OK\r\n\r\n${heads}`
     if (path === '/hints')
       return `${'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(16)}${reply(200, {}, 'abc')}`
     return reply(200)
@@ -50,6 +52,7 @@ test('bodies in chunks, without a length, without a type and without a byte are 
     ['/chunks', 'abc'],
     ['/close', large],
     ['/hints', 'abc'],
+    ['/heads', heads],
     ['/empty', ''],
   ]) {
     const image = await outbound.of('alice').download(server.origin + path, { maxBytes: 200_000 }, never)

@@ -329,7 +329,19 @@ describe('bodies', () => {
     for (const answer of [service.submit({ ...film, prompt: long }), multipart({ prompt: `${long}x` })]) {
       const fault = await faultOf(await answer)
       assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
+      assert.match(fault.message ?? '', /all that is not the reference image may have up to 1 MiB/)
     }
+  })
+  it('a long text where no image belongs: as the whole body, and as metadata in a form', async () => {
+    const long = JSON.stringify('x'.repeat(2 ** 20))
+    const whole = await faultOf(await raw('application/json', long))
+    assert.deepEqual([whole.status, whole.code], [413, 'body_too_large'])
+    const part = (name: string, type: string, body: string) =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: ${type}\r\n\r\n${body}\r\n`
+    const texts = Object.entries(film).map(([name, value]) => part(name, 'text/plain', String(value)))
+    const form = `${texts.join('')}${part('metadata', 'application/json', long)}--b--\r\n`
+    const fault = await faultOf(await raw('multipart/form-data; boundary=b', form))
+    assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
   })
   it('a body that is too large for a route without uploads is refused before it is sent, with the limit of that route', async () => {
     const endpoint = `/v1/webhook_endpoints/whe_${'0'.repeat(36)}`

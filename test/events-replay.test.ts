@@ -92,6 +92,18 @@ it('a replay of long prompts is read in pieces, between which others are served'
   await stream.cancel()
 })
 
+it('a replay in which long prompts follow short ones reaches a client that reads it', async () => {
+  await using stage = await openStage()
+  const { last } = await stage.store.noticeRange()
+  const prompts = [...Array<string>(85).fill('x'), ...Array<string>(60).fill('\u0001'.repeat(32_000))]
+  for (const [at, prompt] of prompts.entries())
+    await stage.begin(await stage.queued(String(at + 1), { prompt, dueAt: at + 1 }))
+  const stream = await open(stage, '/v1/videos/events', { 'last-event-id': String(last) })
+  for (const at of prompts.keys())
+    assert.deepEqual(shown(await stream.next()), ['video.in_progress', newTask(String(at + 1)).id, 'in_progress'])
+  await stream.cancel()
+})
+
 it('a replay that the store breaks off ends the stream, so that the client comes back and goes on', async () => {
   let isAway = true
   await using stage = await openStage((store) => ({

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -113,6 +114,14 @@ it('bodies that never end: a token that begins as many as it can leaves connecti
     assert.equal(made.status, 200)
   }
   for (const socket of sockets) socket.destroy()
+  // Refused or answered before their bodies ended: those are over when their connections are.
+  for (let count = 0; count < 60; count += 1) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+    const head = ['GET /v1/models HTTP/1.1', 'Host: x', `Authorization: ${greedy.authorization}`, 'Content-Length: 99']
+    socket.write(`${head.join('\r\n')}\r\n\r\n{`)
+    await once(socket, 'data')
+    socket.destroy()
+  }
   const again = () => fetch(`${url}/v1/videos`, { method: 'POST', headers: { ...greedy, ...json }, body })
   await until('the share is given back', async () => (await again()).status === 200)
   assert.doesNotMatch(server.output.stderr, /request failed/)

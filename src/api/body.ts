@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import { parseJsonPart } from './json.ts'
-import { LongText, maxRestBytes } from './long-text.ts'
+import { LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
@@ -108,7 +108,9 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
       place(fields, part.fieldname, await rules.keep(part))
       continue
     }
-    const raw = part.type === 'file' ? await part.toBuffer() : readText(part)
+    // Past the limit the parser cuts a field short and says so only here.
+    if (part.type === 'field' && part.valueTruncated) throw rules ? tooLarge() : tooMuchRest()
+    const raw = part.type === 'file' ? await part.toBuffer() : String(part.value)
     left -= raw.length
     if (left < 0) throw tooLarge()
     place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
@@ -147,17 +149,11 @@ function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> 
   }
 }
 
-function readText(part: MultipartValue): string {
-  // Past the limit the parser cuts a field short and says so only here.
-  if (part.valueTruncated) throw tooLarge()
-  return String(part.value)
-}
-
 /** A part may be JSON, and then it is the value that it holds. */
 function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
   if (!multipartOptions.isPartAFile(fieldname, mimetype, filename))
     return bytes.length > maxRestBytes ? new LongText(bytes, { isEscaped: false }) : bytes.toString()
-  if (isJson(mimetype)) return parseJsonPart(bytes) as Field
+  if (isJson(mimetype)) return parseJsonPart(bytes, fieldname) as Field
   if (bytes.length > maxImageBytes) throw tooLarge()
   return new Upload(bytes)
 }

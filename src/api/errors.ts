@@ -66,17 +66,18 @@ export function notFound(id: string, param = 'video_id'): Problem {
   return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param })
 }
 
-/** One line for refusals of which each follows another within so long: a crowd would fill the log. */
+/** Refusals are one line in so long: a crowd would fill the log. */
 const quietMs = 60_000
 
 /** Everything that is thrown while a request is served ends here. */
 export function errorHandler(log: Log, clock: Clock) {
-  let lastRefusal = Number.NEGATIVE_INFINITY
+  let lastLine = Number.NEGATIVE_INFINITY
 
   function warnOfRefusals({ message, code }: Problem, { method, url }: FastifyRequest): void {
     const now = clock.now()
-    if (now - lastRefusal >= quietMs) log.warn('requests are refused: too much at once', { method, url, code, message })
-    lastRefusal = now
+    if (now - lastLine < quietMs) return
+    lastLine = now
+    log.warn('requests are refused: too much at once', { method, url, code, message })
   }
 
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {

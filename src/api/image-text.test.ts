@@ -16,6 +16,7 @@ it('reads an image given as text: a URL, a data URL, or base64 with or without l
     const forms = [
       text,
       `data:image/png;base64,${text}`,
+      `data:image/png;name=f\u00f6x\u72d0.png;base64,${text}`,
       text.replace(/(.{20})/g, '$1\r\n'),
       bytes.toString('base64url'),
     ]
@@ -42,7 +43,7 @@ it('reads an image given as text: a URL, a data URL, or base64 with or without l
 /** As a field of a form, and as a field of JSON. */
 function written(text: string, json = JSON.stringify(text)): LongText[] {
   const lifted = liftTexts(Buffer.from(`{"prompt":"x","image":${json}}`))
-  const { image } = returnTexts(JSON.parse(lifted.rest.toString()), lifted) as { image: LongText }
+  const { image } = returnTexts(JSON.parse(lifted.rest.toString()), '', lifted) as { image: LongText }
   return [new LongText(Buffer.from(text), { isEscaped: false }), image]
 }
 

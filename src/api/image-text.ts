@@ -8,7 +8,7 @@ export async function readImageText(
   param: string,
 ): Promise<{ url: string } | { bytes: Uint8Array }> {
   const text = typeof given === 'string' ? new LongText(Buffer.from(given), { isEscaped: false }) : given
-  const head = typeof given === 'string' ? given : headOf(text)
+  const head = headOf(text)
   const [data] = /^data:[^,]{0,200},/i.exec(head) ?? []
   if (data && !/;base64,$/i.test(data)) {
     throw new Problem('invalid_image', 'The data URL must be base64: data:image/png;base64,…', { param })

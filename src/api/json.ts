@@ -28,7 +28,7 @@ export function jsonParser(app: FastifyInstance) {
       if (problem) throw explain(problem, text)
       const duplicate = duplicateIn(text)
       if (duplicate) throw duplicate
-      done(null, returnTexts(value, lifted))
+      done(null, returnTexts(value, '', lifted))
     } catch (error) {
       done(error as Error)
     }
@@ -61,13 +61,13 @@ function duplicateIn(json: string): Problem | null {
 }
 
 /** The value of JSON that is part of a form. Throws a Problem, or what `JSON.parse` throws. */
-export function parseJsonPart(bytes: Buffer): unknown {
+export function parseJsonPart(bytes: Buffer, name: string): unknown {
   const lifted = liftTexts(bytes)
   const text = decodeJson(lifted.rest)
   const value = JSON.parse(text)
   const duplicate = duplicateIn(text)
   if (duplicate) throw duplicate
-  return returnTexts(value, lifted)
+  return returnTexts(value, name, lifted)
 }
 
 /** The text of a JSON body. Throws `invalid_json` and `body_too_large`. */

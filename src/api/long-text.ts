@@ -83,8 +83,8 @@ export function liftTexts(json: Buffer): Lifted {
   return { rest: from === 0 ? json : Buffer.concat(rest), texts }
 }
 
-/** Puts them where a reference image may be. Throws `body_too_large` if one is elsewhere. */
-export function returnTexts(value: unknown, { texts }: Lifted): unknown {
+/** Puts them where a reference image may be. Throws `body_too_large` if one is elsewhere. `name`: of the value itself. */
+export function returnTexts(value: unknown, name: string, { texts }: Lifted): unknown {
   if (texts.length === 0) return value
   const missing = new Map(texts.map((text, at) => [nameOf(at), text]))
   const put = (field: unknown, name: string, levels: number): unknown => {
@@ -96,7 +96,7 @@ export function returnTexts(value: unknown, { texts }: Lifted): unknown {
     if (levels === 0 || typeof field !== 'object' || field === null || Array.isArray(field)) return field
     return Object.fromEntries(Object.entries(field).map(([key, inner]) => [key, put(inner, key, levels - 1)]))
   }
-  const whole = put(value, 'image', 2)
+  const whole = put(value, name, 2)
   if (missing.size > 0) throw tooMuchRest()
   return whole
 }

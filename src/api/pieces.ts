@@ -24,7 +24,8 @@ export interface Step {
   learn(views: readonly (TaskView | undefined)[]): void
 }
 
-const most = 200
+/** Long prompts may follow short ones: so many are read in a few milliseconds at the worst. */
+const most = 16
 
 export function openStep(): Step {
   let size = 1

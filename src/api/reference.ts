@@ -26,7 +26,7 @@ export async function readReference(
   if (!source) return null
   const signal = AbortSignal.timeout(patienceMs)
   const { param } = source
-  const read = source.value instanceof Upload ? source.value : await readText(source.value, param, owner)
+  const read = source.value instanceof Upload ? source.value : await readText(source.value, { param, owner, signal })
   if ('url' in read) {
     await outbound.check(read.url, param, signal)
     return read
@@ -43,10 +43,17 @@ export async function readReference(
 /** One long text is decoded at a time: however many one owner sends, another waits for one of them at most. */
 const turns = openFairTurns({ slots: 1 })
 
-async function readText(text: string | LongText, param: string, owner: string) {
+interface Asker {
+  param: string
+  owner: string
+  signal: AbortSignal
+}
+
+async function readText(text: string | LongText, { param, owner, signal }: Asker) {
   // A short text takes a few milliseconds: less than to wait for a long one.
   if (typeof text === 'string') return await readImageText(text, param)
-  using _turn = await turns.take(owner, AbortSignal.timeout(patienceMs))
+  const taken = turns.take(owner, signal).catch((error) => Promise.reject(refusalOf(error, param, signal)))
+  using _turn = await taken
   return await readImageText(text, param)
 }
 

@@ -19,8 +19,14 @@ export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
     if (length === '0' && encoding === undefined) return
     try {
       const held = share.take(token.name)
-      const giveBack = () => held[Symbol.dispose]()
-      raw.once('end', giveBack).once('close', giveBack)
+      const { socket } = raw
+      const giveBack = () => {
+        held[Symbol.dispose]()
+        socket.off('close', giveBack)
+      }
+      // A request that was answered before its body ended hears nothing of the end of its connection.
+      raw.once('end', giveBack)
+      socket.once('close', giveBack)
     } catch (error) {
       // Left open, the connection would stay for the body that is refused.
       reply.header('connection', 'close')

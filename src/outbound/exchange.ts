@@ -150,7 +150,7 @@ export class Exchange {
       this.#surplus ??= new Error('more bytes came than were announced')
       this.#socket.destroy()
     }
-    if (this.#answer || headsIn(chunk) <= MAX_INTERIM_RESPONSES) return
+    if (this.#answer || interimsIn(chunk) <= MAX_INTERIM_RESPONSES) return
     this.end(new InterimFlood())
     // The parser gets the same bytes next, and stops at the first that is not HTTP.
     chunk.fill(0)
@@ -210,17 +210,21 @@ function take(answer: IncomingMessage): Uint8Array | 'all' | undefined {
   return answer.complete ? 'all' : undefined
 }
 
-const HEAD_AFTER_HEAD = Buffer.from('\r\n\r\nHTTP/')
+const END_OF_HEAD = '\r\n\r\n'
+const INTERIM = /^HTTP\/1\.\d 1/
 
-/** How many heads follow another in it, up to one more than are accepted. */
-function headsIn(chunk: Buffer): number {
-  let heads = 0
-  let at = chunk.indexOf(HEAD_AFTER_HEAD)
-  while (at >= 0 && heads <= MAX_INTERIM_RESPONSES) {
-    heads += 1
-    at = chunk.indexOf(HEAD_AFTER_HEAD, at + HEAD_AFTER_HEAD.length)
+/** How many interim responses it has in front of the final one, up to one more than are accepted. */
+function interimsIn(chunk: Buffer): number {
+  let interims = 0
+  // It may begin within a head.
+  let at = chunk.toString('latin1', 0, 5) === 'HTTP/' ? 0 : chunk.indexOf(END_OF_HEAD) + END_OF_HEAD.length
+  while (interims <= MAX_INTERIM_RESPONSES && INTERIM.test(chunk.toString('latin1', at, at + 10))) {
+    interims += 1
+    const end = chunk.indexOf(END_OF_HEAD, at)
+    if (end < 0) break
+    at = end + END_OF_HEAD.length
   }
-  return heads
+  return interims
 }
 
 /** Said by us, since Node says it for some methods only, and a body without a length would be read as a second request. */

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../../core/fair.ts'
-import type { TaskView } from '../../core/task.ts'
 import type { Store } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
-import { openStep } from '../pieces.ts'
+import { openStep, tellingCost, tellPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 
 const pageSize = 200
@@ -35,23 +34,31 @@ export interface Telling {
 
 /** As fast as the client takes it, and a piece in each turn of its owner. */
 export async function tellInTurn(heard: readonly Heard[], telling: Telling): Promise<void> {
-  const { client, turns } = telling
+  const { client, turns, tell } = telling
   const step = openStep()
+  const turn = async () => {
+    await client.flushed()
+    return await turns.take(client.owner, never)
+  }
   for (let at = 0; at < heard.length && !client.isGone(); ) {
     const piece = heard.slice(at, at + step.size())
     at += piece.length
-    {
-      using _turn = await turns.take(client.owner, never)
-      step.learn(await tellPiece(piece, telling))
-    }
-    await client.flushed()
+    const told = await readPiece(piece, telling, turn)
+    step.learn(told.map(({ view }) => view))
+    await tellPieces(new Set(told), { turn, costOf: ({ view }) => tellingCost(view), tell })
   }
+  await client.flushed()
 }
 
-async function tellPiece(piece: readonly Heard[], { store, client, tell }: Telling): Promise<(TaskView | undefined)[]> {
-  const views = await Promise.all(piece.map(({ notice }) => store.read(client.owner, notice.task)))
-  for (const [place, { notice, id }] of piece.entries()) tell({ notice, view: views[place], id })
-  return views
+async function readPiece(
+  piece: readonly Heard[],
+  { store, client }: Telling,
+  turn: () => Promise<Disposable>,
+): Promise<Told[]> {
+  using _turn = await turn()
+  return await Promise.all(
+    piece.map(async (one) => ({ ...one, view: await store.read(client.owner, one.notice.task) })),
+  )
 }
 
 /**
