@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
@@ -331,6 +332,35 @@ describe('bodies', () => {
       assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
       assert.match(fault.message ?? '', /all that is not the reference image may have up to 1 MiB/)
     }
+  })
+  it('objects of more fields than any request has, in JSON and in a form', async () => {
+    const many = Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`field${at}`, at]))
+    const part = `--b\r\nContent-Disposition: form-data; name="metadata"\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(many)}\r\n--b--\r\n`
+    for (const answer of [
+      service.submit({ ...film, ...many }),
+      service.submit({ ...film, metadata: many }),
+      raw('multipart/form-data; boundary=b', part),
+    ]) {
+      const fault = await faultOf(await answer)
+      assert.deepEqual([fault.status, fault.code], [400, 'invalid_json'])
+      assert.equal(fault.message, 'The body has too many fields: an object may have up to 200.')
+    }
+  })
+  it('a chunked body of crumbs, whatever it is sent to: the connection ends', async () => {
+    const paths = ['POST /v1/videos', 'DELETE /v1/videos/video_x', 'POST /v1/unknown']
+    for (const [route, key] of [
+      ...paths.map((path) => [path, token] as const),
+      ['POST /v1/videos', 'wrong'] as const,
+    ]) {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+      const closed = once(socket, 'close')
+      socket.resume()
+      const head = [`Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked']
+      socket.write(`${[`${route} HTTP/1.1`, 'Host: x', ...head].join('\r\n')}\r\n\r\n`)
+      socket.write('1\r\n \r\n'.repeat(10_000))
+      await closed
+    }
+    assert.equal((await service.submit(film)).status, 200)
   })
   it('a long text where no image belongs: as the whole body, and as metadata in a form', async () => {
     const long = JSON.stringify('x'.repeat(2 ** 20))

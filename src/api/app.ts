@@ -1,5 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FairTurns } from '../core/fair.ts'
 import { authenticate, type Tokens } from './auth.ts'
 import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
@@ -49,7 +50,7 @@ export interface AppDependencies
     ContentDependencies,
     OperatorDependencies,
     HealthDependencies,
-    ServerDependencies,
+    Omit<ServerDependencies, 'turns'>,
     WebhookDependencies {
   tokens: Tokens
   /** Whether it shows its reference. */
@@ -58,15 +59,21 @@ export interface AppDependencies
   ratePerMinute?: number
 }
 
+interface RouteDependencies extends AppDependencies {
+  /** In which whatever large is read or made for a token. */
+  turns: FairTurns
+}
+
 /** Every route of the service. */
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const { catalog } = dependencies
-  const app = openServer(dependencies)
+  const turns = openPieceTurns()
+  const app = openServer({ ...dependencies, turns })
   const routes = collectRoutes(app)
   app.get('/livez', livez())
   app.get('/readyz', readyz(dependencies))
   if (dependencies.healthOnly) return app
-  app.register(async (v1) => addClientRoutes(v1, dependencies), { prefix: '/v1' })
+  app.register(async (v1) => addClientRoutes(v1, { ...dependencies, turns }), { prefix: '/v1' })
   app.register(async (operator) => addOperatorRoutes(operator, dependencies), { prefix: '/operator/v1' })
   if (dependencies.docs ?? true) {
     const docs = openDocs(routes, catalog)
@@ -79,7 +86,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   return app
 }
 
-function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
+function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): void {
   const { catalog, tokens, clock, connections, azure = false, ratePerMinute = 0 } = dependencies
   const rates = openRates({ clock, perMinute: ratePerMinute })
   v1.decorateRequest('token')
@@ -104,11 +111,10 @@ function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): vo
   for (const url of ['/videos/edits', '/videos/extensions'])
     v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
   const estimates = openEstimates(dependencies)
-  const turns = openPieceTurns()
-  const listeners = openListeners({ ...dependencies, turns })
-  const events = openEvents({ ...dependencies, estimates, listeners, turns })
+  const listeners = openListeners(dependencies)
+  const events = openEvents({ ...dependencies, estimates, listeners })
   const listed = { onRequest: dropStalled, schema: { querystring: listQuery } }
-  v1.get('/videos', listed, listVideos({ ...dependencies, estimates, turns }))
+  v1.get('/videos', listed, listVideos({ ...dependencies, estimates }))
   // Not for HEAD, which would be made of it and has no end to wait for.
   v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
   v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)
@@ -125,9 +131,9 @@ function addClientRoutes(v1: FastifyInstance, dependencies: AppDependencies): vo
 }
 
 /** Whatever makes a video. */
-function addUploadRoutes(uploads: FastifyInstance, dependencies: AppDependencies): void {
+function addUploadRoutes(uploads: FastifyInstance, dependencies: RouteDependencies): void {
   const preValidation = async (request: FastifyRequest) => {
-    request.body = await readFields(request)
+    request.body = await readFields(request, dependencies.turns)
   }
   const submit = openSubmit(dependencies)
   const fields = { ...boundBodies(), bodyLimit: maxBodyBytes, preValidation }

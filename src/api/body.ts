@@ -1,8 +1,9 @@
 import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
+import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
-import { parseJsonPart } from './json.ts'
+import { parseJsonPart, turnFor } from './json.ts'
 import { LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
@@ -76,8 +77,8 @@ function isUnknownType(type: string): boolean {
 }
 
 /** The fields of a request, the same for both encodings. A JSON null is an absent field. */
-export async function readFields(request: FastifyRequest, rules?: FormRules): Promise<Fields> {
-  if (request.isMultipart()) return readMultipart(request, rules)
+export async function readFields(request: FastifyRequest, turns: FairTurns, rules?: FormRules): Promise<Fields> {
+  if (request.isMultipart()) return readMultipart(request, turns, rules)
   const { body } = request
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new Problem('invalid_json', 'The body must be a JSON object, for example {"model": "…", "prompt": "…"}.')
@@ -85,11 +86,11 @@ export async function readFields(request: FastifyRequest, rules?: FormRules): Pr
   return withoutNulls(body as Record<string, unknown>) as Fields
 }
 
-async function readMultipart(request: FastifyRequest, rules?: FormRules): Promise<Fields> {
+async function readMultipart(request: FastifyRequest, turns: FairTurns, rules?: FormRules): Promise<Fields> {
   const fields: Fields = Object.create(null)
   try {
     using ended = endOf(request)
-    await Promise.race([readParts(request, fields, rules), ended.promise])
+    await Promise.race([readParts(request, fields, { turns, rules }), ended.promise])
   } catch (error) {
     // Nobody reads the rest any more, and its sender would wait for that for ever.
     request.raw.unpipe()
@@ -99,7 +100,11 @@ async function readMultipart(request: FastifyRequest, rules?: FormRules): Promis
   return fields
 }
 
-async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRules): Promise<void> {
+async function readParts(
+  request: FastifyRequest,
+  fields: Fields,
+  { turns, rules }: { turns: FairTurns; rules: FormRules | undefined },
+): Promise<void> {
   let left = rules?.fieldBytes ?? maxBodyBytes
   const options = rules ? { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } } : imageOptions
   for await (const part of request.parts(options)) {
@@ -113,6 +118,7 @@ async function readParts(request: FastifyRequest, fields: Fields, rules?: FormRu
     const raw = part.type === 'file' ? await part.toBuffer() : String(part.value)
     left -= raw.length
     if (left < 0) throw tooLarge()
+    using _turn = isJson(part.mimetype) && typeof raw !== 'string' ? await turnFor(raw, request, turns) : null
     place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
   }
 }

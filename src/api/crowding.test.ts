@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { it } from 'node:test'
 import { openLog } from '../log.ts'
 import { openRandom } from '../random.ts'
+import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
 /* With a real limit of open files: test/few-files.test.ts. */
@@ -15,7 +16,7 @@ async function serve() {
   let now = 0
   const lines: string[] = []
   const log = openLog({ write: (line) => lines.push(line), now: () => now, secrets: [] })
-  const app = openServer({ log, clock, random: openRandom(), connections: { most, clock } })
+  const app = openServer({ log, clock, random: openRandom(), turns: openPieceTurns(), connections: { most, clock } })
   let hanging = 0
   app.get('/quick', async () => 'here')
   app.get('/livez', async () => 'alive')

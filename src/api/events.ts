@@ -28,8 +28,6 @@ interface Parts extends EventDependencies {
   unread: Unread
 }
 
-const never = new AbortController().signal
-
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 /** Streams of what happens to one video, or to all of a token. */
@@ -102,7 +100,7 @@ function openShown({ store, turns }: Parts) {
   const owners = new Map<string, { tasks: Map<string, number>; streams: number }>()
   const find = async (owner: string, tasks: Map<string, number>) => {
     for (let [left, after]: [number, string | undefined] = [100, undefined]; left > 0; ) {
-      using _turn = await turns.take(owner, never)
+      using _turn = await turns.take(owner)
       const page = { limit: left, order: 'desc', enoughBytes: pieceBytes } as const
       const newest = await store.list(owner, after === undefined ? page : { ...page, after })
       for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)

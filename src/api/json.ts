@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { duplicateKey } from '../core/duplicate-key.ts'
+import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { liftTexts, maxRestBytes, returnTexts, tooMuchRest } from './long-text.ts'
 
@@ -9,29 +10,29 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const largeBytes = 256 * 2 ** 10
 const mostSeparators = 40_000
 
-type Done = (error: Error | null, body?: unknown) => void
+/** Far more than any request has. To look for duplicates among tens of thousands takes longer than to read them. */
+const mostFields = 200
+
+/** What is larger is read in turns by token: a prompt of ordinary length is not. */
+const turnBytes = 32 * 2 ** 10
 
 /** Fastify's own parser, behind what it lets through: other encodings, and bodies made to be slow. */
-export function jsonParser(app: FastifyInstance) {
+export function jsonParser(app: FastifyInstance, turns: FairTurns) {
   const parse = app.getDefaultJsonParser('error', 'error')
-  return (request: FastifyRequest, body: Buffer, done: Done): void => {
-    try {
-      // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
-      if (body.length === 0 && needsNone(request)) return void done(null)
-      const lifted = liftTexts(body)
-      const text = decodeJson(lifted.rest)
-      let [problem, value]: [Error | null, unknown?] = [null]
-      // It calls back at once, and takes what is thrown there for its own error.
-      void parse(request, text, (error, parsed) => {
-        ;[problem, value] = [error, parsed]
-      })
-      if (problem) throw explain(problem, text)
-      const duplicate = duplicateIn(text)
-      if (duplicate) throw duplicate
-      done(null, returnTexts(value, '', lifted))
-    } catch (error) {
-      done(error as Error)
-    }
+  return async (request: FastifyRequest, body: Buffer): Promise<unknown> => {
+    // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
+    if (body.length === 0 && needsNone(request)) return undefined
+    using _turn = await turnFor(body, request, turns)
+    const lifted = liftTexts(body)
+    const text = decodeJson(lifted.rest)
+    let [problem, value]: [Error | null, unknown?] = [null]
+    // It calls back at once, and takes what is thrown there for its own error.
+    void parse(request, text, (error, parsed) => {
+      ;[problem, value] = [error, parsed]
+    })
+    if (problem) throw explain(problem, text)
+    refuseAmbiguous(value, text)
+    return returnTexts(value, '', lifted)
   }
 }
 
@@ -39,6 +40,11 @@ export function jsonParser(app: FastifyInstance) {
 function needsNone({ routeOptions }: FastifyRequest): boolean {
   const body = routeOptions.schema?.body as { type?: string | readonly string[] } | undefined
   return !body || (Array.isArray(body.type) && body.type.includes('null'))
+}
+
+/** The turn in which to read JSON, if it is large. */
+export async function turnFor(json: Buffer, { token }: FastifyRequest, turns: FairTurns): Promise<Disposable | null> {
+  return json.length > turnBytes ? await turns.take(token.name) : null
 }
 
 /** Fastify's parser calls everything malformed, also what is JSON with a name in it that would reach into the object. */
@@ -52,12 +58,18 @@ function explain(error: Error, text: string): Error {
   return new Problem('invalid_json', message, { cause: error })
 }
 
-/** What to answer to JSON that has a field twice; null where it has none. */
-function duplicateIn(json: string): Problem | null {
+/** Throws if JSON has a field twice, or more fields than are looked through. */
+function refuseAmbiguous(value: unknown, json: string): void {
+  if (fieldsOf(value).some((inner) => fieldsOf(inner).length > mostFields) || fieldsOf(value).length > mostFields)
+    throw new Problem('invalid_json', `The body has too many fields: an object may have up to ${mostFields}.`)
   const key = duplicateKey(json)
-  if (key === undefined) return null
+  if (key === undefined) return
   const param = key.slice(0, 100)
-  return new Problem('invalid_json', `The body has the field '${param}' twice. Send each field once.`, { param })
+  throw new Problem('invalid_json', `The body has the field '${param}' twice. Send each field once.`, { param })
+}
+
+function fieldsOf(value: unknown): unknown[] {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : []
 }
 
 /** The value of JSON that is part of a form. Throws a Problem, or what `JSON.parse` throws. */
@@ -65,8 +77,7 @@ export function parseJsonPart(bytes: Buffer, name: string): unknown {
   const lifted = liftTexts(bytes)
   const text = decodeJson(lifted.rest)
   const value = JSON.parse(text)
-  const duplicate = duplicateIn(text)
-  if (duplicate) throw duplicate
+  refuseAmbiguous(value, text)
   return returnTexts(value, name, lifted)
 }
 

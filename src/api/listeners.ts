@@ -137,7 +137,7 @@ function openTelling({ turns, tell, letGo }: TellingDependencies) {
     // More may come between its end and this.
     while (line.waiting.size > 0)
       await tellPieces(line.waiting, {
-        turn: () => turns.take(owner, new AbortController().signal),
+        turn: () => turns.take(owner),
         costOf: ({ told }) => tellingCost(told.view),
         tell({ listener, told }) {
           line.cost -= tellingCost(told.view)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openLog } from '../log.ts'
 import { openRandom } from '../random.ts'
+import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
 it('a worker says that requests go elsewhere, and others what they have', async () => {
@@ -11,7 +12,7 @@ it('a worker says that requests go elsewhere, and others what they have', async 
     [true, /^Unknown request URL: POST \/v1\/videos\. This process is a worker.* the role api/],
     [false, /^Unknown request URL: POST \/v1\/videos\. See GET \/v1\/models/],
   ] as const) {
-    await using app = openServer({ log, clock, random: openRandom(), healthOnly })
+    await using app = openServer({ log, clock, random: openRandom(), turns: openPieceTurns(), healthOnly })
     const answer = await app.inject({ method: 'POST', url: '/v1/videos?x=1', payload: {} })
     const { error } = answer.json()
     assert.deepEqual([answer.statusCode, error.code], [404, 'unknown_url'])

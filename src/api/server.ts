@@ -1,5 +1,11 @@
-import fastify, { type FastifyHttpOptions, type FastifyInstance, type RawServerDefault } from 'fastify'
+import fastify, {
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyRequest,
+  type RawServerDefault,
+} from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
+import type { FairTurns } from '../core/fair.ts'
 import type { Log } from '../log.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
@@ -10,6 +16,8 @@ export interface ServerDependencies {
   log: Log
   clock: Clock
   random: Random
+  /** In which large bodies are read. */
+  turns: FairTurns
   /** Whether it also answers as Azure does. */
   azure?: boolean
   /** A process that only works has nothing else to say. */
@@ -26,7 +34,7 @@ const maxSmallBodyBytes = 128 * 2 ** 10
 
 /** Without a route: how requests are read, and what becomes of those that can't be. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
-  const { log, clock, random, azure, healthOnly, connections } = dependencies
+  const { log, clock, random, turns, azure, healthOnly, connections } = dependencies
   // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
@@ -60,13 +68,33 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     admit?.(request, reply)
+    if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request)
     // Before its body is read: nobody has to be known for a path that does not exist.
     if (request.is404) refuse(request)
     done()
   })
   app.removeContentTypeParser('text/plain')
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app))
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app, turns))
   return app
+}
+
+/** A body of several thousand pieces has at least so many bytes in each, on average. */
+const fewestPieceBytes = 16
+const crumbs = 4_000
+
+/**
+ * Each piece of a chunked body costs as much time and memory as one of 64 KiB, also where it is only thrown away: a
+ * million pieces of one byte stopped all other requests for seconds. Such a body ends its connection.
+ */
+function refuseCrumbs({ raw }: FastifyRequest): void {
+  const push = raw.push.bind(raw)
+  let [pieces, bytes] = [0, 0]
+  raw.push = (piece: Buffer | null, ...rest) => {
+    pieces += 1
+    bytes += piece?.length ?? 0
+    if (pieces > crumbs && bytes < pieces * fewestPieceBytes) raw.socket.destroy()
+    return push(piece, ...rest)
+  }
 }
 
 /** Nothing where it is off: a function that is called for each request costs polls a fiftieth. */

@@ -7,6 +7,7 @@ import { finished, pipeline } from 'node:stream/promises'
 import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../core/clock.ts'
+import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { type FormRules, readFields, Spooled } from './body.ts'
 import { boundBodies, openBudget } from './budget.ts'
@@ -24,7 +25,7 @@ const patienceMs = 30_000
  * The hooks of a route that takes a video as a file: it is written to `scratch` as it comes, and is there until the
  * request is answered. However many come at once, their fields in memory and their files on the disk are bounded.
  */
-export function spoolVideos({ scratch, random }: { scratch: string; random: Random }) {
+export function spoolVideos({ scratch, random, turns }: { scratch: string; random: Random; turns: FairTurns }) {
   const files = new WeakMap<FastifyRequest, string[]>()
   const limits = { budget: openBudget(totalBytes), bytes: maxVideoBytes + maxFieldBytes, tooLarge }
   const bounds = boundBodies(limits)
@@ -43,7 +44,7 @@ export function spoolVideos({ scratch, random }: { scratch: string; random: Rand
       }
       // One byte more than is taken, so that it is noticed here and at once.
       const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
-      request.body = await heard(request, readFields(request, rules))
+      request.body = await heard(request, readFields(request, turns, rules))
     },
     async onSend(request: FastifyRequest): Promise<void> {
       for (const path of files.get(request) ?? []) await rm(path, { force: true })

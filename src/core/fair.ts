@@ -9,7 +9,7 @@ export interface FairTurns {
    * Resolves with a slot, which is given back by disposing of it. Throws the reason of the signal if that aborts first,
    * and `rate_limit_exceeded` if the owner has too many waiting already.
    */
-  take(owner: string, signal: AbortSignal): Promise<Disposable>
+  take(owner: string, signal?: AbortSignal): Promise<Disposable>
 }
 
 export interface FairOptions {
@@ -68,7 +68,7 @@ export function openFairTurns(options: FairOptions): FairTurns {
 
   return {
     async take(owner, signal) {
-      signal.throwIfAborted()
+      signal?.throwIfAborted()
       if ((lines.get(owner)?.waiting.size ?? 0) >= mostWaiting) throw crowded(mostWaiting, what)
       const line = lineOf(owner)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -76,14 +76,14 @@ export function openFairTurns(options: FairOptions): FairTurns {
       const leave = () => {
         if (!line.waiting.delete(resolve)) return
         forgetIfDone(owner, line)
-        reject(signal.reason)
+        reject(signal?.reason)
       }
-      signal.addEventListener('abort', leave, { once: true })
+      signal?.addEventListener('abort', leave, { once: true })
       admit()
-      await promise.finally(() => signal.removeEventListener('abort', leave))
+      await promise.finally(() => signal?.removeEventListener('abort', leave))
       const slot = once(() => giveBack(owner, line))
       // The turn may have come in the same moment as the end.
-      if (!signal.aborted) return slot
+      if (!signal?.aborted) return slot
       slot[Symbol.dispose]()
       throw signal.reason
     },

@@ -31,7 +31,6 @@ const beatMs = 1_000
 /** A heartbeat for each stream in so many beats, not for all in the same one. */
 const heartbeatBeats = 15
 const progressBeats = 2
-const never = new AbortController().signal
 
 export function openPulse(dependencies: PulseDependencies): Pulse {
   const { clock } = dependencies
@@ -88,7 +87,7 @@ interface Group {
 /** To all streams of an owner that show a task, where it got on since they were told last; a piece in each turn. */
 async function tellProgress(owner: string, members: readonly Member[], dependencies: PulseDependencies): Promise<void> {
   const { store, texts, turns } = dependencies
-  const turn = () => turns.take(owner, never)
+  const turn = () => turns.take(owner)
   const shown = groupByTask(members)
   const step = openStep()
   for (let at = 0; at < shown.length; ) {

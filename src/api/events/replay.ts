@@ -6,7 +6,6 @@ import { openStep, tellingCost, tellPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 
 const pageSize = 200
-const never = new AbortController().signal
 
 /**
  * Where a client wants to go on: after that number, from now on, or from a place that is not known here any more. The
@@ -38,7 +37,7 @@ export async function tellInTurn(heard: readonly Heard[], telling: Telling): Pro
   const step = openStep()
   const turn = async () => {
     await client.flushed()
-    return await turns.take(client.owner, never)
+    return await turns.take(client.owner)
   }
   for (let at = 0; at < heard.length && !client.isGone(); ) {
     const piece = heard.slice(at, at + step.size())
