@@ -346,6 +346,19 @@ describe('bodies', () => {
       assert.equal(fault.message, 'The body has too many fields: an object may have up to 200.')
     }
   })
+  it('metadata of more fields than any model has, as text of a form', async () => {
+    const many = Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`field${at}`, at]))
+    const fault = await faultOf(await multipart({ prompt: 'x', metadata: JSON.stringify(many) }))
+    assert.deepEqual([fault.status, fault.code, fault.param], [400, 'invalid_value', 'metadata'])
+    assert.equal(fault.message, "Invalid 'metadata': it has more than 200 fields.")
+  })
+  it('a chunked body that is answered before its end: the connection ends with the answer', async () => {
+    for (const route of ['POST /v1/videos', 'GET /livez']) {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+      socket.write(`${[`${route} HTTP/1.1`, 'Host: x', 'Transfer-Encoding: chunked'].join('\r\n')}\r\n\r\n1\r\nx\r\n`)
+      assert.match(await text(socket), /^HTTP\/1\.1 (401|200) /)
+    }
+  })
   it('a chunked body of crumbs, whatever it is sent to: the connection ends', async () => {
     const paths = ['POST /v1/videos', 'DELETE /v1/videos/video_x', 'POST /v1/unknown']
     for (const [route, key] of [

@@ -1,6 +1,7 @@
 import fastify, {
   type FastifyHttpOptions,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   type RawServerDefault,
 } from 'fastify'
@@ -68,7 +69,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     admit?.(request, reply)
-    if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request)
+    if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request, reply)
     // Before its body is read: nobody has to be known for a path that does not exist.
     if (request.is404) refuse(request)
     done()
@@ -83,10 +84,11 @@ const fewestPieceBytes = 16
 const crumbs = 4_000
 
 /**
- * Each piece of a chunked body costs as much time and memory as one of 64 KiB, also where it is only thrown away: a
- * million pieces of one byte stopped all other requests for seconds. Such a body ends its connection.
+ * Each piece of a chunked body costs as much time and memory as one of 64 KiB: a million pieces of one byte stopped all
+ * other requests for seconds. Such a body ends its connection, and so does one that was answered before its end: Node
+ * reads the rest of it, to throw it away.
  */
-function refuseCrumbs({ raw }: FastifyRequest): void {
+function refuseCrumbs({ raw }: FastifyRequest, reply: FastifyReply): void {
   const push = raw.push.bind(raw)
   let [pieces, bytes] = [0, 0]
   raw.push = (piece: Buffer | null, ...rest) => {
@@ -95,6 +97,9 @@ function refuseCrumbs({ raw }: FastifyRequest): void {
     if (pieces > crumbs && bytes < pieces * fewestPieceBytes) raw.socket.destroy()
     return push(piece, ...rest)
   }
+  reply.raw.once('finish', () => {
+    if (!raw.complete) raw.socket.destroySoon()
+  })
 }
 
 /** Nothing where it is off: a function that is called for each request costs polls a fiftieth. */

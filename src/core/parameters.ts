@@ -76,10 +76,12 @@ export function readSizeWords(fields: Record<string, unknown>): AskedSize {
 
 /** Far more than all parameters of any model: reading more would keep every other client waiting. */
 const mostMetadata = 65_536
+const mostFields = 200
 
 /** An object, or in a form the JSON of one. */
 function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
   const value = typeof metadata === 'string' && metadata.length <= mostMetadata ? parsed(metadata) : metadata
+  if (typeof value === 'object' && Object.keys(value ?? {}).length > mostFields) throw crowded()
   const duplicate = typeof metadata === 'string' && value !== undefined ? duplicateKey(metadata) : undefined
   if (duplicate !== undefined) throw twiceWithin(duplicate.slice(0, 100))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
@@ -88,6 +90,11 @@ function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string
     "Invalid type for 'metadata': expected an object, or in a form its JSON, of at most 65536 characters.",
     { param: 'metadata' },
   )
+}
+
+function crowded(): Problem {
+  const message = `Invalid 'metadata': it has more than ${mostFields} fields.`
+  return new Problem('invalid_value', message, { param: 'metadata' })
 }
 
 function parsed(text: string): unknown {
