@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { getPriority, setPriority } from 'node:os'
 import { Problem } from '../core/problem.ts'
 import type { Answer, Request, Told } from './protocol.ts'
@@ -13,8 +13,9 @@ const send = (message: Told): void => {
   if (process.connected) process.send?.(message, undefined, {}, () => {})
 }
 
-// Answers to clients come before films, and a film no later than what is written of it: the store's writer has the same.
-setPriority(Math.min(19, getPriority() + 10))
+// Each thread has a priority of its own, on Linux, and those to come have that of this one.
+const priority = Math.min(19, getPriority() + Number(process.argv[3]))
+for (const thread of await readdir('/proc/self/task').catch(() => ['0'])) setPriority(Number(thread), priority)
 
 // Where the system itself is short of memory, it ends this process and not the service.
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {})

@@ -77,7 +77,8 @@ async function openReel(input: Demuxer, stream: Stream): Promise<Reel> {
 }
 
 async function* decode(input: Demuxer, stream: Stream): AsyncGenerator<Frame, void> {
-  using decoder = await openDecoder(stream)
+  // One thread, so that an owner whose pictures are made leaves the other cores.
+  using decoder = await openDecoder(stream, { threads: 1 })
   for (const packet of input.packetsSync(stream.index)) {
     if (!packet) break
     using stored = packet

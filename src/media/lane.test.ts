@@ -75,6 +75,17 @@ test('owners take turns, and one that has too many waiting is refused at once', 
   assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
 })
 
+test('a lane with a spare child has one ready as soon as a job begins', async () => {
+  await using lane = openLane({ clock: manualClock(), width: 2, hasSpare: true })
+  const run = lane.run(inspection('alice', patient), never)
+  while (lane.children().length < 2) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(
+    lane.children().map(({ job }) => job),
+    ['inspect', null],
+  )
+  await run
+})
+
 test('while jobs of one owner wait, a child is ready for the next owner, and only then', async () => {
   const clock = manualClock()
   await using lane = openLane({ clock, width: 3, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })

@@ -31,6 +31,8 @@ export interface Job {
 export type Loss = 'crashed' | 'hung' | 'killed' | 'starved'
 
 const idleMs = 30_000
+/** Answers to clients come before films, and a film no later than what is written of it: the store's writer has the same. */
+const usualNice = 10
 
 interface Seat {
   child: Child
@@ -42,11 +44,15 @@ interface Seat {
 export interface LaneOptions {
   clock: Clock
   width: number
+  /** How far its children yield to this process, and to those of other lanes. */
+  nice?: number
+  /** Whether a child is ready for the next job also while none waits here: those that wait elsewhere are not seen. */
+  hasSpare?: boolean
   /** How many jobs of one owner may run and wait, and what they are about; without it there is no limit. */
   line?: { mostHeld: number; mostWaiting: number; what: string }
 }
 
-export function openLane({ clock, width, line }: LaneOptions): Lane {
+export function openLane({ clock, width, nice = usualNice, hasSpare = false, line }: LaneOptions): Lane {
   const seats = new Set<Seat>()
   const turns = openFairTurns({ slots: width, ...line })
   const closing = new AbortController()
@@ -70,7 +76,7 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
   }
 
   function freshSeat(kind: Request['kind']): Seat {
-    const fresh: Seat = { child: startChild(clock, kind), job: null, wake: new AbortController() }
+    const fresh: Seat = { child: startChild(clock, kind, nice), job: null, wake: new AbortController() }
     seats.add(fresh)
     void fresh.child.gone.then(() => {
       seats.delete(fresh)
@@ -104,7 +110,7 @@ export function openLane({ clock, width, line }: LaneOptions): Lane {
   async function work(job: Job, signal: AbortSignal): Promise<Answer> {
     const taken = seat(job.request.kind)
     taken.job = job.request.kind
-    if (waiting > 0) startSpare(job.request.kind)
+    if (waiting > 0 || hasSpare) startSpare(job.request.kind)
     const { child } = taken
     const stop = AbortSignal.any([signal, closing.signal])
     stop.addEventListener('abort', child.kill, { once: true })

@@ -82,6 +82,8 @@ export interface VideoLimits extends UploadLimits {
   /** Of a frame. */
   pixels: number
   boxes: number
+  /** Of the decoder. Uploads have one, so that an owner whose upload is decoded leaves the other cores. */
+  threads: number
   /** Of CPU time, beyond what is granted for its bytes and frames. */
   cpuMs: number
   /** What a video that exceeds them is called. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { Problem } from '../core/problem.ts'
@@ -144,6 +145,24 @@ test('an image is not to blame for a child that died once', async () => {
   const inspected = media.inspect(image, 'alice', never)
   process.kill(await childOf(media, 'inspect'), 'SIGKILL')
   await inspected
+})
+
+test('a long film yields to a short one, with all of its threads', async () => {
+  await using folder = await temporaryFolder()
+  await using media = openMedia({ clock: manualClock(), renderers: 2 })
+  const stop = new AbortController()
+  const priorities: number[] = []
+  for (const seconds of [4, 5]) {
+    const wanted = film(folder.file(`${seconds}.mp4`), { ...long, seconds })
+    const { pid } = await underway(media, wanted, stop.signal)
+    const threads = await readdir(`/proc/${pid}/task`)
+    priorities.push(Math.min(...threads.map((thread) => getPriority(Number(thread)))))
+  }
+  assert.deepEqual(
+    priorities,
+    [10, 15].map((nice) => Math.min(19, getPriority() + nice)),
+  )
+  stop.abort(new Error('seen'))
 })
 
 test('films wait for their turn in order, and no other job waits for films', async () => {

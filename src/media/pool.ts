@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { type Job, type Lane, type Loss, openLane } from './lane.ts'
-import type { Media } from './media.ts'
+import type { Film, Media } from './media.ts'
 import { partOf, type Request, tooBusy } from './protocol.ts'
 
 export interface MediaPool extends Media {
@@ -21,6 +21,9 @@ export interface MediaOptions {
 /** The dearest image that is accepted takes little more than a second of CPU time. */
 const inspectSilence = { cpuMs: 10_000, wallMs: 60_000 }
 const renderSilence = silenceOf(60_000)
+/** A film that takes longer to draw than the default one yields to shorter ones, and to all other jobs. */
+const longPixels = 4 * 1_280 * 720
+const longNice = 15
 const verifyCpuMs = 60_000
 /** Uploads have a lane of their own, so that none of them keeps a result waiting. One slot is left for other owners. */
 const checksAtOnce = 2
@@ -44,9 +47,10 @@ const anyOwner = ''
  */
 export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaPool {
   const lanes = {
-    ...{ render: openLane({ clock, width: renderers }), verify: openLane({ clock, width: cores }) },
+    ...{ render: openLane({ clock, width: renderers }), long: openLane({ clock, width: renderers, nice: longNice }) },
+    ...{ verify: openLane({ clock, width: cores }), still: openLane({ clock, width: 2, hasSpare: true }) },
     inspect: openLane({ clock, width: inspectors, line: imageLine }),
-    ...{ still: openLane({ clock, width: 2 }), check: openLane({ clock, width: checksAtOnce, line: uploadLine }) },
+    check: openLane({ clock, width: checksAtOnce, line: uploadLine }),
   }
   const all: Lane[] = Object.values(lanes)
   return {
@@ -54,7 +58,7 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
       const request = { kind: 'render', film } as const
       const job = { request, owner: anyOwner, silence: renderSilence, onProgress, lost: filmLost }
       try {
-        await lanes.render.run(job, signal)
+        await (isLong(film) ? lanes.long : lanes.render).run(job, signal)
       } catch (thrown) {
         // The child is gone or done with it: what it leaves of the film is of no use.
         await rm(partOf(film), { force: true })
@@ -100,6 +104,10 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
       await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()))
     },
   }
+}
+
+function isLong({ seconds, size }: Film): boolean {
+  return seconds * size.width * size.height > longPixels
 }
 
 /** A job that may have to decode the whole file. */

@@ -50,12 +50,12 @@ const crashes: ReadonlySet<NodeJS.Signals> = new Set([
 
 const stderrKept = 2000
 
-/** `kind`: of the jobs to come, for which the child gets ready at once. */
-export function startChild(clock: Clock, kind: Request['kind']): Child {
+/** `kind`: of the jobs to come, for which the child gets ready at once. `nice`: how far it yields to this process. */
+export function startChild(clock: Clock, kind: Request['kind'], nice: number): Child {
   // Published packages hold .js files: the child has the extension that this file has.
   const path = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url))
   const compileCache = getCompileCacheDir()
-  const child = fork(path, [kind], {
+  const child = fork(path, [kind, String(nice)], {
     // No secrets and no settings: whoever takes over a child finds nothing. Nor flags of the parent, such as an inspector.
     env: compileCache ? { NODE_COMPILE_CACHE: compileCache } : {},
     execArgv: [],

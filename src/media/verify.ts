@@ -8,7 +8,7 @@ import { isVideo, mostPixels, mostSide, openDecoder, openVideo, pictureTrack, re
 
 /** A provider's video has been paid for: it may be whatever can be decoded. */
 const ofResults: VideoLimits = {
-  ...{ side: mostSide, pixels: mostPixels, boxes: 100_000, code: 'unsupported_output' },
+  ...{ side: mostSide, pixels: mostPixels, boxes: 100_000, threads: 2, code: 'unsupported_output' },
   ...{ seconds: Number.POSITIVE_INFINITY, frames: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY },
 }
 
@@ -17,7 +17,7 @@ export function verify(path: string): Promise<DecodedVideo> {
 }
 
 export function checkUpload(path: string, limits: UploadLimits): Promise<DecodedVideo> {
-  const others = { pixels: limits.side ** 2, boxes: 10_000, cpuMs: 5_000, code: 'invalid_value' } as const
+  const others = { pixels: limits.side ** 2, boxes: 10_000, threads: 1, cpuMs: 5_000, code: 'invalid_value' } as const
   return decode(path, { ...limits, ...others })
 }
 
@@ -60,7 +60,7 @@ async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: Video
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
     if (!isVideo(stream) && stream.codecpar.codecType !== AVMEDIA_TYPE_AUDIO) continue
-    const decoder = stack.use(await openDecoder(stream, codedPixels(limits)))
+    const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits), threads: limits.threads }))
     tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0 })
   }
   for (const packet of input.packetsSync()) {

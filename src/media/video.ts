@@ -25,9 +25,9 @@ export function openVideo(path: string): Promise<Demuxer> {
 }
 
 /** The first fault ends it, and so does a stream whose frames grow beyond that on the way. */
-export function openDecoder(stream: Stream, pixels = mostPixels): Promise<Decoder> {
+export function openDecoder(stream: Stream, { pixels = mostPixels, threads = 2 } = {}): Promise<Decoder> {
   const options = isVideo(stream) ? { max_pixels: pixels } : {}
-  return Decoder.create(stream, { exitOnError: true, context: { threadCount: 2 }, options })
+  return Decoder.create(stream, { exitOnError: true, context: { threadCount: threads }, options })
 }
 
 /** Calls what the decoder can't read by our own name for it. */

@@ -1,4 +1,4 @@
-import { getPriority, setPriority } from 'node:os'
+import { setPriority } from 'node:os'
 import { openaiWire } from '../../../simulators/openai.ts'
 import { startUpstream } from '../../../simulators/upstream.ts'
 import type { Target } from './duel.ts'
@@ -6,8 +6,8 @@ import { type DuelName, duels } from './index.ts'
 import type { Answers } from './senders.ts'
 
 /*
- * The attacker of one duel, in a process of its own that yields to the service. It says which hosts it has, and then
- * does each step that it is told to.
+ * The attacker of one duel, in a process of its own that yields to the service and its children: a real one has a machine
+ * of its own. It says which hosts it has, and then does each step that it is told to.
  */
 export type Order = { step: 'prepare' | 'begin'; target: Target } | { step: 'count' }
 export type Report =
@@ -15,7 +15,7 @@ export type Report =
   | { step: 'prepare' | 'begin' }
   | { step: 'count'; answers: [string, number][] }
 
-setPriority(Math.min(19, getPriority() + 10))
+setPriority(19)
 process.once('disconnect', () => process.exit())
 const report = (what: Report) => process.send?.(what)
 const answers: Answers = new Map()

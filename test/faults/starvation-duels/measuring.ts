@@ -16,7 +16,7 @@ export interface Times {
 export interface Phase {
   /** Of each measure. */
   count: number
-  /** The phase ends by then, whatever is under way. */
+  /** None is begun later. */
   withinMs: number
   lanes: number
 }
@@ -24,21 +24,24 @@ export interface Phase {
 /** Between the starts of two in one lane, so that a phase has room for a stall. */
 const everyMs = 150
 
+/** What is under way by then has so long to end. */
+const graceMs = 5_000
+
 /** One after another in each lane, and each measure in turn. */
 export async function measureAll(measures: readonly Measure[], phase: Phase): Promise<Map<Measure, Times>> {
   const rounds = Math.ceil(phase.count / phase.lanes)
   const tallies = new Map(measures.map((measure) => [measure, new Tally()]))
-  const signal = AbortSignal.timeout(phase.withinMs)
+  const over = AbortSignal.timeout(phase.withinMs)
+  const signal = AbortSignal.timeout(phase.withinMs + graceMs)
   const lane = async () => {
-    for (let round = 0; round < rounds && !signal.aborted; round += 1)
-      for (const [measure, tally] of tallies) await measureOnce(measure, tally, signal)
+    for (let round = 0; round < rounds; round += 1)
+      for (const [measure, tally] of tallies) if (!over.aborted) await measureOnce(measure, tally, signal)
   }
   await Promise.all(Array.from({ length: phase.lanes }, lane))
   return new Map([...tallies].map(([measure, tally]) => [measure, tally.times()]))
 }
 
 async function measureOnce({ run }: Measure, tally: Tally, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
   const begun = moment()
   const watch: Watch = { begun }
   const since = (end: number) => Math.max(0, end - (watch.begun ?? end))
