@@ -59,11 +59,11 @@ test('a body that comes too slowly ends before the total deadline', async () => 
 
 test('a body that drips for ever ends at the total deadline', async () => {
   await using server = await listen((_path, socket) => {
-    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;')
-    return drip(socket, 'extension')
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    return drip(socket, 'x')
   })
   await using outbound = open({ totalMs: 50 })
-  await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
+  await assert.rejects(outbound.of('alice').download(server.origin, { maxBytes: 1e9 }, never), late)
 })
 
 test('the total deadline covers all redirects together', async () => {
