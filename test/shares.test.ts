@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { described } from '../src/media/boxes.fixture.ts'
 import { spawnServer } from './process.ts'
 import { startService, until } from './service.ts'
@@ -54,14 +54,19 @@ it('tests of webhook endpoints: four of a token at once, and the next is 429', a
   assert.equal((await test(slow, greedy)).status, 200)
 })
 
-it('streams: a token that opens as many as it can leaves connections for another', async (test) => {
+/** A service that may have 128 files open. */
+function serveWithFewFiles(test: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-shares-'))
   test.after(() => rmSync(folder, { recursive: true }))
   const under = ['sh', '-c', 'ulimit -n 128 && exec "$@"', 'sh']
   const config = join(folder, 'filmgate.yaml')
   writeFileSync(config, yaml)
   const args = ['--data', join(folder, 'data')]
-  await using server = spawnServer({ args, env: { FILMGATE_CONFIG: config }, under })
+  return spawnServer({ args, env: { FILMGATE_CONFIG: config }, under })
+}
+
+it('streams: a token that opens as many as it can leaves connections for another', async (test) => {
+  await using server = serveWithFewFiles(test)
   const url = await server.url
   const leave = new AbortController()
   test.after(() => leave.abort())
@@ -83,13 +88,7 @@ it('streams: a token that opens as many as it can leaves connections for another
 })
 
 it('bodies that never end: a token that begins as many as it can leaves connections for another', async (test) => {
-  const folder = mkdtempSync(join(tmpdir(), 'filmgate-shares-'))
-  test.after(() => rmSync(folder, { recursive: true }))
-  const under = ['sh', '-c', 'ulimit -n 128 && exec "$@"', 'sh']
-  const config = join(folder, 'filmgate.yaml')
-  writeFileSync(config, yaml)
-  const args = ['--data', join(folder, 'data')]
-  await using server = spawnServer({ args, env: { FILMGATE_CONFIG: config }, under })
+  await using server = serveWithFewFiles(test)
   const url = await server.url
   const answers: string[] = []
   const sockets: Socket[] = []

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ConnectionLimit } from './crowding.ts'
 import { openShare } from './share.ts'
 
-/** Each is a connection. A body that comes in one piece is read at once, and is none of them by the next request. */
+/** Each is a connection. A body that comes in one piece has ended before the next request is read. */
 const mostUnread = 2_000
 /** Of the connections that the system allows: the others stay for requests without a body. */
 const shareOfConnections = 0.5
