@@ -27,6 +27,8 @@ export interface Scene {
   abstract: AbstractName | null
   hour: Hour
   weather: Weather
+  /** Whether clouds may pass. */
+  cloudy: boolean
   season: Season | null
   life: Life
   palette: Palette
@@ -58,7 +60,7 @@ export function sceneOf(prompt: string, seed: number | null = null, earlier: str
   const text = seed === null ? composition : `${seed}:${composition}`
   const chance = chanceOf(text)
   // What is said first is meant most.
-  const reading = read(earlier === null ? prompt : `${prompt}. ${earlier}`)
+  const reading = read(prompt, earlier)
   const cast = castOf(reading)
   const landscape = landscapeOf(reading, cast, chance)
   const hour = hourOf(reading, landscape, chance)
@@ -72,8 +74,9 @@ export function sceneOf(prompt: string, seed: number | null = null, earlier: str
     abstract: isAbstract(reading) ? pick(chance, abstractNames) : null,
     hour,
     weather,
+    cloudy: !reading.absent.some(({ family, word }) => family === 'place' && word === 'cloud'),
     season,
-    life: first(reading, 'life') ?? defaultLife(landscape, hour, chance),
+    life: first(reading, 'life') ?? defaultLife(reading, landscape, hour, chance),
     palette: paletteOf({ landscape, hour, season, weather, mood }, chance),
     mood,
     light,
@@ -104,6 +107,20 @@ function first<F extends Family>(reading: Reading, family: F): Mention<F>['name'
   return (mention?.name as Mention<F>['name'] | undefined) ?? null
 }
 
+/** What is left to chance is nothing that the prompt excludes. */
+function allowed<F extends Family>(
+  reading: Reading,
+  family: F,
+  names: readonly Mention<F>['name'][],
+): readonly [Mention<F>['name'], ...Mention<F>['name'][]] {
+  const [first, ...others] = names.filter((name) => !excludes(reading, family, name))
+  return first === undefined ? (names as [Mention<F>['name']]) : [first, ...others]
+}
+
+function excludes(reading: Reading, family: Family, name: string): boolean {
+  return reading.absent.some((mention) => mention.family === family && mention.name === name)
+}
+
 /** Colours, speeds and cameras can be had without a picture of something; a place, an hour or weather cannot. */
 function isAbstract(reading: Reading): boolean {
   const shown: readonly Family[] = ['subject', 'place', 'hour', 'weather', 'season']
@@ -122,7 +139,7 @@ function landscapeOf(reading: Reading, cast: readonly CastMember[], chance: Chan
   return (
     named ??
     (hero && subjects[hero.name].home) ??
-    pick(chance, ['hills', 'mountains', 'sea', 'forest', 'desert', 'lake'])
+    pick(chance, allowed(reading, 'place', ['hills', 'mountains', 'sea', 'forest', 'desert', 'lake']))
   )
 }
 
@@ -132,14 +149,15 @@ function hourOf(reading: Reading, landscape: LandscapeName, chance: Chance): Hou
   if (named) return named
   if (reading.words.includes('neon') || first(reading, 'life') === 'fireflies') return 'night'
   if (landscape === 'underwater' || landscape === 'room') return pick(chance, ['day', 'day', 'sunset'])
-  return pick(chance, ['day', 'day', 'day', 'day', 'dawn', 'dawn', 'sunset', 'sunset', 'sunset', 'night'])
+  const hours = ['day', 'day', 'day', 'day', 'dawn', 'dawn', 'sunset', 'sunset', 'sunset', 'night'] as const
+  return pick(chance, allowed(reading, 'hour', hours))
 }
 
 /** In space and under water there is none; a winter with nothing said is one with snow. */
 function weatherOf(reading: Reading, landscape: LandscapeName, season: Season | null): Weather {
   if (landscape === 'space' || landscape === 'underwater') return 'clear'
   const named = first(reading, 'weather')
-  return named ?? (season === 'winter' ? 'snow' : 'clear')
+  return named ?? (season === 'winter' && !excludes(reading, 'weather', 'snow') ? 'snow' : 'clear')
 }
 
 function paletteOf(scene: Pick<Scene, 'landscape' | 'hour' | 'season' | 'weather' | 'mood'>, chance: Chance): Palette {
@@ -173,11 +191,14 @@ function paceOf(reading: Reading): number {
   return pace === 'slow' ? 0.5 : pace === 'fast' ? 1.8 : 1
 }
 
-function defaultLife(landscape: LandscapeName, hour: Hour, chance: Chance): Life {
+function defaultLife(reading: Reading, landscape: LandscapeName, hour: Hour, chance: Chance): Life {
   if (landscape === 'underwater') return 'bubbles'
   if (landscape === 'room' || landscape === 'space') return 'motes'
-  if (hour === 'night') return landscape === 'hills' || landscape === 'forest' ? 'fireflies' : 'motes'
-  return pick(chance, ['birds', 'motes', 'birds'])
+  const isMeadow = landscape === 'hills' || landscape === 'forest'
+  const usual: Life =
+    hour === 'night' ? (isMeadow ? 'fireflies' : 'motes') : pick<Life>(chance, ['birds', 'motes', 'birds'])
+  const isExcluded = excludes(reading, 'life', usual) || (usual === 'birds' && excludes(reading, 'subject', 'bird'))
+  return isExcluded ? 'motes' : usual
 }
 
 /** Low and large where the day begins or ends, high and small at noon and at night. */

@@ -17,11 +17,11 @@ export function backdrop(stage: Stage): Canvas {
 
 /** What passes in front of the backdrop. */
 export function sky(stage: Stage): Drawing {
-  const { hour, landscape, weather } = stage.scene
+  const { hour, landscape, weather, cloudy } = stage.scene
   const open = landscape !== 'space' && landscape !== 'underwater'
   const starry = hour === 'night' && landscape !== 'underwater' && weather !== 'storm'
   const stars = starry ? layStars(stage, open ? 220 : 520) : []
-  const clouds = open ? layClouds(stage, weather === 'clear' ? 5 : 9) : []
+  const clouds = open && cloudy ? layClouds(stage, weather === 'clear' ? 5 : 9) : []
   return (pen, moment) => {
     drawStars(pen, moment, stage, stars)
     for (const cloud of clouds) drawCloud(pen, moment, stage, cloud)

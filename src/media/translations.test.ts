@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { read } from './reading.ts'
 import { sceneOf } from './scene.ts'
+import { translations } from './translations.ts'
 
 const castOf = (prompt: string) => sceneOf(prompt).cast.map(({ name }) => name)
 
@@ -23,5 +25,11 @@ test('the longest word wins where words have no spaces', () => {
 test('a known word within another word means nothing', () => {
   for (const prompt of ['电影风格', '抽象', 'クリスタル', 'バスケット', '热狗', 'котлета']) {
     assert.ok(sceneOf(prompt).abstract !== null, prompt)
+  }
+})
+
+test('every translation is a word that the vocabulary has', () => {
+  for (const english of Object.keys(translations)) {
+    assert.deepEqual(read(english).unknown, [], english)
   }
 })

@@ -13,7 +13,7 @@ type Words<T extends string> = Readonly<Record<T, string>>
 const places: Words<LandscapeName> = {
   space:
     'space outer_space galaxy cosmos cosmic nebula universe planet orbit_of mars saturn jupiter moon_surface asteroid comet milky_way espacio weltraum',
-  city: 'city town street skyline skyscraper building downtown urban traffic rooftop cyberpunk road highway tokyo new_york london paris shanghai alley bazaar ciudad ville stadt città',
+  city: 'city town street skyline skyscraper building downtown urban traffic rooftop cyberpunk road highway tokyo new_york london paris shanghai alley bazaar ciudad calle ville rue stadt straße città',
   beach: 'beach shore coast seaside sand island lagoon coastline playa plage strand spiaggia',
   sea: 'sea ocean wave harbor harbour bay surf tide marina atlantic pacific mar océano océan meer mare',
   underwater: 'underwater undersea deep_sea coral reef seabed aquarium submarine bajo_el_agua',

@@ -1,0 +1,57 @@
+/* The small words of the languages that the vocabulary has: what they do to the words beside them. */
+
+/** Without case and accents: words are compared like this. */
+export function plain(text: string): string {
+  return text.toLowerCase().replaceAll('ß', 'ss').normalize('NFD').replace(/\p{M}/gu, '')
+}
+
+const listed = (words: string): ReadonlySet<string> => new Set(plain(words).split(' '))
+
+/** What follows one of these is not shown. */
+export const negators = listed(
+  'no not without minus sin sans pas sem ohne kein keine keinen keinem keiner senza nessun nessuna non без',
+)
+/** What comes before this is not shown. Words of languages that put it there are translated to it. */
+export const excluder = 'excluded'
+/** "Not only a dog" has a dog. */
+export const restrictors = listed('only just merely solo solamente nur seulement soltanto')
+/** "Not in the city" has no city. */
+export const locators = listed('in on at en im am dans')
+
+export const connectors = listed('and or nor y e o u ni et ou und oder ed и или 和 与 或 と や')
+/** Connectors by which a list with commas is excluded as a whole. */
+export const alternatives = listed('or nor o u ni ou oder или 或')
+
+export const definites = listed(
+  'the this that these those his her its their my your our el la los las der die das den dem le les il lo gli i',
+)
+export const indefinites = listed(
+  'a an any other another more single visible un une una unos unas ein eine einen einem einer de d des du uno',
+)
+
+/** Collective words: "a couple" alone is of persons, "a couple of foxes" and "a fox family" are of foxes. */
+export const collectives = listed('couple pair family herd pack flock swarm school group crowd fleet bunch')
+
+/** Says nothing that could be drawn, and is no reason to tell anybody that it was not. */
+const fillers = listed(
+  [
+    'about above across after against all along also am amid among are around as away back be been before behind below',
+    'beneath beside between beyond both but by can close do does during each every everywhere for from full has have he',
+    'here high how if into is isn it just like look looking make near nearby next none nothing of off one only onto out',
+    'over past s she show showing so some t than then there they through to together toward towards under until up upon',
+    've very video film movie clip scene shot view image picture camera photo was we were what when where which while',
+    'who with within you nobody animal',
+    'al con del desde entre es está hacia hasta más muy para pero por que se sobre su tras vista con',
+    'am an auf aus bei beim bis durch für gegen hinter im ist mit nach neben ohne sich sind über um unter vom von vor zu zum zur',
+    'au aux avec ce chez dans devant du en entre est leur mais par pas pour qui sa ses son sont sous sur très vers',
+    'al alla con da dal dalla del della di e in nel nella per più su sul sulla tra',
+    'в во на над под с со у к по из за о от для при',
+  ].join(' '),
+)
+const small =
+  /^[的地得在里裡上中下旁边邊前后後间間一这那此个個只隻条條匹头頭名位座辆輛朵棵了着著是有被把和与のにがはをでとへもやて]+$/u
+
+export function isFiller(word: string): boolean {
+  const known = [fillers, negators, restrictors, locators, connectors, definites, indefinites]
+  return word === excluder || known.some((words) => words.has(word)) || small.test(word)
+}
