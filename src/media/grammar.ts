@@ -29,8 +29,12 @@ export const indefinites = listed(
   'a an any other another more single visible un une una unos unas ein eine einen einem einer de d des du uno',
 )
 
-/** Collective words: "a couple" alone is of persons, "a couple of foxes" and "a fox family" are of foxes. */
-export const collectives = listed('couple pair family herd pack flock swarm school group crowd fleet bunch')
+/** "A family" is of persons, "a family of foxes" and "a fox family" are of foxes; a pair needs no "of" for that. */
+export const collectives = listed('family herd pack flock swarm school group crowd fleet bunch army')
+export const pairs = listed('couple pair pareja paar coppia')
+export const links = listed('of de di von')
+/** Stand between a Japanese word and its number. */
+export const particles = listed('が は を')
 
 /** Says nothing that could be drawn, and is no reason to tell anybody that it was not. */
 const fillers = listed(

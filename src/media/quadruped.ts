@@ -11,7 +11,8 @@ export interface Legs {
   stride: number
   /** Distance between the near and the far pair. */
   apart?: number
-  /** The colour of the lower leg, if it differs. */
+  /** The colour of all of it, and of the lower leg, if they differ from the body's. */
+  colour?: string
   sock?: string
   hoof?: string
 }
@@ -28,14 +29,15 @@ const timing: Partial<Record<Gait, readonly [number, number, number, number]>> =
 export function onLegs(pen: Pen, paint: Paint, pose: Pose, legs: Legs, body: () => void): void {
   const apart = legs.apart ?? 0.06
   const beats = timing[pose.gait] ?? timing.walk ?? [0, 0, 0, 0]
-  drawLeg(pen, paint.dark, pose, { ...legs, hip: shifted(legs.hind, apart), beat: beats[1], bend: -1 })
-  drawLeg(pen, paint.dark, pose, { ...legs, hip: shifted(legs.fore, apart), beat: beats[3], bend: 0.55 })
+  const [near, far] = [legs.colour ?? paint.main, legs.colour ?? paint.dark]
+  drawLeg(pen, far, pose, { ...legs, hip: shifted(legs.hind, apart), beat: beats[1], bend: -1 })
+  drawLeg(pen, far, pose, { ...legs, hip: shifted(legs.fore, apart), beat: beats[3], bend: 0.55 })
   pen.save()
   pen.translate(0, bounce(pose))
   body()
   pen.restore()
-  drawLeg(pen, paint.main, pose, { ...legs, hip: legs.hind, beat: beats[0], bend: -1 })
-  drawLeg(pen, paint.main, pose, { ...legs, hip: legs.fore, beat: beats[2], bend: 0.55 })
+  drawLeg(pen, near, pose, { ...legs, hip: legs.hind, beat: beats[0], bend: -1 })
+  drawLeg(pen, near, pose, { ...legs, hip: legs.fore, beat: beats[2], bend: 0.55 })
 }
 
 /** How far the body is lifted now. */

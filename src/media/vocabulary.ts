@@ -135,7 +135,6 @@ export const shades: Readonly<Record<string, string>> = {
     panther: '#26232b',
     leopard: '#d9ab55',
     cheetah: '#dcae5c',
-    panda: '#ecebe8',
     fennec: '#e6c48e',
     coyote: '#a58a66',
   },
@@ -172,6 +171,10 @@ const numbers: Readonly<Record<string, number>> = {
     dozen: 12,
     pair: 2,
     couple: 2,
+    pareja: 2,
+    paar: 2,
+    coppia: 2,
+    twins: 2,
   },
   ...{
     few: 3,

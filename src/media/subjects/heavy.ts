@@ -1,48 +1,79 @@
-import { drawAnimal } from '../animal.ts'
+import { type Build, drawAnimal } from '../animal.ts'
 import { rgb } from '../palette.ts'
 import { onLegs } from '../quadruped.ts'
 import { blob, oval, stroke, taper } from '../shapes.ts'
 import { breath, type Subject, wave } from './subject.ts'
 
+const bearBuild: Build = {
+  legs: { hind: [-0.4, -0.44], fore: [0.34, -0.44], widths: [0.3, 0.2, 0.16], stride: 0.28 },
+  torso: [
+    [-0.64, -0.5],
+    [-0.5, -0.72],
+    [-0.1, -0.76],
+    [0.22, -0.84],
+    [0.46, -0.72],
+    [0.5, -0.46],
+    [0.2, -0.3],
+    [-0.3, -0.28],
+    [-0.6, -0.36],
+  ],
+  neck: { from: [0.34, -0.62], to: [0.58, -0.68], widths: [0.42, 0.3] },
+  head: {
+    at: [0.62, -0.7],
+    size: 0.18,
+    tilt: 0.15,
+    snout: 0.55,
+    snoutWidth: 0.72,
+    drop: 0.3,
+    ear: 'round',
+    earSize: 0.7,
+    pale: true,
+  },
+  tail: {
+    points: [
+      [-0.6, -0.52],
+      [-0.68, -0.48],
+    ],
+    widths: [0.12, 0.08],
+  },
+}
+
 export const bear: Subject = {
-  words: 'bear grizzly panda cub oso bär',
+  words: 'bear grizzly cub oso bär',
   habitat: 'ground',
   home: 'forest',
   colour: rgb('#6b4630'),
   height: 0.35,
   reach: { left: 0.8, right: 0.95, up: 1, down: 0.05 },
+  draw: (pen, paint, pose) => drawAnimal(pen, paint, pose, bearBuild),
+}
+
+/** A bear with black legs, shoulders, ears and eyes. */
+export const panda: Subject = {
+  words: 'panda',
+  habitat: 'ground',
+  home: 'forest',
+  colour: rgb('#efede6'),
+  height: 0.35,
+  reach: { left: 0.8, right: 0.95, up: 1, down: 0.05 },
   draw: (pen, paint, pose) =>
     drawAnimal(pen, paint, pose, {
-      legs: { hind: [-0.4, -0.44], fore: [0.34, -0.44], widths: [0.3, 0.2, 0.16], stride: 0.28 },
-      torso: [
-        [-0.64, -0.5],
-        [-0.5, -0.72],
-        [-0.1, -0.76],
-        [0.22, -0.84],
-        [0.46, -0.72],
-        [0.5, -0.46],
-        [0.2, -0.3],
-        [-0.3, -0.28],
-        [-0.6, -0.36],
-      ],
-      neck: { from: [0.34, -0.62], to: [0.58, -0.68], widths: [0.42, 0.3] },
-      head: {
-        at: [0.62, -0.7],
-        size: 0.18,
-        tilt: 0.15,
-        snout: 0.55,
-        snoutWidth: 0.72,
-        drop: 0.3,
-        ear: 'round',
-        earSize: 0.7,
-        pale: true,
-      },
-      tail: {
-        points: [
-          [-0.6, -0.52],
-          [-0.68, -0.48],
-        ],
-        widths: [0.12, 0.08],
+      ...bearBuild,
+      legs: { ...bearBuild.legs, colour: paint.ink },
+      coat: () =>
+        blob(pen, paint.ink, [
+          [0.08, -0.8],
+          [0.26, -0.83],
+          [0.44, -0.72],
+          [0.5, -0.46],
+          [0.3, -0.34],
+          [0.14, -0.36],
+          [0.16, -0.6],
+        ]),
+      crown: () => {
+        for (const x of [-0.5, 0.12]) oval(pen, paint.ink, [x, -0.86], [0.36, 0.34])
+        oval(pen, paint.ink, [0.4, -0.08], [0.26, 0.32])
+        oval(pen, paint.glow('#ffffff', 0.9), [0.46, -0.16], [0.07, 0.07])
       },
     }),
 }

@@ -5,7 +5,7 @@ import { breath, type Pose, type Subject, wave } from './subject.ts'
 
 export const person: Subject = {
   words:
-    'person man woman boy girl child kid human hiker traveler traveller wanderer farmer king queen knight wizard surfer skier runner lady hombre mujer homme femme mann frau',
+    'person man boy child kid human couple family crowd twins friend stranger hiker traveler traveller wanderer farmer king knight wizard surfer skier runner groom hombre pareja homme mann paar uomo coppia',
   habitat: 'ground',
   home: 'hills',
   colour: rgb('#c8503f'),
@@ -50,6 +50,67 @@ export const person: Subject = {
         [-0.02, -0.86],
       ])
       box(pen, paint.lit('#e8c15a'), [-0.06, -0.83, 0.13, 0.045], 0.02)
+    })
+  },
+}
+
+/** Long hair and a dress tell her from a man at any distance. */
+export const woman: Subject = {
+  words: 'woman girl lady queen bride mother grandmother sister witch mujer femme fille frau donna ragazza',
+  habitat: 'ground',
+  home: 'hills',
+  colour: rgb('#3f7fa8'),
+  height: 0.39,
+  reach: { left: 0.5, right: 0.5, up: 1.2, down: 0.04 },
+  draw: (pen, paint, pose) => {
+    const skin = paint.lit('#dca882')
+    const hair = paint.lit('#6b3a22')
+    const clothes = {
+      trousers: skin,
+      far: paint.lit('#c08a68'),
+      sleeve: paint.main,
+      farSleeve: paint.dark,
+      skin,
+      shoe: paint.ink,
+      leg: 0.09,
+      arm: 0.07,
+    }
+    onTwoLegs(pen, clothes, pose, () => {
+      const sway = 0.02 * wave(pose, 1) + 0.01 * breath(pose, 0.6)
+      blob(pen, hair, [
+        [-0.02, -1.01],
+        [-0.1, -0.94],
+        [-0.12 - sway, -0.78],
+        [-0.15 - sway * 2, -0.62],
+        [-0.04 - sway, -0.64],
+        [0.03, -0.82],
+      ])
+      blob(pen, paint.main, [
+        [-0.07, -0.8],
+        [0.06, -0.81],
+        [0.09, -0.68],
+        [0.07, -0.56],
+        [0.2 - sway, -0.25],
+        [0, -0.22],
+        [-0.2 - sway, -0.25],
+        [-0.07, -0.56],
+        [-0.09, -0.68],
+      ])
+      stroke(pen, paint.pale, 0.03, [
+        [-0.075, -0.565],
+        [0, -0.55],
+        [0.075, -0.565],
+      ])
+      oval(pen, skin, [0.03, -0.91], [0.07, 0.084])
+      blob(pen, hair, [
+        [-0.07, -0.82],
+        [-0.07, -0.97],
+        [0.01, -1.02],
+        [0.1, -0.98],
+        [0.09, -0.93],
+        [0.0, -0.94],
+        [-0.02, -0.84],
+      ])
     })
   },
 }
