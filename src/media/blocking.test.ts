@@ -46,13 +46,19 @@ test('one subject stands on a third and looks towards the free part', () => {
   assert.ok(mark && Math.abs(mark.x - (mark.face > 0 ? 1 / 3 : 2 / 3)) < 0.06)
 })
 
+test('what is on the water does not stand behind what is on the shore', () => {
+  const [ship, cat] = blocked('a cat and a ship')
+  assert.ok(ship?.name === 'ship' && cat?.name === 'cat' && Math.abs(ship.x - cat.x) > 0.2)
+})
+
 test('what walks is on the ground, what flies in the air, what floats on the water, unless the prompt lifts it', () => {
   const lane = (prompt: string) => blocked(prompt)[0]?.lane
-  assert.deepEqual(['a fox', 'a bird', 'a ship', 'a flying fox', 'a whale'].map(lane), [
+  assert.deepEqual(['a fox', 'a bird', 'a ship', 'a flying fox', 'a whale', 'a flying whale'].map(lane), [
     'floor',
     'air',
     'water',
     'air',
+    'water',
     'air',
   ])
 })

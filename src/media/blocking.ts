@@ -37,9 +37,10 @@ export function blockingOf(
     const lane = laneOf(scene, member, frame)
     lanes.set(lane, [...(lanes.get(lane) ?? []), member])
   }
+  const nearest = lanes.has('floor') ? 'floor' : lanes.has('water') ? 'water' : [...lanes.keys()][0]
   const marks = [...lanes].flatMap(([lane, members]) =>
     members.flatMap((member, index) => {
-      const above = lane === 'air' && lanes.size > 1
+      const above = lane !== 'deep' && lane !== nearest
       const slot = slotOf(scene, { index, of: members.length, above }, frame.size, chance)
       return placed(scene, { member, lane, slot, frame }, chance)
     }),
@@ -50,6 +51,7 @@ export function blockingOf(
 
 function laneOf(scene: Scene, member: CastMember, frame: { medium: string; water: boolean }): Lane {
   const { habitat } = subjects[member.name]
+  const lifted = scene.motion === 'fly' || scene.motion === 'float' || scene.motion === 'fall'
   if (frame.medium === 'water')
     return habitat === 'ground' && scene.motion !== 'swim' && scene.motion !== 'float'
       ? 'floor'
@@ -59,10 +61,9 @@ function laneOf(scene: Scene, member: CastMember, frame: { medium: string; water
   if (frame.medium === 'void') return 'deep'
   if (habitat === 'air') return 'air'
   if (habitat === 'surface') return frame.water ? 'water' : 'floor'
-  if (habitat === 'deep') return 'air'
+  if (habitat === 'deep') return frame.water && !lifted ? 'water' : 'air'
   if (subjects[member.name].spans && frame.water) return 'water'
   const flyers = scene.cast.some(({ name }) => subjects[name].habitat === 'air')
-  const lifted = scene.motion === 'fly' || scene.motion === 'float' || scene.motion === 'fall'
   return habitat === 'ground' && lifted && !flyers ? 'air' : 'floor'
 }
 
@@ -71,7 +72,7 @@ interface Slot {
   width: number
 }
 
-/** One subject stands on a third and looks into the free part; one above others takes the other third; several share. */
+/** One subject stands on a third and looks into the free part; one behind or above others takes the other third; several share. */
 function slotOf(scene: Scene, place: { index: number; of: number; above: boolean }, size: Size, chance: Chance): Slot {
   const jitter = between(chance, -0.035, 0.035)
   if (place.of === 1) {
@@ -119,6 +120,8 @@ function placed(scene: Scene, placing: Placing, chance: Chance): Mark[] {
     lane === 'floor' || lane === 'water'
       ? rowStep(member.count, across, slot.width, frame.size)
       : cloudWidth(member.count, across, frame.size) / member.count
+  // What swims has its back out of the water, and does not lie on the shore.
+  const afloat = subject.habitat === 'deep' ? 0.5 : 0
   // What moves needs room for its way as well.
   const way = subject.habitat === 'rooted' || gait === 'idle' ? 0 : 0.05
   const group = (step * (member.count - 1)) / 2 + across / 2 / frame.size.width + way
@@ -127,7 +130,9 @@ function placed(scene: Scene, placing: Placing, chance: Chance): Mark[] {
     return {
       ...{ name: member.name, member, lane, gait },
       x: Math.max(0.03, Math.min(0.97, kept(slot.x, group) + spot.x)),
-      y: altitude ? kept(altitude + spot.y, (subject.reach.up * height) / frame.size.height + 0.02) : spot.back,
+      y: altitude
+        ? kept(altitude + spot.y, (subject.reach.up * height) / frame.size.height + 0.02)
+        : spot.back + afloat,
       height: height * spot.scale,
       face:
         gait === 'idle' && scene.cast.indexOf(member) > 0 && subject.habitat !== 'rooted' ? (-side as -1 | 1) : side,

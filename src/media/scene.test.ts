@@ -78,6 +78,24 @@ test('a subject is shown at home, unless the prompt names a place', () => {
   assert.equal(sceneOf('a ship on the sea').landscape, 'sea')
 })
 
+test('the heaviest subject decides the place, and the others are put where they can be', () => {
+  const cases = [
+    ['a whale on a street', 'underwater'],
+    ['a whale in the ocean', 'underwater'],
+    ['a whale flying through the city', 'city'],
+    ['a goldfish on a street', 'city'],
+    ['a cat and a whale', 'beach'],
+    ['three birds and a whale', 'sea'],
+    ['a diver and a whale', 'underwater'],
+    ['a cat and a ship', 'beach'],
+    ['a flower and a castle', 'mountains'],
+    ['a boat and a house', 'beach'],
+    ['a cow and a ufo', 'hills'],
+    ['an astronaut and a rocket', 'space'],
+  ] as const
+  for (const [prompt, place] of cases) assert.equal(sceneOf(prompt).landscape, place, prompt)
+})
+
 test('of two places the first wins', () => {
   assert.equal(sceneOf('a harbour below a city').landscape, 'sea')
   assert.equal(sceneOf('a city above a harbour').landscape, 'city')

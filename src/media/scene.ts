@@ -15,7 +15,7 @@ import {
 } from './palette.ts'
 import { type Mention, type Reading, read } from './reading.ts'
 import { subjects } from './subjects/index.ts'
-import type { Gait } from './subjects/subject.ts'
+import type { Gait, Habitat } from './subjects/subject.ts'
 import { colours, type Family } from './vocabulary.ts'
 
 /** What a film shows, decided by its prompt and its seed alone. Lengths are shares of the frame. */
@@ -127,19 +127,50 @@ function isAbstract(reading: Reading): boolean {
   return !reading.mentions.some(({ family }) => shown.includes(family))
 }
 
-/** A place that is named, or else where the subject is at home; land animals at sea are shown at its shore. */
+/** A place that is named, or else where the heaviest subject is at home; then as far as the others can be there. */
 function landscapeOf(reading: Reading, cast: readonly CastMember[], chance: Chance): LandscapeName {
   // Clouds are everywhere: another place that is named says more.
   const places = reading.mentions.filter(({ family }) => family === 'place').map(({ name }) => name as LandscapeName)
   const named = places.find((name) => name !== 'sky') ?? places[0] ?? null
-  const [hero] = cast
-  const onFoot = hero !== undefined && subjects[hero.name].habitat === 'ground'
-  if (named === 'sea' && onFoot) return 'beach'
-  if (named === 'sky' && cast.some(({ name }) => ['ground', 'rooted'].includes(subjects[name].habitat))) return 'hills'
+  const heaviest = cast.map(({ name }) => subjects[name]).sort((a, b) => b.kilograms - a.kilograms)[0]
+  const usual = allowed(reading, 'place', ['hills', 'mountains', 'sea', 'forest', 'desert', 'lake'])
+  const place = named ?? heaviest?.home ?? pick(chance, usual)
+  const swims = heaviest?.habitat === 'deep' && !isLifted(reading)
+  if (swims && (place === 'sea' || (named === null && place === 'underwater'))) return waterFor(cast)
+  // A fish may be out of the water, a whale can't: it is heavier than any place on land.
+  if (swims && heaviest.kilograms > 1000 && dryPlaces.includes(place)) return waterFor(cast)
+  if (place === 'sea') return stands(cast, 'ground') ? 'beach' : 'sea'
+  if ((place === 'sky' || (named === null && place === 'space')) && isOnLand(cast)) return 'hills'
+  return named === null && dryPlaces.includes(place) && stands(cast, 'surface') ? 'beach' : place
+}
+
+const dryPlaces: readonly LandscapeName[] = ['hills', 'mountains', 'forest', 'desert', 'city', 'room']
+
+function stands(cast: readonly CastMember[], ...habitats: Habitat[]): boolean {
+  return cast.some(({ name }) => habitats.includes(subjects[name].habitat))
+}
+
+/** What can be under water as well as in space does not count. */
+function isOnLand(cast: readonly CastMember[]): boolean {
+  return stands(
+    cast.filter(({ name }) => subjects[name].home !== 'space'),
+    ...(['ground', 'rooted'] as const),
+  )
+}
+
+/** Under it, unless there is somebody who has to breathe. */
+function waterFor(cast: readonly CastMember[]): LandscapeName {
+  if (isOnLand(cast)) return 'beach'
+  return stands(cast, 'air', 'surface') ? 'sea' : 'underwater'
+}
+
+function isLifted(reading: Reading): boolean {
+  const motion = motionOf(reading)
   return (
-    named ??
-    (hero && subjects[hero.name].home) ??
-    pick(chance, allowed(reading, 'place', ['hills', 'mountains', 'sea', 'forest', 'desert', 'lake']))
+    motion === 'fly' ||
+    motion === 'float' ||
+    motion === 'fall' ||
+    reading.words.some((word) => word === 'over' || word === 'above')
   )
 }
 

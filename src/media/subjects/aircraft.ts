@@ -5,6 +5,7 @@ import { breath, type Subject } from './subject.ts'
 export const plane: Subject = {
   words: 'plane airplane aeroplane jet aircraft biplane airliner helicopter glider drone avión avion flugzeug aereo',
   habitat: 'air',
+  kilograms: 60_000,
   home: 'sky',
   colour: rgb('#e8ebf0'),
   height: 0.26,
@@ -85,6 +86,7 @@ export const plane: Subject = {
 export const rocket: Subject = {
   words: 'rocket spaceship spacecraft shuttle starship missile cohete fusée rakete razzo',
   habitat: 'air',
+  kilograms: 500_000,
   home: 'space',
   altitude: 0.44,
   colour: rgb('#eceef2'),
@@ -158,6 +160,7 @@ export const rocket: Subject = {
 export const balloon: Subject = {
   words: 'balloon blimp zeppelin airship montgolfier globo ballon',
   habitat: 'air',
+  kilograms: 400,
   home: 'sky',
   altitude: 0.38,
   colour: rgb('#d8503c'),
@@ -202,6 +205,7 @@ export const balloon: Subject = {
 export const saucer: Subject = {
   words: 'ufo saucer alien satellite ovni',
   habitat: 'air',
+  kilograms: 20_000,
   home: 'space',
   altitude: 0.32,
   colour: rgb('#9aa7b8'),

@@ -21,6 +21,7 @@ function smoke(pen: Pen, paint: Paint, pose: Pose, [x, y]: Point): void {
 export const house: Subject = {
   words: 'house cabin cottage hut barn home villa farmhouse chalet casa maison haus',
   habitat: 'rooted',
+  kilograms: 100_000,
   home: 'hills',
   colour: rgb('#d9b48a'),
   height: 0.4,
@@ -64,6 +65,7 @@ export const castle: Subject = {
   words:
     'castle palace fortress temple pagoda citadel tower kingdom church cathedral mosque castillo château schloss castello',
   habitat: 'rooted',
+  kilograms: 50_000_000,
   home: 'mountains',
   colour: rgb('#b7a998'),
   height: 0.5,
@@ -115,6 +117,7 @@ export const castle: Subject = {
 export const lighthouse: Subject = {
   words: 'lighthouse beacon faro phare leuchtturm',
   habitat: 'rooted',
+  kilograms: 2_000_000,
   home: 'sea',
   colour: rgb('#d2453c'),
   height: 0.6,
@@ -189,6 +192,7 @@ function sweep(pen: Pen, paint: Paint, pose: Pose): void {
 export const windmill: Subject = {
   words: 'windmill mill turbine molino moulin windmühle mulino',
   habitat: 'rooted',
+  kilograms: 150_000,
   home: 'hills',
   colour: rgb('#e2d3bb'),
   height: 0.52,
@@ -239,6 +243,7 @@ export const windmill: Subject = {
 export const bridge: Subject = {
   words: 'bridge viaduct aqueduct puente pont brücke ponte',
   habitat: 'rooted',
+  kilograms: 80_000_000,
   home: 'lake',
   spans: true,
   colour: rgb('#b8523a'),

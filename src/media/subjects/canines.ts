@@ -27,6 +27,7 @@ const lean: Build['torso'] = [
 export const fox: Subject = {
   words: 'fox vixen fennec coyote jackal zorro renard fuchs volpe',
   habitat: 'ground',
+  kilograms: 6,
   home: 'forest',
   colour: rgb('#d9652b'),
   height: 0.3,
@@ -72,6 +73,7 @@ export const fox: Subject = {
 export const wolf: Subject = {
   words: 'wolf husky werewolf lobo loup',
   habitat: 'ground',
+  kilograms: 40,
   home: 'forest',
   colour: rgb('#7d828c'),
   height: 0.34,
@@ -116,6 +118,7 @@ export const wolf: Subject = {
 export const dog: Subject = {
   words: 'dog puppy pup hound terrier corgi labrador retriever poodle perro chien hund',
   habitat: 'ground',
+  kilograms: 25,
   home: 'hills',
   colour: rgb('#b5814c'),
   height: 0.3,

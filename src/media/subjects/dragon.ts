@@ -93,6 +93,7 @@ function drawHead(pen: Pen, paint: Paint, pose: Pose, at: Point): void {
 export const dragon: Subject = {
   words: 'dragon wyvern dinosaur drake dragón drache drago',
   habitat: 'air',
+  kilograms: 4_000,
   home: 'mountains',
   colour: rgb('#3f8f58'),
   height: 0.34,

@@ -5,6 +5,7 @@ import { breath, type Subject, wave } from './subject.ts'
 export const turtle: Subject = {
   words: 'turtle tortoise tortuga tortue schildkröte',
   habitat: 'deep',
+  kilograms: 120,
   home: 'underwater',
   colour: rgb('#5f8a4a'),
   height: 0.24,
@@ -67,6 +68,7 @@ export const turtle: Subject = {
 export const jellyfish: Subject = {
   words: 'jellyfish octopus squid medusa qualle',
   habitat: 'deep',
+  kilograms: 5,
   home: 'underwater',
   colour: rgb('#c77fe0'),
   height: 0.3,

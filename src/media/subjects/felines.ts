@@ -34,6 +34,7 @@ const curled = [
 export const cat: Subject = {
   words: 'cat kitten kitty tabby feline gato chatte katze gatto',
   habitat: 'ground',
+  kilograms: 4,
   home: 'room',
   colour: rgb('#8b8792'),
   height: 0.26,
@@ -75,6 +76,7 @@ export const cat: Subject = {
 export const tiger: Subject = {
   words: 'tiger tigress leopard jaguar cheetah panther puma lynx tigre',
   habitat: 'ground',
+  kilograms: 180,
   home: 'forest',
   colour: rgb('#e08a34'),
   height: 0.36,
@@ -117,6 +119,7 @@ export const tiger: Subject = {
 export const lion: Subject = {
   words: 'lion lioness leon löwe leone',
   habitat: 'ground',
+  kilograms: 190,
   home: 'desert',
   colour: rgb('#d3a052'),
   height: 0.38,

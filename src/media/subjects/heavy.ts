@@ -41,6 +41,7 @@ const bearBuild: Build = {
 export const bear: Subject = {
   words: 'bear grizzly cub oso bär',
   habitat: 'ground',
+  kilograms: 300,
   home: 'forest',
   colour: rgb('#6b4630'),
   height: 0.35,
@@ -52,6 +53,7 @@ export const bear: Subject = {
 export const panda: Subject = {
   words: 'panda',
   habitat: 'ground',
+  kilograms: 110,
   home: 'forest',
   colour: rgb('#efede6'),
   height: 0.35,
@@ -81,6 +83,7 @@ export const panda: Subject = {
 export const rabbit: Subject = {
   words: 'rabbit bunny hare squirrel mouse hamster kangaroo conejo lapin hase',
   habitat: 'ground',
+  kilograms: 2,
   home: 'hills',
   colour: rgb('#b59a80'),
   height: 0.24,
@@ -129,6 +132,7 @@ export const rabbit: Subject = {
 export const elephant: Subject = {
   words: 'elephant mammoth rhino rhinoceros hippo elefante éléphant elefant',
   habitat: 'ground',
+  kilograms: 5_000,
   home: 'desert',
   colour: rgb('#8d8a92'),
   height: 0.52,

@@ -23,6 +23,7 @@ const torso: Build['torso'] = [
 export const horse: Subject = {
   words: 'horse pony stallion mare foal unicorn zebra donkey mustang camel caballo cheval pferd cavallo',
   habitat: 'ground',
+  kilograms: 500,
   home: 'hills',
   colour: rgb('#7a4a2c'),
   height: 0.46,
@@ -86,6 +87,7 @@ export const horse: Subject = {
 export const deer: Subject = {
   words: 'deer stag doe fawn elk moose reindeer antelope gazelle caribou ciervo cerf hirsch',
   habitat: 'ground',
+  kilograms: 150,
   home: 'forest',
   colour: rgb('#a5703f'),
   height: 0.46,
@@ -165,6 +167,7 @@ export const deer: Subject = {
 export const cow: Subject = {
   words: 'cow bull calf cattle ox buffalo bison vaca vache kuh',
   habitat: 'ground',
+  kilograms: 700,
   home: 'hills',
   colour: rgb('#efe7db'),
   height: 0.42,
@@ -234,6 +237,7 @@ export const cow: Subject = {
 export const sheep: Subject = {
   words: 'sheep lamb goat ram ewe oveja mouton schaf',
   habitat: 'ground',
+  kilograms: 70,
   home: 'hills',
   colour: rgb('#f3ece0'),
   height: 0.28,

@@ -5,6 +5,7 @@ import { breath, type Subject, wave } from './subject.ts'
 export const penguin: Subject = {
   words: 'penguin pingüino pingouin pinguin',
   habitat: 'ground',
+  kilograms: 25,
   home: 'mountains',
   colour: rgb('#2d3545'),
   height: 0.28,

@@ -7,6 +7,7 @@ export const person: Subject = {
   words:
     'person man boy child kid human couple family crowd twins friend stranger hiker traveler traveller wanderer farmer king knight wizard surfer skier runner groom hombre pareja homme mann paar uomo coppia',
   habitat: 'ground',
+  kilograms: 75,
   home: 'hills',
   colour: rgb('#c8503f'),
   height: 0.4,
@@ -58,6 +59,7 @@ export const person: Subject = {
 export const woman: Subject = {
   words: 'woman girl lady queen bride mother grandmother sister witch mujer femme fille frau donna ragazza',
   habitat: 'ground',
+  kilograms: 65,
   home: 'hills',
   colour: rgb('#3f7fa8'),
   height: 0.39,
@@ -118,6 +120,7 @@ export const woman: Subject = {
 export const dancer: Subject = {
   words: 'dancer ballerina ballet acrobat gymnast princess fairy bailarina danseuse tänzerin ballerino',
   habitat: 'ground',
+  kilograms: 55,
   home: 'room',
   colour: rgb('#d85a96'),
   height: 0.46,

@@ -45,6 +45,7 @@ const clumps: readonly (readonly [x: number, y: number, radius: number, tone: 'd
 export const tree: Subject = {
   words: 'tree oak maple willow sakura bonsai palm baobab birch árbol arbre baum albero',
   habitat: 'rooted',
+  kilograms: 5_000,
   home: 'hills',
   colour: rgb('#4f8f3f'),
   height: 0.56,
@@ -93,6 +94,7 @@ export const tree: Subject = {
 export const flower: Subject = {
   words: 'flower rose tulip daisy sunflower lily lotus poppy orchid bouquet blossom flor fleur blume fiore',
   habitat: 'rooted',
+  kilograms: 0.05,
   home: 'hills',
   colour: rgb('#e0568a'),
   height: 0.34,
@@ -151,6 +153,7 @@ function petals(pen: Pen, paint: Paint, pose: Pose): void {
 export const mushroom: Subject = {
   words: 'mushroom toadstool fungus seta champignon pilz fungo',
   habitat: 'rooted',
+  kilograms: 0.1,
   home: 'forest',
   colour: rgb('#cf3a33'),
   height: 0.28,
@@ -210,6 +213,7 @@ export const mushroom: Subject = {
 export const cactus: Subject = {
   words: 'cactus saguaro agave kaktus',
   habitat: 'rooted',
+  kilograms: 400,
   home: 'desert',
   colour: rgb('#4a8a56'),
   height: 0.46,

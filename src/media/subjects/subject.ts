@@ -16,6 +16,8 @@ export interface Subject {
   /** Every word that means it, in the singular unless the plural is irregular. */
   words: string
   habitat: Habitat
+  /** Of several subjects the heaviest decides the place. */
+  kilograms: number
   /** Where it is shown when the prompt names no place. */
   home: LandscapeName
   colour: Rgb

@@ -7,6 +7,7 @@ import { breath, type Subject } from './subject.ts'
 export const astronaut: Subject = {
   words: 'astronaut cosmonaut spaceman spacewalk diver astronauta astronaute',
   habitat: 'ground',
+  kilograms: 120,
   home: 'space',
   colour: rgb('#eef0f4'),
   height: 0.46,
@@ -56,6 +57,7 @@ export const astronaut: Subject = {
 export const robot: Subject = {
   words: 'robot android cyborg mech droid automaton robota',
   habitat: 'ground',
+  kilograms: 150,
   home: 'city',
   colour: rgb('#8fa3b8'),
   height: 0.4,

@@ -11,6 +11,7 @@ function swing(pose: Pose, x: number, strength: number): number {
 export const fish: Subject = {
   words: 'fish goldfish koi salmon tuna trout clownfish pez poisson fisch pesce',
   habitat: 'deep',
+  kilograms: 1,
   home: 'underwater',
   colour: rgb('#f08a2c'),
   height: 0.22,
@@ -102,6 +103,7 @@ export const fish: Subject = {
 export const whale: Subject = {
   words: 'whale orca shark dolphin porpoise narwhal ballena baleine wal delfín',
   habitat: 'deep',
+  kilograms: 30_000,
   home: 'underwater',
   colour: rgb('#3f5f86'),
   height: 0.34,

@@ -5,6 +5,7 @@ import { breath, type Subject } from './subject.ts'
 export const boat: Subject = {
   words: 'boat sailboat yacht sailing canoe kayak rowboat dinghy gondola raft barco bateau vela',
   habitat: 'surface',
+  kilograms: 1_500,
   home: 'sea',
   colour: rgb('#b5482f'),
   height: 0.44,
@@ -56,6 +57,7 @@ export const boat: Subject = {
 export const ship: Subject = {
   words: 'ship steamer ferry liner freighter tanker galleon pirate vessel cruise barge navire schiff',
   habitat: 'surface',
+  kilograms: 100_000_000,
   home: 'sea',
   colour: rgb('#36475e'),
   height: 0.4,

@@ -37,6 +37,7 @@ const glass = (paint: Paint, pose: Pose) => (pose.dark > 0.5 ? paint.glow('#ffdf
 export const car: Subject = {
   words: 'car taxi automobile convertible racecar sedan jeep coche voiture auto macchina',
   habitat: 'ground',
+  kilograms: 1_400,
   rolls: true,
   home: 'city',
   colour: rgb('#cf3a33'),
@@ -90,6 +91,7 @@ export const car: Subject = {
 export const bus: Subject = {
   words: 'bus truck van lorry tram trolley minibus camper autobús camion',
   habitat: 'ground',
+  kilograms: 11_000,
   rolls: true,
   home: 'city',
   colour: rgb('#e0a028'),
@@ -114,6 +116,7 @@ export const bus: Subject = {
 export const train: Subject = {
   words: 'train locomotive railway railroad tren zug treno',
   habitat: 'ground',
+  kilograms: 400_000,
   rolls: true,
   home: 'hills',
   colour: rgb('#2f5d50'),
@@ -173,6 +176,7 @@ function drawEngine(pen: Pen, paint: Paint, pose: Pose, jolt: number): void {
 export const bicycle: Subject = {
   words: 'bicycle bike cyclist cycling motorcycle scooter bicicleta vélo fahrrad',
   habitat: 'ground',
+  kilograms: 12,
   rolls: true,
   home: 'hills',
   colour: rgb('#2f7fb8'),

@@ -39,6 +39,7 @@ export const bird: Subject = {
   words:
     'bird dove pigeon swallow gull seagull sparrow robin crow raven parrot hummingbird flamingo crane heron swan duck goose stork pájaro oiseau vogel',
   habitat: 'air',
+  kilograms: 0.3,
   home: 'sky',
   colour: rgb('#4f7fb8'),
   height: 0.2,
@@ -84,6 +85,7 @@ export const bird: Subject = {
 export const eagle: Subject = {
   words: 'eagle hawk falcon condor vulture phoenix águila aigle adler',
   habitat: 'air',
+  kilograms: 5,
   home: 'mountains',
   colour: rgb('#5a3d2a'),
   height: 0.3,
@@ -124,6 +126,7 @@ export const eagle: Subject = {
 export const owl: Subject = {
   words: 'owl owlet búho hibou eule gufo',
   habitat: 'air',
+  kilograms: 1.5,
   home: 'forest',
   altitude: 0.42,
   colour: rgb('#8a6642'),
@@ -206,6 +209,7 @@ function owlFace(pen: Pen, paint: Paint, pose: Pose): void {
 export const butterfly: Subject = {
   words: 'butterfly moth bee dragonfly ladybug insect mariposa papillon schmetterling farfalla',
   habitat: 'air',
+  kilograms: 0.001,
   home: 'hills',
   altitude: 0.52,
   colour: rgb('#f0902c'),
