@@ -34,7 +34,7 @@ export interface Seen {
   /** Pixels to a height of the subject. */
   height: number
   turn: number
-  /** Where the light comes from: 1 is the right. */
+  /** Where the light comes from: 1 is the right, 0 above. */
   side: number
 }
 

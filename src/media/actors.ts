@@ -155,13 +155,15 @@ function poseOf({ mark, rate }: Actor, moment: Moment, { scene }: Stage): Pose {
 }
 
 /** Where a spot of a layer is in the frame. */
-function seenAt(stage: Stage, moment: Moment, { mark, depth }: Actor, spot: Spot): Seen {
+function seenAt(stage: Stage, moment: Moment, { mark, depth, subject }: Actor, spot: Spot): Seen {
   const { width, height } = stage.size
   const scale = 1 + moment.zoom * (0.3 + 0.7 * depth)
   const x = (spot.x - width * 0.5) * scale + width * 0.5
   return {
     ...{ x, y: (spot.y - spot.up - height * 0.6) * scale + height * 0.6 + moment.lift * (0.3 + 0.7 * depth) },
-    ...{ height: mark.height * scale, turn: spot.turn, side: width * stage.scene.light.x < x ? -1 : 1 },
+    ...{ height: mark.height * scale, turn: spot.turn },
+    // Parts of one whole get the same light, or each seam would show.
+    side: subject.spans ? 0 : width * stage.scene.light.x < x ? -1 : 1,
   }
 }
 

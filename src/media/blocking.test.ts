@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Actor } from './actor.ts'
 import { blockingOf } from './blocking.ts'
+import { cameraOf } from './camera.ts'
 import { unitOf } from './draw.ts'
+import type { Place } from './landscapes/landscape.ts'
 import { prompts } from './prompts.fixture.ts'
 import { sceneOf } from './scene.ts'
+import { spotOf } from './spots.ts'
 import { subjects } from './subjects/index.ts'
 
 const sizes = [
@@ -39,6 +43,29 @@ test('as many come as were asked for', () => {
   assert.equal(blocked('three birds').length, 3)
   assert.equal(blocked('a fox and a robot').length, 2)
   assert.equal(blocked('two cats and five dogs').length, 7)
+})
+
+test('a bridge goes from side to side without a gap, whatever the water does and however the camera travels', () => {
+  const prompt = 'a bridge over a stormy sea, pan right'
+  for (const size of sizes) {
+    const [scene, unit] = [sceneOf(prompt), unitOf(size)]
+    const camera = cameraOf(scene, { size, unit, seconds: 20 })
+    const stage = { scene, size, unit, reach: camera.reach, chance: () => 0.5 }
+    const rough = { depth: 0.56, at: (x: number, seconds: number) => 90 + 30 * Math.sin(x / 70 + seconds) }
+    const place: Place = { back: () => {}, floor: rough, water: rough, medium: 'air' }
+    for (const share of [0, 0.5, 1]) {
+      const spots = blocked(prompt, size).map((mark) => {
+        const actor = { mark, subject: subjects.bridge, depth: 0.56 } as Actor
+        return { ...spotOf(camera.at({ seconds: share * 20, share }), stage, place, actor), mark }
+      })
+      assert.equal(new Set(spots.map(({ y, turn }) => `${y} ${turn}`)).size, 1, 'all parts are on one line')
+      const half = subjects.bridge.reach.left * (spots[0]?.mark.height ?? 0)
+      for (const [index, { x }] of spots.entries())
+        assert.ok(Math.abs(x - (spots[index + 1]?.x ?? x + half * 2)) <= half * 2 + 1)
+      const [first, last] = [spots[0]?.x ?? 0, spots.at(-1)?.x ?? 0]
+      assert.ok(first - half <= 0 && last + half >= size.width, `${size.width}x${size.height} at ${share}`)
+    }
+  }
 })
 
 test('one subject stands on a third and looks towards the free part', () => {

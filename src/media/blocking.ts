@@ -142,11 +142,11 @@ function placed(scene: Scene, placing: Placing, chance: Chance): Mark[] {
   })
 }
 
-/** As many, end to end, as it takes to go from side to side. */
+/** As many, end to end, as it takes to go from side to side, however far the camera travels. */
 function spanned({ member, lane, frame }: Placing, height: number): Mark[] {
   const { left, right } = subjects[member.name].reach
   const step = ((left + right) * height) / frame.size.width
-  const count = Math.min(9, Math.ceil(1.2 / step))
+  const count = Math.min(9, Math.ceil((1.1 + (0.7 * frame.unit) / frame.size.width) / step))
   return Array.from({ length: count }, (_, index) => ({
     ...{ name: member.name, member, lane, height, y: 0, face: 1 as const, phase: 0 },
     ...{ gait: 'idle' as const, rooted: true, x: 0.5 + (index - (count - 1) / 2) * step },

@@ -15,6 +15,8 @@ export function spotOf(moment: Moment, stage: Stage, place: Place, actor: Actor)
   const inLayer = x - parallax(moment, actor.depth)
   if (mark.lane === 'floor' || mark.lane === 'water') {
     const level = mark.lane === 'water' ? (place.water ?? place.floor) : place.floor
+    // One line for all parts of what spans the frame: it neither swims nor follows the land.
+    if (actor.subject.spans) return { x, y: level.at(size.width / 2, 0), up: 0, turn: 0 }
     const at = (where: number) => level.at(where, seconds)
     const slope = Math.atan2(at(inLayer + unit * 0.04) - at(inLayer - unit * 0.04), unit * 0.08)
     const hop = mark.gait === 'jump' ? Math.abs(Math.sin((seconds * 0.8 + mark.phase) * Math.PI)) * unit * 0.1 : 0
