@@ -113,7 +113,7 @@ function seasonal(scene: Scene, mark: Mark): Rgb | null {
     ? [214, 106, 38]
     : scene.season === 'spring'
       ? [240, 158, 190]
-      : scene.season === 'winter'
+      : scene.season === 'winter' || scene.snow
         ? [196, 210, 224]
         : null
 }

@@ -56,6 +56,23 @@ test('every weather, season and sort of life can be seen', () => {
   assert.equal(distinct(variants), variants.length)
 })
 
+test('snow lies on the ground of every place that has one', () => {
+  /** Of the lowest tenth of the frame, from 0 to 255. */
+  const brightness = (scene: Scene) => {
+    const pixels = drawn(scene, still, 0.5)
+    const ground = pixels.subarray(Math.floor(pixels.length * 0.9)).filter((_, at) => at % 4 === 1)
+    return ground.reduce((sum, green) => sum + green, 0) / ground.length
+  }
+  for (const place of ['hill', 'mountain', 'forest', 'desert', 'city', 'beach', 'lake']) {
+    const [snowy, bare] = [sceneOf(`a ${place} in the snow at noon`), sceneOf(`a ${place} at noon`)]
+    assert.ok(brightness(snowy) > 195, `${place}: ${brightness(snowy)}`)
+    assert.ok(brightness(snowy) > brightness(bare) + 20, `${place}: ${brightness(bare)} without snow`)
+  }
+  const { weather, snow } = sceneOf('fog over a hill in the snow')
+  assert.deepEqual([weather, snow], ['fog', true], 'it lies where none falls')
+  assert.equal(sceneOf('a hill in winter without snow').snow, false)
+})
+
 test('every subject can be seen, and so can its colour and its number', () => {
   const base: Scene = sceneOf('a fox on a hill by day')
   const casts = Object.keys(subjects).map((name) => [

@@ -1,6 +1,7 @@
 import { Path2D } from '@napi-rs/canvas'
 import type { Ridge } from './chance.ts'
 import { css, mix, type Rgb } from './palette.ts'
+import { snowedOn } from './snow.ts'
 import { enter, type Moment, marginOf, type Pen, type Stage } from './stage.ts'
 
 /** One band of land: everything from its ridge line down. */
@@ -12,6 +13,8 @@ export interface Ground {
   /** What grows on it, in the same colour. A path of its own: one complex path down to the bottom edge fills slowly. */
   growth?: Path2D
   colour: Rgb
+  /** Of what grows on it, where snow lies on the ground alone. */
+  growthColour?: Rgb
   /** The highest point, where the shading begins. */
   crest: number
 }
@@ -35,7 +38,8 @@ export function layGround(
   }
   path.lineTo(size.width + margin + step, size.height * 1.3)
   path.closePath()
-  const colour = mix(scene.palette.far, scene.palette.near, shape.depth)
+  const bare = mix(scene.palette.far, scene.palette.near, shape.depth)
+  const colour = snowedOn(scene, bare, 0.5 + 0.45 * shape.depth)
   return { depth: shape.depth, top, path, colour, crest: Math.max(0, crest) }
 }
 
@@ -55,6 +59,7 @@ export function fillGround(pen: Pen, moment: Moment, stage: Stage, ground: Groun
   enter(pen, stage, moment, ground.depth, () => {
     pen.fillStyle = shade
     pen.fill(ground.path)
+    if (ground.growthColour) pen.fillStyle = css(ground.growthColour)
     if (ground.growth) pen.fill(ground.growth)
   })
 }

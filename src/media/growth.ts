@@ -1,7 +1,7 @@
 import { Path2D } from '@napi-rs/canvas'
 import { between, type Chance } from './chance.ts'
 import type { Ground } from './ground.ts'
-import { css, mix } from './palette.ts'
+import { css, type Hour, mix, type Rgb } from './palette.ts'
 import { enter, type Moment, marginOf, type Pen, type Stage } from './stage.ts'
 
 /* What grows in a landscape: trees that are part of a ridge, and grass that the wind moves. */
@@ -18,7 +18,7 @@ export function plant(
   ground: Ground,
   wood: { height: number; gap: number; kind: 'pine' | 'leaf' },
 ): Ground {
-  const { size, chance } = stage
+  const { size, chance, scene } = stage
   const margin = marginOf(stage, ground.depth)
   const growth = new Path2D()
   let crest = ground.crest
@@ -28,7 +28,21 @@ export function plant(
     else growLeafTree(growth, tree, chance)
     crest = Math.min(crest, tree.foot - tree.height)
   }
-  return { ...ground, growth, crest: Math.max(0, crest) }
+  const planted = { ...ground, growth, crest: Math.max(0, crest) }
+  // Dark against the snow, and paler the farther they are.
+  const needles = mix(
+    mix(scene.palette.far, scene.palette.near, ground.depth),
+    evergreen[scene.hour],
+    0.2 + 0.6 * ground.depth,
+  )
+  return scene.snow ? { ...planted, growthColour: needles } : planted
+}
+
+const evergreen: Readonly<Record<Hour, Rgb>> = {
+  day: [62, 92, 96],
+  dawn: [76, 82, 104],
+  sunset: [66, 52, 84],
+  night: [22, 32, 54],
 }
 
 function growPine(path: Path2D, tree: Tree, chance: Chance): void {
@@ -80,7 +94,9 @@ export function layBlades(
 ): Blade[] {
   const { size, unit, chance } = stage
   const margin = marginOf(stage, ground.depth)
-  const count = Math.min(1100, Math.round(((size.width + 2 * margin) / unit) * lawn.density))
+  // Only a few stand out of the snow.
+  const density = lawn.density * (stage.scene.snow ? 0.1 : 1)
+  const count = Math.min(1100, Math.round(((size.width + 2 * margin) / unit) * density))
   return Array.from({ length: count }, () => {
     const x = between(chance, -margin, size.width + margin)
     const top = ground.top(x) + lawn.from

@@ -27,6 +27,8 @@ export interface Scene {
   abstract: AbstractName | null
   hour: Hour
   weather: Weather
+  /** Whether snow lies on the ground. */
+  snow: boolean
   /** Whether clouds may pass. */
   cloudy: boolean
   season: Season | null
@@ -74,9 +76,10 @@ export function sceneOf(prompt: string, seed: number | null = null, earlier: str
     abstract: isAbstract(reading) ? pick(chance, abstractNames) : null,
     hour,
     weather,
+    snow: hasSnow(reading, landscape, weather),
     cloudy: !reading.absent.some(({ family, word }) => family === 'place' && word === 'cloud'),
     season,
-    life: first(reading, 'life') ?? defaultLife(reading, landscape, hour, chance),
+    life: first(reading, 'life') ?? defaultLife(reading, { landscape, hour, weather }, chance),
     palette: paletteOf({ landscape, hour, season, weather, mood }, chance),
     mood,
     light,
@@ -191,6 +194,12 @@ function weatherOf(reading: Reading, landscape: LandscapeName, season: Season | 
   return named ?? (season === 'winter' && !excludes(reading, 'weather', 'snow') ? 'snow' : 'clear')
 }
 
+/** It need not fall: "fog over the snow". */
+function hasSnow({ mentions }: Reading, landscape: LandscapeName, weather: Weather): boolean {
+  if (landscape === 'space' || landscape === 'underwater' || landscape === 'room') return false
+  return weather === 'snow' || mentions.some(({ family, name }) => family === 'weather' && name === 'snow')
+}
+
 function paletteOf(scene: Pick<Scene, 'landscape' | 'hour' | 'season' | 'weather' | 'mood'>, chance: Chance): Palette {
   const base = varied(pick(chance, palettes[scene.hour]), chance)
   const inSeason = scene.season ? seasoned(base, scene.season, scene.hour) : base
@@ -222,10 +231,14 @@ function paceOf(reading: Reading): number {
   return pace === 'slow' ? 0.5 : pace === 'fast' ? 1.8 : 1
 }
 
-function defaultLife(reading: Reading, landscape: LandscapeName, hour: Hour, chance: Chance): Life {
+function defaultLife(
+  reading: Reading,
+  { landscape, hour, weather }: Pick<Scene, 'landscape' | 'hour' | 'weather'>,
+  chance: Chance,
+): Life {
   if (landscape === 'underwater') return 'bubbles'
   if (landscape === 'room' || landscape === 'space') return 'motes'
-  const isMeadow = landscape === 'hills' || landscape === 'forest'
+  const isMeadow = weather !== 'snow' && (landscape === 'hills' || landscape === 'forest')
   const usual: Life =
     hour === 'night' ? (isMeadow ? 'fireflies' : 'motes') : pick<Life>(chance, ['birds', 'motes', 'birds'])
   const isExcluded = excludes(reading, 'life', usual) || (usual === 'birds' && excludes(reading, 'subject', 'bird'))

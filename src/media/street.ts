@@ -1,5 +1,6 @@
 import { between } from './chance.ts'
 import { css, mix, rgb } from './palette.ts'
+import { snowedOn } from './snow.ts'
 import { glowSprite } from './sprites.ts'
 import { type Drawing, enter, marginOf, type Pen, type Stage } from './stage.ts'
 
@@ -19,8 +20,10 @@ export function layStreet(stage: Stage): { draw: Drawing; floor: number } {
   )
   const glow = glowSprite(warm, 64)
   const wet = scene.weather === 'rain' || scene.weather === 'storm'
-  const asphalt = mix(mix(rgb('#5b5f6a'), scene.palette.sky[1], 0.25), scene.palette.near, 0.45 + 0.35 * dark)
-  const pavement = mix(asphalt, scene.palette.light, 0.22)
+  const dry = mix(mix(rgb('#5b5f6a'), scene.palette.sky[1], 0.25), scene.palette.near, 0.45 + 0.35 * dark)
+  // Cars have taken some of it away.
+  const asphalt = snowedOn(scene, dry, 0.8)
+  const pavement = snowedOn(scene, mix(dry, scene.palette.light, 0.22), 0.95)
 
   function lamp(pen: Pen, x: number): void {
     const top = curb - unit * 0.3
@@ -35,7 +38,7 @@ export function layStreet(stage: Stage): { draw: Drawing; floor: number } {
       enter(pen, stage, moment, 0.86, () => {
         const shade = pen.createLinearGradient(0, road, 0, size.height)
         shade.addColorStop(0, css(asphalt))
-        shade.addColorStop(1, css(mix(asphalt, [0, 0, 0], 0.35)))
+        shade.addColorStop(1, css(mix(asphalt, [0, 0, 0], scene.snow ? 0.08 : 0.35)))
         pen.fillStyle = css(pavement)
         pen.fillRect(-margin, curb, size.width + margin * 2, size.height)
         pen.fillStyle = shade

@@ -1,6 +1,7 @@
 import { between, rollingRidge } from '../chance.ts'
 import { fillGround, layGround } from '../ground.ts'
 import { css, mix, rgb } from '../palette.ts'
+import { snowedOn } from '../snow.ts'
 import { enter, marginOf, parallax } from '../stage.ts'
 import { drawGlints, drawSwell, fillWater, layGlints, type Swell, swellTop } from '../water.ts'
 import type { Landscape } from './landscape.ts'
@@ -27,7 +28,7 @@ export const beach: Landscape = (stage) => {
   const glints = layGlints(stage, reach)
   const bend = rollingRidge(chance)
   const dim = scene.hour === 'night' ? 0.62 : scene.hour === 'sunset' ? 0.35 : 0.1
-  const dry = mix(mix(sand, scene.palette.light, 0.15), scene.palette.near, dim)
+  const dry = snowedOn(scene, mix(mix(sand, scene.palette.light, 0.15), scene.palette.near, dim), 0.88)
   const wet = mix(mix(dry, scene.palette.sky[1], 0.35), scene.palette.near, 0.25)
   const margin = marginOf(stage, 0.86)
   const edge = (x: number, seconds: number, late: number) =>

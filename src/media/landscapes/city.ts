@@ -3,6 +3,7 @@ import { between, type Chance } from '../chance.ts'
 import type { Ground } from '../ground.ts'
 import { fillGround } from '../ground.ts'
 import { css, mix, type Rgb, rgb } from '../palette.ts'
+import { snowOf } from '../snow.ts'
 import { enter, type Moment, marginOf, type Pen, type Stage } from '../stage.ts'
 import { layStreet } from '../street.ts'
 import type { Landscape } from './landscape.ts'
@@ -11,6 +12,8 @@ interface Block {
   ground: Ground
   /** Windows by the warmth of their light; each kind is one fill. */
   windows: { colour: Rgb; path: Path2D }[]
+  /** What lies on flat roofs if it has snowed. */
+  roofs: Path2D
 }
 
 const lamps: readonly Rgb[] = [rgb('#ffd27a'), rgb('#ffe9c0'), rgb('#9fd8ff')]
@@ -19,11 +22,13 @@ export const city: Landscape = (stage) => {
   const blocks = [0.08, 0.32, 0.6].map((depth) => build(stage, depth))
   const lit = { day: 0.12, dawn: 0.4, sunset: 0.75, night: 0.95 }[stage.scene.hour]
   const street = layStreet(stage)
+  const snow = snowOf(stage.scene)
   return {
     back(pen, moment) {
       for (const block of blocks) {
         fillGround(pen, moment, stage, block.ground)
         drawWindows(pen, moment, stage, block, lit * (0.35 + 0.65 * block.ground.depth))
+        if (snow) drawRoofs(pen, moment, stage, block, snow)
       }
       street.draw(pen, moment)
     },
@@ -35,7 +40,7 @@ export const city: Landscape = (stage) => {
 function build(stage: Stage, depth: number): Block {
   const { size, unit, chance, scene } = stage
   const margin = marginOf(stage, depth)
-  const path = new Path2D()
+  const [path, roofs] = [new Path2D(), new Path2D()]
   const windows = lamps.map((colour) => ({ colour: mix(colour, scene.palette.light, 0.2), path: new Path2D() }))
   const foot = size.height * 1.3
   const base = size.height * (0.66 + 0.1 * depth)
@@ -45,17 +50,18 @@ function build(stage: Stage, depth: number): Block {
     const tower = chance() < 0.22 ? 1.7 : 1
     const top = base - unit * tower * between(chance, 0.06, 0.3) * (1.15 - 0.2 * depth)
     path.rect(x, top, width + 1, foot - top)
-    crown(path, { x, top, width }, chance)
+    if (crown(path, { x, top, width }, chance)) roofs.rect(x, top - unit * 0.006, width, unit * 0.012)
     if (depth > 0.2)
       light(windows, { x, top, width, foot: size.height * 0.8, pitch: unit * (0.012 + 0.009 * depth) }, chance)
     crest = Math.min(crest, top - width * 0.5)
     x += width * between(chance, 1, 1.12)
   }
   const colour = mix(scene.palette.far, scene.palette.near, 0.15 + 0.85 * depth)
-  return { ground: { depth, top: () => base, path, colour, crest: Math.max(0, crest) }, windows }
+  return { ground: { depth, top: () => base, path, colour, crest: Math.max(0, crest) }, windows, roofs }
 }
 
-function crown(path: Path2D, house: { x: number; top: number; width: number }, chance: Chance): void {
+/** Whether the roof is flat. */
+function crown(path: Path2D, house: { x: number; top: number; width: number }, chance: Chance): boolean {
   const { x, top, width } = house
   const kind = chance()
   if (kind < 0.2) {
@@ -69,6 +75,7 @@ function crown(path: Path2D, house: { x: number; top: number; width: number }, c
   } else if (kind < 0.6) {
     path.rect(x + width * 0.2, top - width * 0.12, width * 0.6, width * 0.14)
   }
+  return kind < 0.2 || kind >= 0.35
 }
 
 function light(
@@ -96,5 +103,12 @@ function drawWindows(pen: Pen, moment: Moment, stage: Stage, block: Block, alpha
       pen.fillStyle = css(colour, alpha)
       pen.fill(path)
     }
+  })
+}
+
+function drawRoofs(pen: Pen, moment: Moment, stage: Stage, { ground, roofs }: Block, snow: Rgb): void {
+  enter(pen, stage, moment, ground.depth, () => {
+    pen.fillStyle = css(mix(ground.colour, snow, 0.35 + 0.6 * ground.depth))
+    pen.fill(roofs)
   })
 }

@@ -9,7 +9,7 @@ const sand = rgb('#d9a05b')
 /** Dunes: long slopes on the windward side, a sharp crest, and a shadow on the lee side. */
 export const desert: Landscape = (stage) => {
   const { size, unit, chance, scene } = stage
-  const warm = scene.hour === 'night' ? 0.16 : 0.7
+  const warm = scene.snow ? 0.3 : scene.hour === 'night' ? 0.16 : 0.7
   const dunes = [0.05, 0.26, 0.48, 0.68, 0.86].map((depth) => {
     const ground = layGround(stage, {
       ...{ depth, base: size.height * (0.6 + 0.23 * depth), rise: unit * (depth > 0.8 ? 0.025 : 0.05 + 0.03 * depth) },

@@ -57,7 +57,7 @@ function layFlowers(
   top: (x: number) => number,
 ): { x: number; y: number; size: number; colour: string }[] {
   const { size, unit, chance, scene } = stage
-  if (scene.season === 'winter' || scene.season === 'autumn') return []
+  if (scene.snow || scene.season === 'winter' || scene.season === 'autumn') return []
   const margin = marginOf(stage, 0.86)
   const count = scene.season === 'spring' ? 160 : 70
   return Array.from({ length: count }, () => {

@@ -33,7 +33,7 @@ export const mountains: Landscape = (stage) => {
       fillGround(pen, moment, stage, wood)
       fillGround(pen, moment, stage, foot)
       edgeGround(pen, moment, stage, foot, scene.hour === 'night' ? 0.1 : 0.25)
-      if (scene.weather !== 'snow') drawBlades(pen, moment, stage, lawn)
+      drawBlades(pen, moment, stage, lawn)
     },
     floor: { depth: 0.86, at: (x) => foot.top(x) + unit * 0.05 },
     medium: 'air',
