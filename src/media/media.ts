@@ -12,7 +12,7 @@ export interface Media extends AsyncDisposable {
    * same bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child crashed or
    * hung, and `overloaded` if the machine killed the child or gave it too little CPU time: that is not the film's fault.
    */
-  render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<void>
+  render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<DrawnFilm>
   /**
    * Decodes the whole file, once its boxes say that it is not too large for that. Throws `unsupported_output` if it is not
    * a playable H.264 MP4 from first to last frame; retryable if the child crashed or hung over it, which may be the
@@ -57,6 +57,11 @@ export interface Film {
   seed?: number | null
   /** Whether the prompt is written along the bottom; none is yes. */
   caption?: boolean
+}
+
+export interface DrawnFilm {
+  /** The first words of the prompt that mean nothing to the renderer: at most 20 of at most 50 characters. */
+  unknownWords: readonly string[]
 }
 
 export interface DecodedVideo {

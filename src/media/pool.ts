@@ -58,7 +58,9 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
       const request = { kind: 'render', film } as const
       const job = { request, owner: anyOwner, silence: renderSilence, onProgress, lost: filmLost }
       try {
-        await (isLong(film) ? lanes.long : lanes.render).run(job, signal)
+        const drawn = await (isLong(film) ? lanes.long : lanes.render).run(job, signal)
+        if (!drawn || !('unknownWords' in drawn)) throw wrongAnswer(request)
+        return drawn
       } catch (thrown) {
         // The child is gone or done with it: what it leaves of the film is of no use.
         await rm(partOf(film), { force: true })
@@ -68,13 +70,13 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
     async verify(path, owner, signal) {
       const request = { kind: 'verify', path } as const
       const facts = await lanes.verify.run(await jobOf(request, owner), signal)
-      if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
+      if (!facts || !('codec' in facts)) throw wrongAnswer(request)
       return facts
     },
     async check(path, limits, owner, signal) {
       const request = { kind: 'check', path, limits } as const
       const facts = await lanes.check.run(await jobOf(request, owner), signal)
-      if (!facts || facts instanceof Uint8Array) throw wrongAnswer(request)
+      if (!facts || !('codec' in facts)) throw wrongAnswer(request)
       return facts
     },
     async inspect(image, owner, signal) {

@@ -1,6 +1,6 @@
 import { Problem, type ProblemCode } from '../core/problem.ts'
 import type { UploadLimits } from '../core/source.ts'
-import type { DecodedVideo, Film, ImageBytes, Still } from './media.ts'
+import type { DecodedVideo, DrawnFilm, Film, ImageBytes, Still } from './media.ts'
 
 /** What the parent asks of a child, one at a time. */
 export type Request =
@@ -16,8 +16,8 @@ export type Told =
   | { kind: 'done'; value: Answer }
   | { kind: 'failed'; problem: { code: ProblemCode; message: string; retryable: boolean; cause: string | null } }
 
-// biome-ignore lint/suspicious/noConfusingVoidType: two of the jobs have nothing to say.
-export type Answer = DecodedVideo | Uint8Array | void
+// biome-ignore lint/suspicious/noConfusingVoidType: one of the jobs has nothing to say.
+export type Answer = DecodedVideo | DrawnFilm | Uint8Array | void
 
 /** Where a film grows until it is complete. */
 export function partOf(film: Film): string {

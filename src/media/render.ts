@@ -10,15 +10,16 @@ import {
 } from 'node-av/constants'
 import { FFmpegError, type Frame } from 'node-av/lib'
 import { openFootage, type Rate, usualRate } from './footage.ts'
-import type { Film } from './media.ts'
+import type { DrawnFilm, Film } from './media.ts'
 import { pictures } from './pictures.ts'
 import { partOf } from './protocol.ts'
+import { read } from './reading.ts'
 
 /**
  * Draws and encodes frame by frame; `film.path` appears only when the file is complete. A fault of the disk is thrown as
  * Node would throw it, with its name as the code, whether FFmpeg or the file system noticed.
  */
-export async function render(film: Film, onProgress: (percent: number) => void): Promise<void> {
+export async function render(film: Film, onProgress: (percent: number) => void): Promise<DrawnFilm> {
   await using footage = film.source?.as === 'beginning' ? await openFootage(film.source.path) : null
   const rate = footage?.rate ?? usualRate
   await encode(film, pictures(film, footage, onProgress), rate).catch((thrown: unknown) => {
@@ -30,6 +31,8 @@ export async function render(film: Film, onProgress: (percent: number) => void):
     await file.sync()
   }
   await rename(partOf(film), film.path)
+  const { unknown } = read(film.prompt)
+  return { unknownWords: unknown.slice(0, 20).map((word) => [...word].slice(0, 50).join('')) }
 }
 
 /** Asks for the next before the present one is done with: drawing, converting and encoding share the cores. */

@@ -3,6 +3,7 @@ import type { OperationForm, Recovery } from '../core/attempt.ts'
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
 import type { ImageType, Json, Parameters, Size, SourceKind } from '../core/task.ts'
+import type { Note } from '../core/timeline.ts'
 import type { Upstream } from '../outbound.ts'
 
 /**
@@ -111,7 +112,8 @@ export interface Refusal {
 
 export type Progress =
   | { status: 'running'; progress: number | null }
-  | { status: 'succeeded'; output: Json }
+  /** `note`: for the timeline, what the operator may want to know of the result. */
+  | { status: 'succeeded'; output: Json; note?: Note }
   | { status: 'failed'; problem: Problem }
   /** It does not know the operation. That may pass. */
   | { status: 'missing' }

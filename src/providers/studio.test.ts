@@ -58,6 +58,20 @@ it('the same request makes the same film, before and after a restart', async () 
   assert.ok(films[0] && films[1]?.equals(films[0]))
 })
 
+it('words that the renderer does not know are named for the timeline; a prompt that it knows has no note', async () => {
+  await using world = await makeWorld()
+  const provider = await world.open()
+  const noteOf = async (prompt: string, attempt: string) => {
+    const operation = await submit(provider, { ...request, prompt }, attempt)
+    await finish(provider, operation, world)
+    const progress = await provider.poll(operation, call())
+    return progress.status === 'succeeded' ? progress.note : assert.fail(progress.status)
+  }
+  const note = await noteOf('a fox with a clarinet, no trombones', attemptIds[0])
+  assert.deepEqual(note, ['words not understood', { words: 'clarinet, trombones' }])
+  assert.equal(await noteOf('a red fox in the snow, no dogs', attemptIds[1]), undefined)
+})
+
 it('a film that is gone when it is fetched can be drawn again', async () => {
   await using world = await makeWorld()
   const provider = await world.open()

@@ -6,7 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import { isAttemptId } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
-import type { Media } from '../media/media.ts'
+import type { Note } from '../core/timeline.ts'
+import type { DrawnFilm, Media } from '../media/media.ts'
 import type { Cards, Progress, Provider } from './provider.ts'
 import { filmOf, type Operation, operationOf, operations } from './studio/operation.ts'
 
@@ -50,7 +51,7 @@ export const studioCards: Cards = [
 /** A film being drawn in this process. After a restart there is none: the next poll finds it done, or draws it again. */
 interface Drawing {
   progress: number
-  outcome: 'pending' | 'done' | { failure: Problem }
+  outcome: 'pending' | DrawnFilm | { failure: Problem }
   /** The child crashed or hung over it once already. */
   again: boolean
   abort: AbortController
@@ -83,8 +84,7 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     }
     try {
       await mkdir(folder, { recursive: true })
-      await media.render(job, report, drawing.abort.signal)
-      drawing.outcome = 'done'
+      drawing.outcome = await media.render(job, report, drawing.abort.signal)
     } catch (thrown) {
       drawing.outcome = { failure: Problem.from(thrown) }
     }
@@ -145,8 +145,10 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
         return { status: 'succeeded', output: { film: operation.film } }
       if (!drawing) begin(operation)
       if (!drawing || drawing.outcome === 'pending') return { status: 'running', progress: drawing?.progress ?? null }
-      if (drawing.outcome === 'done') return { status: 'succeeded', output: { film: operation.film } }
-      return afterFailure(operation, drawing, drawing.outcome.failure)
+      if ('failure' in drawing.outcome) return afterFailure(operation, drawing, drawing.outcome.failure)
+      const words = drawing.outcome.unknownWords.join(', ')
+      const note: Note | undefined = words === '' ? undefined : ['words not understood', { words }]
+      return { status: 'succeeded', output: { film: operation.film }, ...(note && { note }) }
     },
     async download(output) {
       const film = filmOf(output)

@@ -161,7 +161,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     retentionMs: 5_000,
     maxVideoBytes: 1_000,
     media: {
-      render: async () => {},
+      render: async () => ({ unknownWords: [] }),
       verify: async () => ({ seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }),
       check: async () => ({ seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }),
       inspect: async () => {},

@@ -49,6 +49,7 @@ export const poll: Worker = {
             // The time for a fresh link goes on; that of a job which was missing is over.
             missingAt: task.output === null ? null : task.missingAt,
           },
+          ...(answer.note && { note: answer.note }),
         }
       case 'failed':
         return afterFailure(task, answer.problem, { account, tools, action })
