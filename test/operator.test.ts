@@ -124,7 +124,7 @@ async function finished(id: string): Promise<Shown> {
 
 /** What the attempt of that task must be at studio. */
 const drawing = (task: string): Json => ({
-  ...{ film: `att_${task.slice(-36)}`, prompt: 'a found fox', seconds: 1, width: 256, height: 256 },
+  ...{ film: `att_${task.slice(-36)}`, prompt: 'a brown fox', seconds: 1, width: 256, height: 256 },
   ...{ image: false, seed: 7, caption: false },
 })
 
@@ -144,15 +144,17 @@ it('operator routes are for the operator token alone, and that token is for noth
 })
 
 it('shows all that happened to a film, in order', async () => {
-  const { id } = (await (await service.submit(film)).json()) as { id: string }
+  const wanted = { ...film, prompt: 'a red fox with a clarinet' }
+  const { id } = (await (await service.submit(wanted)).json()) as { id: string }
   const task = await finished(id)
   const { state, status, progress, owner, card, prompt, account, error, deleted } = task
   assert.deepEqual([state, status, progress, error, deleted], ['completed', 'completed', 100, null, false])
-  assert.deepEqual([owner, card, prompt, account], ['default', 'studio', 'a red fox', 'studio'])
+  assert.deepEqual([owner, card, prompt, account], ['default', 'studio', wanted.prompt, 'studio'])
   assert.deepEqual(
     task.timeline.map(({ name }) => name),
-    ['attempt opened', 'attempt accepted', 'running', 'storing', 'completed'],
+    ['attempt opened', 'attempt accepted', 'running', 'words not understood', 'storing', 'completed'],
   )
+  assert.deepEqual(task.timeline[3]?.detail, { words: 'clarinet' })
   const times = [task.created_at, ...task.timeline.map(({ at }) => at)] as string[]
   assert.deepEqual(times, times.toSorted())
   assert.ok(times.every((time) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(time)))
