@@ -1,15 +1,19 @@
 /* The small words of the languages that the vocabulary has: what they do to the words beside them. */
 
-/** Without case and accents: words are compared like this. */
+/** Words are compared without case and accents. Marks of other scripts stay: が is not か. */
 export function plain(text: string): string {
-  return text.toLowerCase().replaceAll('ß', 'ss').normalize('NFD').replace(/\p{M}/gu, '')
+  const bare = text
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+  return bare.normalize('NFC').replaceAll('ß', 'ss')
 }
 
 const listed = (words: string): ReadonlySet<string> => new Set(plain(words).split(' '))
 
 /** What follows one of these is not shown. */
 export const negators = listed(
-  'no not without minus sin sans pas sem ohne kein keine keinen keinem keiner senza nessun nessuna non без',
+  'no not without sin sans pas sem ohne kein keine keinen keinem keiner senza nessun nessuna без',
 )
 /** What comes before this is not shown. Words of languages that put it there are translated to it. */
 export const excluder = 'excluded'
@@ -36,7 +40,7 @@ export const links = listed('of de di von')
 /** Stand between a Japanese word and its number. */
 export const particles = listed('が は を')
 
-/** Says nothing that could be drawn, and is no reason to tell anybody that it was not. */
+/** Words without a picture. They are not reported as unknown. */
 const fillers = listed(
   [
     'about above across after against all along also am amid among are around as away back be been before behind below',
@@ -44,10 +48,10 @@ const fillers = listed(
     'here high how if into is isn it just like look looking make near nearby next none nothing of off one only onto out',
     'over past s she show showing so some t than then there they through to together toward towards under until up upon',
     've very video film movie clip scene shot view image picture camera photo was we were what when where which while',
-    'who with within you nobody animal',
-    'al con del desde entre es está hacia hasta más muy para pero por que se sobre su tras vista con',
-    'am an auf aus bei beim bis durch für gegen hinter im ist mit nach neben ohne sich sind über um unter vom von vor zu zum zur',
-    'au aux avec ce chez dans devant du en entre est leur mais par pas pour qui sa ses son sont sous sur très vers',
+    'who with within you nobody',
+    'al con del desde entre es está hacia hasta más muy para pero por que se sobre su tras',
+    'am an auf aus bei beim bis durch für gegen hinter im ist mit nach neben sich sind über um unter vom von vor zu zum zur',
+    'au aux avec ce chez dans devant du en entre est leur mais par pour qui sa ses son sont sous sur très vers',
     'al alla con da dal dalla del della di e in nel nella per più su sul sulla tra',
     'в во на над под с со у к по из за о от для при',
   ].join(' '),

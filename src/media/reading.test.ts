@@ -34,6 +34,8 @@ test('a negation ends where its list ends', () => {
     ['no cars and a dog', ['dog']],
     ['a man with no hat and a dog', ['person', 'dog']],
     ['no one sees the fox', ['fox']],
+    ['without a doubt a fox', ['fox']],
+    ['no hats the fox', ['fox']],
   ] as const
   for (const [prompt, names] of cases) assert.deepEqual(shown(prompt), names, prompt)
   assert.equal(sceneOf('a man with no hat walking').motion, 'walk')
@@ -59,9 +61,9 @@ test('what a remix excludes is gone from its source', () => {
 
 test('words that mean nothing here are named, each once', () => {
   const { unknown } = read(
-    'A Zyzzyva, the zyzzyva and two foxes über dem Café Zeitgeist, 一只狐狸戴帽子, no gizmos, 안녕',
+    'A Zyzzyva, the zyzzyva and two foxes über dem Café Zeitgeist, 一只狐狸戴帽子, no gizmos, 안녕 ピアノ',
   )
-  assert.deepEqual(unknown, ['zyzzyva', 'zeitgeist', '戴帽子', 'gizmos', '안녕'])
+  assert.deepEqual(unknown, ['zyzzyva', 'zeitgeist', '戴帽子', 'gizmos', '안녕', 'ピアノ'])
   assert.deepEqual(read('a slow pan left over three red foxes in the snow at night').unknown, [])
 })
 

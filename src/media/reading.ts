@@ -68,7 +68,7 @@ function readText(text: string): Omit<Reading, 'own'> {
     const here = longestAt(words, at)
     if (here.length > 0) found.set(at, here)
     const word = words[at] ?? ''
-    if (here.length === 0 && !isFiller(word) && numberOf(word) === undefined) unknown.add(word.normalize('NFC'))
+    if (here.length === 0 && !isFiller(word) && numberOf(word) === undefined) unknown.add(word)
     // Words of a phrase mean nothing more by themselves.
     at += here[0]?.length ?? 1
   }
@@ -84,11 +84,11 @@ function readText(text: string): Omit<Reading, 'own'> {
 
 /** `pauses`: the numbers of the words with a comma, or a stop of any other sort, before them. */
 function split(text: string): { words: string[]; pauses: ReadonlySet<number> } {
-  const letters = plain(translated(text.replace(/-free(?!\p{L})/giu, ` ${excluder} `)))
+  const letters = plain(translated(text.normalize('NFC').replace(/-free(?!\p{L})/giu, ` ${excluder} `)))
   const words: string[] = []
   const pauses = new Set<number>()
   let end = 0
-  for (const { 0: word, index } of letters.matchAll(/[\p{L}\p{N}]+/gu)) {
+  for (const { 0: word, index } of letters.matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {
     if (/[^\s'’-]/.test(letters.slice(end, index))) pauses.add(words.length)
     if (words.push(word) === mostWords) break
     end = index + word.length
@@ -132,8 +132,11 @@ function firstAfter({ words, pauses, found }: Text, from: number): number | null
     // "a man with no hat walking": the walk is his.
     if (here) return strangers > 0 && here.every(isManner) ? null : place
     const word = words[place] ?? ''
-    const isSmall = definites.has(word) || indefinites.has(word) || numberOf(word) !== undefined
-    if (!isSmall && !(place === from && locators.has(word))) strangers += 1
+    const isArticle = definites.has(word) || indefinites.has(word)
+    const isLocated = place === from && words[from - 1] === 'not' && locators.has(word)
+    // "without a doubt a fox": an article begins another phrase.
+    if (isArticle && strangers > 0) return null
+    if (!isArticle && !isLocated && numberOf(word) === undefined) strangers += 1
     if (strangers > 1) return null
   }
   return null

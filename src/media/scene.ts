@@ -153,7 +153,7 @@ function stands(cast: readonly CastMember[], ...habitats: Habitat[]): boolean {
   return cast.some(({ name }) => habitats.includes(subjects[name].habitat))
 }
 
-/** What can be under water as well as in space does not count. */
+/** An astronaut does not count: they can be in space and under water. */
 function isOnLand(cast: readonly CastMember[]): boolean {
   return stands(
     cast.filter(({ name }) => subjects[name].home !== 'space'),
@@ -161,7 +161,7 @@ function isOnLand(cast: readonly CastMember[]): boolean {
   )
 }
 
-/** Under it, unless there is somebody who has to breathe. */
+/** Under the water, unless another subject has to be above it. */
 function waterFor(cast: readonly CastMember[]): LandscapeName {
   if (isOnLand(cast)) return 'beach'
   return stands(cast, 'air', 'surface') ? 'sea' : 'underwater'
