@@ -20,12 +20,17 @@ export interface SpawnOptions {
   args?: string[]
   env?: Record<string, string>
   cwd?: string
+  /** What starts a server instead of the launcher of the checkout. */
+  program?: string[]
   /** A program and its arguments to run it under. */
   under?: string[]
 }
 
-export function spawnServer({ args = [], env = {}, cwd, under = [] }: SpawnOptions): ServerProcess {
-  const [command = '', ...rest] = [...under, process.execPath, launcher, 'serve', ...args]
+const ofCheckout = [process.execPath, launcher, 'serve']
+
+export function spawnServer(options: SpawnOptions): ServerProcess {
+  const { args = [], env = {}, cwd, program = ofCheckout, under = [] } = options
+  const [command = '', ...rest] = [...under, ...program, ...args]
   const child = spawn(command, rest, {
     env: { PATH: process.env.PATH ?? '', FILMGATE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -37,6 +37,8 @@ const help = `Filmgate: one self-hosted Videos API in front of every video model
 
 Usage: filmgate <command> [options]
 
+Without a command it runs the service: \`filmgate --port 0\` is \`filmgate serve --port 0\`.
+
 Commands:
 ${Object.entries(commands)
   .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
@@ -53,7 +55,7 @@ Examples:
 /** Runs a command line; returns the exit code. */
 export async function runCli(argv: string[]): Promise<number> {
   const terminal = openTerminal()
-  const [name, ...args] = argv
+  const [name, ...args] = withCommand(argv)
   try {
     return await run(name, args, terminal)
   } catch (error) {
@@ -62,7 +64,15 @@ export async function runCli(argv: string[]): Promise<number> {
   }
 }
 
-async function run(name: string | undefined, args: string[], terminal: Terminal): Promise<number> {
+/** The first thing that a newcomer types, `npx filmgate`, serves. */
+function withCommand(argv: string[]): [name: string, ...args: string[]] {
+  const [first = 'serve', ...args] = argv
+  return first.startsWith('-') && !['--help', '-h', '--version', '-v'].includes(first)
+    ? ['serve', ...argv]
+    : [first, ...args]
+}
+
+async function run(name: string, args: string[], terminal: Terminal): Promise<number> {
   if (name === '--version' || name === '-v') return print(`${version()}\n`, terminal)
   const asked = name === 'help' ? args[0] : name
   if (asked === undefined || asked === '--help' || asked === '-h') return print(asTyped(help, terminal.env), terminal)
@@ -94,9 +104,9 @@ function asFailure(error: unknown): Failure {
   return new Failure((error as Error).message, { cause: error })
 }
 
-function complain({ message, hint, exitCode }: Failure, name: string | undefined, terminal: Terminal): number {
+function complain({ message, hint, exitCode }: Failure, name: string, terminal: Terminal): number {
   const paint = painter(terminal.colour.stderr)
-  const general = exitCode === exits.usage && hint === null && name && Object.hasOwn(commands, name)
+  const general = exitCode === exits.usage && hint === null && Object.hasOwn(commands, name)
   const advice = hint ?? (general ? `filmgate ${name} --help says more` : null)
   // A message is one line whatever a server put into it; only hints, which are ours, have several.
   const more = advice === null ? '' : `${printableLines(asTyped(advice, terminal.env))}\n`

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, it } from 'node:test'
+import { assertMakesVideo, packCheckout, plainEnv, root, run } from './packed.ts'
+import { launcher, spawnServer } from './process.ts'
+
+/* What is published, without the network: `npm run test:install` installs it as people do. */
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-package-'))
+after(() => rmSync(folder, { recursive: true }))
+const installed = join(folder, 'node_modules', 'filmgate')
+const checkoutState = () => run('git', ['status', '--porcelain', '--ignored'], { cwd: root })
+let states: { before: string; after: string }
+
+before(() => {
+  const before = checkoutState()
+  const tarball = packCheckout(folder)
+  states = { before, after: checkoutState() }
+  mkdirSync(installed, { recursive: true })
+  run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], { cwd: folder })
+  for (const name of readdirSync(join(root, 'node_modules')))
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+})
+
+it('npm pack leaves the checkout as it was', () => {
+  assert.equal(states.after, states.before)
+})
+
+it('the package has what runs and nothing else', () => {
+  assert.deepEqual(readdirSync(installed).sort(), ['LICENSE', 'README.md', 'bin', 'dist', 'package.json'])
+  const files = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+  assert.deepEqual(
+    files.filter((file) => /\.ts$|\.(test|services|fixture)\.|contract/.test(file)),
+    [],
+  )
+})
+
+it('what people install has exact versions: neither our lock nor our overrides reach them', () => {
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  for (const [name, version] of Object.entries({ ...dependencies, ...optionalDependencies }))
+    assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
+  // Its own range would let a newer FFmpeg in below older JavaScript.
+  assert.equal(optionalDependencies['@seydx/node-av-linux-x64'], optionalDependencies['node-av'])
+})
+
+it('below node_modules, where Node strips no types, it serves and makes a video', async () => {
+  const program = [process.execPath, join(installed, 'bin', 'filmgate.js')]
+  await using server = spawnServer({ program, args: ['--data', join(folder, 'data')] })
+  await assertMakesVideo(server)
+  server.child.kill('SIGTERM')
+  assert.deepEqual(await server.exit, { code: 0, signal: null })
+})
+
+const olderNode =
+  'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})'
+
+it('an older Node hands over to the Node 24 that npm installed, and a signal to stop as well', async () => {
+  const program = [process.execPath, '--import', olderNode, launcher]
+  await using server = spawnServer({ program, args: ['--data', join(folder, 'older')] })
+  await server.url
+  const children = readFileSync(`/proc/${server.child.pid}/task/${server.child.pid}/children`, 'utf8').trim()
+  assert.match(children, /^\d+$/)
+  server.child.kill('SIGTERM')
+  assert.deepEqual(await server.exit, { code: 0, signal: null })
+  assert.match(server.output.stdout, /Stopping/)
+})
+
+it('an older Node says what to do where npm installed no Node 24', () => {
+  // No folder above it has packages.
+  const apart = mkdtempSync(join(tmpdir(), 'filmgate-apart-'))
+  after(() => rmSync(apart, { recursive: true }))
+  const alone = join(apart, 'bin', 'filmgate.mjs')
+  mkdirSync(join(apart, 'bin'))
+  copyFileSync(launcher, alone)
+  const args = ['--import', olderNode, alone]
+  const { status, stderr } = spawnSync(process.execPath, args, { env: plainEnv, encoding: 'utf8' })
+  assert.equal(status, 1)
+  assert.match(stderr, /^filmgate: Node 24 or newer is needed.+https:\/\/nodejs\.org/)
+})

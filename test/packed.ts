@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { ServerProcess } from './process.ts'
+
+/* The published package: what `npm pack` makes of the checkout. */
+
+export const root = join(import.meta.dirname, '..')
+
+/** As in a shell of its own: `npm test` hands on its settings, and puts its Node first on the PATH. */
+export const plainEnv: Record<string, string> = {
+  ...Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value = '']) =>
+      /^(npm_|node_test_context)/i.test(name) ? [] : [[name, value]],
+    ),
+  ),
+  PATH: (process.env.PATH ?? '')
+    .split(':')
+    .filter((path) => !path.includes('node_modules'))
+    .join(':'),
+}
+
+export function run(command: string, args: string[], options: { cwd: string; env?: Record<string, string> }): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { env: plainEnv, ...options, encoding: 'utf8' })
+  assert.equal(status, 0, `${command} ${args.join(' ')}: ${stdout}${stderr}`)
+  return stdout
+}
+
+/** Returns the path of the tarball. */
+export function packCheckout(folder: string): string {
+  const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root }))
+  return join(folder, packed.filename)
+}
+
+/** What a newcomer does with a server: create a video, wait for it, download it, stop the server. */
+export async function assertMakesVideo(server: ServerProcess): Promise<void> {
+  const url = await server.url
+  const headers = { authorization: `Bearer ${/Token +(fg_\w{40})/.exec(server.output.stdout)?.[1]}` }
+  const body = JSON.stringify({ model: 'studio', prompt: 'a red fox in snow', seconds: '1', size: '256x256' })
+  const json = { ...headers, 'content-type': 'application/json' }
+  const submitted = await fetch(`${url}/v1/videos`, { method: 'POST', headers: json, body })
+  let video = (await submitted.json()) as { id: string; status: string }
+  while (video.status === 'queued' || video.status === 'in_progress')
+    video = (await (await fetch(`${url}/v1/videos/${video.id}?wait=60`, { headers })).json()) as typeof video
+  assert.equal(video.status, 'completed', JSON.stringify(video))
+  const content = await fetch(`${url}/v1/videos/${video.id}/content`, { headers })
+  assert.equal(Buffer.from(await content.arrayBuffer()).toString('latin1', 4, 8), 'ftyp')
+}
