@@ -28,6 +28,37 @@ it('is answered with each next status, and at once when the video is finished', 
   await isLeft(stage)
 })
 
+it('until=done is not answered at a status in between, but at the end', async () => {
+  await using stage = await openStage()
+  const queued = await stage.queued('1')
+  const path = `/v1/videos/${queued.id}?wait=30&until=done`
+  const answer = statusOf(stage.fetch(path))
+  await isListening(stage)
+  await stage.complete(await stage.begin(queued))
+  assert.equal(await answer, 'completed')
+  assert.equal(await statusOf(stage.fetch(path)), 'completed')
+  const failing = await stage.queued('2')
+  const failed = statusOf(stage.fetch(`/v1/videos/${failing.id}?until=done`, { headers: { prefer: 'wait=60' } }))
+  await isListening(stage)
+  await stage.fail(await stage.begin(failing))
+  assert.equal(await failed, 'failed')
+  const wrong = await stage.fetch(`/v1/videos/${queued.id}?wait=5&until=finished`)
+  assert.deepEqual(
+    [wrong.status, await wrong.json()],
+    [
+      400,
+      {
+        error: {
+          message: "Invalid 'until': use change or done.",
+          type: 'invalid_request_error',
+          param: 'until',
+          code: 'invalid_value',
+        },
+      },
+    ],
+  )
+})
+
 it('is answered when a video fails, and with 404 when it is deleted meanwhile', async () => {
   await using stage = await openStage()
   const failing = await stage.begin(await stage.queued('1'))

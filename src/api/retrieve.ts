@@ -4,7 +4,7 @@ import type { Store } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimate, Estimates } from './estimates.ts'
 import type { Listeners } from './listeners.ts'
-import { readWait, type WaitDependencies, waitForChange } from './wait.ts'
+import { readUntil, readWait, type WaitDependencies, waitForChange } from './wait.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface RetrieveDependencies extends WaitDependencies {
@@ -15,7 +15,7 @@ export interface RetrieveDependencies extends WaitDependencies {
 
 /**
  * Most of all requests are polls: where the store answers at once, so does this, without a promise on the way. Who asks
- * to wait is answered when the video has another status, or when the time is up.
+ * to wait is answered when the video has another status or, with `until=done`, is finished; or when the time is up.
  */
 export function retrieveVideo(dependencies: RetrieveDependencies) {
   const { store, estimates } = dependencies
@@ -36,7 +36,13 @@ export function retrieveVideo(dependencies: RetrieveDependencies) {
     const task = !isTaskId(id)
       ? undefined
       : waitMs > 0
-        ? waitForChange(dependencies, { owner: request.token.name, id, waitMs, closed: reply.raw })
+        ? waitForChange(dependencies, {
+            owner: request.token.name,
+            id,
+            waitMs,
+            until: readUntil(request),
+            closed: reply.raw,
+          })
         : store.read(request.token.name, id)
     const answered = task instanceof Promise ? task.then(answer) : answer(task)
     answered?.catch((error) => reply.send(error))

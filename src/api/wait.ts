@@ -37,32 +37,44 @@ export function readWait(request: FastifyRequest, reply: FastifyReply): number {
   return seconds * 1_000
 }
 
+/** What ends a wait before its time: `?until=change`, the next status, or `?until=done`, the end. */
+export type Until = 'change' | 'done'
+
+export function readUntil(request: FastifyRequest): Until {
+  const { until = 'change' } = request.query as { until?: unknown }
+  if (until === 'change' || until === 'done') return until
+  throw new Problem('invalid_value', "Invalid 'until': use change or done.", { param: 'until' })
+}
+
 interface Wait {
   owner: string
   id: string
   waitMs: number
+  until: Until
   /** Says when the client is gone. */
   closed: { once(event: 'close', listener: () => void): unknown; off(event: 'close', listener: () => void): unknown }
 }
 
 /**
- * The task at its next status, or when the time is up, the client is gone or the service stops; undefined of one that is
+ * The task at its next status, or at its end, or when the time is up, the client is gone or the service stops; undefined of one that is
  * gone. It listens before it reads: a change in between is heard.
  */
 export async function waitForChange(
   { store, listeners, clock }: WaitDependencies,
-  { owner, id, waitMs, closed }: Wait,
+  { owner, id, waitMs, until, closed }: Wait,
 ): Promise<TaskView | undefined> {
   const over = new AbortController()
   const end = () => over.abort()
   let seen: TaskView | undefined
   let last: Told | undefined
+  const isAwaited = (before: TaskView, { view }: Told) =>
+    view === undefined || (until === 'done' ? isFinished(view) : wireStatus(view) !== wireStatus(before))
   const listener: Listener = {
     owner,
     task: id,
     hear(told) {
       last = told
-      if (seen && isChanged(seen, told)) end()
+      if (seen && isAwaited(seen, told)) end()
     },
     dismiss: end,
   }
@@ -72,15 +84,11 @@ export async function waitForChange(
     seen = await store.read(owner, id)
     if (!seen || isFinished(seen)) return seen
     // Heard while it was being read.
-    const isOver = over.signal.aborted || listeners.isDraining() || (last && isChanged(seen, last))
+    const isOver = over.signal.aborted || listeners.isDraining() || (last && isAwaited(seen, last))
     if (!isOver) await clock.sleep(waitMs, over.signal)
-    return last && isChanged(seen, last) ? last.view : await store.read(owner, id)
+    return last && isAwaited(seen, last) ? last.view : await store.read(owner, id)
   } finally {
     closed.off('close', end)
     listeners.leave(listener)
   }
-}
-
-function isChanged(before: TaskView, { view }: Told): boolean {
-  return view === undefined || wireStatus(view) !== wireStatus(before)
 }

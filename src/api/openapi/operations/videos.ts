@@ -98,9 +98,14 @@ export const videoOperations: Operations = {
     ...{ id: 'retrieveVideo', tag: 'Videos', summary: 'Poll a video', access: 'client' },
     description:
       'Ask until `status` is `completed` or `failed`; every 5 to 10 seconds will do. With `wait` the answer comes ' +
-      'when the status changes, or when the time is up.',
+      'when the status changes (from `queued` to `in_progress`, for example) or, with `until=done`, when the video is ' +
+      'finished; or when the time is up.',
     query: {
       wait: { type: 'integer', minimum: 0, maximum: 60, default: 0, description: 'For how many seconds to wait.' },
+      until: {
+        ...{ type: 'string', enum: ['change', 'done'], default: 'change' },
+        description: 'What a wait is for: the next status, or the end.',
+      },
     },
     headers: { Prefer: '`wait=30` does the same as the query.', ...sdkHeader },
     path: videoPath,
