@@ -55,6 +55,13 @@ function linksOf(html: string): string[] {
 const everyPage = () =>
   Promise.all([page('/docs'), page('/docs/models'), ...['studio', 'acme/still', 'sora-2', evil].map(modelPage)])
 
+it('the address of the service leads a browser to the reference, and a client nowhere', async () => {
+  const open = (accept: string) => fetch(service.url, { headers: { accept }, redirect: 'manual' })
+  const browser = await open('text/html,application/xhtml+xml,*/*;q=0.8')
+  assert.deepEqual([browser.status, browser.headers.get('location')], [302, '/docs'])
+  for (const accept of ['*/*', 'application/json']) assert.equal((await open(accept)).status, 404)
+})
+
 describe('the pages', () => {
   it('have every operation, and no link that leads nowhere', async () => {
     const reference = await page('/docs')

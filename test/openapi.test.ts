@@ -111,8 +111,15 @@ it('the fields of a request are those that it is checked by', () => {
 
 it('FILMGATE_DOCS=off leaves no trace of it, and anything but on and off is a mistake', async () => {
   await using silent = await startService({ env: { FILMGATE_DOCS: 'off' } })
-  for (const path of ['/openapi.json', '/docs', '/docs/models', '/docs/models/studio', '/docs/images/1280x720.png']) {
-    const answer = await fetch(silent.url + path)
+  for (const path of [
+    '/',
+    '/openapi.json',
+    '/docs',
+    '/docs/models',
+    '/docs/models/studio',
+    '/docs/images/1280x720.png',
+  ]) {
+    const answer = await fetch(silent.url + path, { headers: { accept: 'text/html' } })
     const { error } = (await answer.json()) as { error: { code: string } }
     assert.deepEqual([answer.status, error.code], [404, 'unknown_url'], path)
   }

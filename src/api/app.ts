@@ -6,7 +6,7 @@ import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
 import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
-import { openDocs } from './docs.ts'
+import { leadToDocs, openDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
 import { openEvents } from './events.ts'
 import { type HealthDependencies, livez, readyz } from './health.ts'
@@ -69,13 +69,16 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const { catalog } = dependencies
   const turns = openPieceTurns()
   const app = openServer({ ...dependencies, turns })
+  const hasDocs = (dependencies.docs ?? true) && !dependencies.healthOnly
+  // Before the routes are collected: it is no part of the API.
+  if (hasDocs) app.get('/', leadToDocs)
   const routes = collectRoutes(app)
   app.get('/livez', livez())
   app.get('/readyz', readyz(dependencies))
   if (dependencies.healthOnly) return app
   app.register(async (v1) => addClientRoutes(v1, { ...dependencies, turns }), { prefix: '/v1' })
   app.register(async (operator) => addOperatorRoutes(operator, dependencies), { prefix: '/operator/v1' })
-  if (dependencies.docs ?? true) {
+  if (hasDocs) {
     const docs = openDocs(routes, catalog)
     app.get('/openapi.json', docs.document)
     app.get('/docs', docs.reference)

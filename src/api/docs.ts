@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Catalog } from '../core/catalog.ts'
 import type { openPages } from './docs/pages.ts'
+import { notFoundHandler } from './errors.ts'
 import type { CollectedRoute } from './openapi/routes.ts'
 
 type Pages = ReturnType<typeof openPages>
@@ -20,4 +21,10 @@ export function openDocs(routes: readonly CollectedRoute[], catalog: Catalog) {
     ...{ document: later('document'), reference: later('reference') },
     ...{ models: later('models'), model: later('model'), image: later('image') },
   }
+}
+
+/** A person who opens the address of the service in a browser wants to read; a client has the wrong path. */
+export function leadToDocs(request: FastifyRequest, reply: FastifyReply): void {
+  if (!request.headers.accept?.includes('text/html')) notFoundHandler(request)
+  reply.header('vary', 'accept').redirect('/docs')
 }

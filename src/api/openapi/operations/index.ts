@@ -23,8 +23,9 @@ export const operations: Operations = {
   ...serviceOperations,
 }
 
-/** Routes that are only there to say that they are not, and so are not in the document. */
+/** Routes that are not in the document: the first leads to it, the others only say that there is nothing. */
 export const refused: readonly string[] = [
+  'GET /',
   'GET /v1/videos/characters',
   'POST /v1/videos/characters',
   'GET /v1/videos/characters/:id',
