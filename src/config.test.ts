@@ -171,3 +171,19 @@ tokens: [{ name: a, secret: b, concurrency: 0 }]
       `no mistake says: ${part}\n${list.join('\n')}`,
     )
 })
+
+it('a token that is exported for the command line keeps no service from starting', () => {
+  const yaml = (name: string) => `tokens: [{ name: ${name}, secret: mine, models: [studio] }]`
+  const namesOf = ({ tokens }: ReturnType<typeof load>) => tokens.map(({ name, models }) => [name, ...models])
+  assert.deepEqual(namesOf(load(yaml('team'), { FILMGATE_TOKEN: 'mine' })), [['team', 'studio']])
+  const both = load(yaml('team'), { FILMGATE_TOKEN: 'other' })
+  assert.deepEqual(namesOf(both), [
+    ['default', '*'],
+    ['team', 'studio'],
+  ])
+  const named = load(yaml('default'), { FILMGATE_TOKEN: 'other' })
+  assert.deepEqual(namesOf(named), [['default', 'studio']])
+  assert.match(named.warnings.join(), /FILMGATE_TOKEN is not accepted by this service/)
+  // A flag is meant for the service alone.
+  assert.throws(() => load(yaml('team'), {}, { token: 'mine' }), /used twice/)
+})

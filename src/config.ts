@@ -80,7 +80,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   accounts.list.push(...readEngines(yaml.engines, names, mistakes))
   refuseSharedPlaces(accounts.list, mistakes)
   const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
-  const { tokens, patterns, secrets } = readTokens(
+  const { tokens, patterns, warnings, secrets } = readTokens(
     yaml.tokens,
     { client: raw('token'), operator: raw('operator-token') },
     mistakes,
@@ -103,7 +103,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     tokens,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
-    warnings: [...warningsOf(places), ...unfitting(patterns, catalog, mistakes)],
+    warnings: [...warnings, ...warningsOf(places), ...unfitting(patterns, catalog, mistakes)],
   }
 }
 

@@ -29,15 +29,20 @@ interface Setting {
 /** `tokens: [{name, secret, models: [globs], concurrency, rate}]`, and those of the two settings. */
 export function readTokens(listed: unknown, settings: { client: Setting; operator: Setting }, mistakes: Mistakes) {
   const given: Given[] = []
+  const warnings: string[] = []
   const { client, operator } = settings
-  if (client.text !== undefined)
+  const entries = Array.isArray(listed) ? listed : []
+  const clash = client.where === 'FILMGATE_TOKEN' ? clashOf(client.text, entries) : undefined
+  if (clash === 'name')
+    warnings.push(`FILMGATE_TOKEN is not accepted by this service: tokens has another one named '${defaultTokenName}'`)
+  if (client.text !== undefined && clash === undefined)
     given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
   if (operator.text !== undefined)
     given.push({ where: operator.where, kind: 'operator', name: operatorTokenName, secret: operator.text, models: [] })
   if (listed !== undefined && listed !== null && !Array.isArray(listed)) {
     mistakes.add('tokens', 'it is not a list', 'write "- name: …" lines below it')
   }
-  for (const [at, value] of (Array.isArray(listed) ? listed : []).entries()) {
+  for (const [at, value] of entries.entries()) {
     const token = readToken(`tokens[${at}]`, value, mistakes)
     if (token) given.push(token)
   }
@@ -48,7 +53,19 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
   const patterns: Pattern[] = given.flatMap(({ where, models }) =>
     models.map((glob, at) => ({ where: `${where}.models[${at}]`, glob })),
   )
-  return { tokens, patterns, secrets: given.map(({ secret }) => secret) }
+  return { tokens, patterns, warnings, secrets: given.map(({ secret }) => secret) }
+}
+
+/**
+ * The variable is also where a client keeps its own token. One that is exported for the command line must not keep the
+ * service from starting: what the file says of that token, or of that name, holds.
+ */
+function clashOf(secret: string | undefined, entries: readonly unknown[]): 'secret' | 'name' | undefined {
+  const has = (key: string, value: unknown) =>
+    entries.some((entry) => (entry as Record<string, unknown> | null)?.[key] === value)
+  if (secret === undefined) return undefined
+  if (has('secret', secret)) return 'secret'
+  return has('name', defaultTokenName) ? 'name' : undefined
 }
 
 function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
