@@ -62,7 +62,13 @@ async function hold(
   const id = newTaskId(now, random)
   const attempt: Attempt = {
     ...{ id: `att_${id.slice(-36)}`, task: id, number: 1, account: given.account ?? 'gone', keyVersion: '12345678' },
-    ...{ upstreamModel: 'studio', openedAt: now - ageMs, state: 'open', operation: null, settledAt: null },
+    ...{
+      upstreamModel: given.account === 'fal' ? 'fal-ai/veo3.1/fast' : 'studio',
+      openedAt: now - ageMs,
+      state: 'open',
+      operation: null,
+      settledAt: null,
+    },
     problem: { code: 'provider_unavailable', message: 'the connection broke \x1b[31m' },
   }
   const task: Task = {
@@ -241,6 +247,17 @@ describe('a held task', () => {
     )
   })
 
+  it('is adopted by the id that the console of its provider shows', async () => {
+    await using own = await startHeld(
+      { account: 'fal' },
+      'accounts: { fal: { key: x, base_url: "http://127.0.0.1:9" } }',
+    )
+    const { status, body } = await own.post('adopt', { operation: '../x' })
+    assert.deepEqual([status, body.error?.param], [400, 'operation'])
+    assert.equal((await own.post('adopt', { operation: '764cabcf-b745' })).status, 200)
+    assert.equal((await own.show()).attempts[0]?.operation, 'fal-ai/veo3.1/requests/764cabcf-b745')
+  })
+
   it('can not be adopted as what is another’s, and can still be decided after', async () => {
     await using own = await startHeld({ account: 'studio' })
     const { id } = (await (await own.service.submit(film)).json()) as { id: string }
@@ -417,7 +434,7 @@ describe('the command line', () => {
   it('shows what is held and what was left behind, and lets nothing at the terminal', async () => {
     const id = take()
     const list = await run('task', 'held')
-    assert.match(list, new RegExp(`\\n${id} +open +10 min +gone .*the connection broke +\\[31m \\(provider_unavail`))
+    assert.match(list, new RegExp(`\\n${id} +open +1\\d min +gone .*the connection broke +\\[31m \\(provider_unavail`))
     const left = await run('task', 'orphans')
     assert.match(left, new RegExp(`\\n${orphan} +orphan .*\\{"id":"late"\\}`))
     const shown = await run('task', 'show', id)
@@ -444,7 +461,10 @@ describe('the command line', () => {
     await assert.rejects(command.run(['give-up', id], terminal('\x03')), /nothing was done/)
     assert.equal((await call(`/tasks/${id}`)).body.state, 'held')
     assert.equal(await command.run(['give-up', id], terminal('y')), 0)
-    assert.match(said.join(''), new RegExp(`${id} is held, sent to gone 10 min ago: a fox +\\[2J 31m\\nGive it up\\?`))
+    assert.match(
+      said.join(''),
+      new RegExp(`${id} is held, sent to gone 1\\d min ago: a fox +\\[2J 31m\\nGive it up\\?`),
+    )
     assert.equal(said.at(-1), `given up: ${id} is failed now\n`)
 
     const other = take()
@@ -527,14 +547,14 @@ describe('the command line', () => {
 })
 
 /** A service of its own with one held task. */
-async function startHeld(given: Parameters<typeof hold>[1]) {
+async function startHeld(given: Parameters<typeof hold>[1], yaml = '') {
   const folder = mkdtempSync(join(root, 'held-'))
   let id: string
   {
     await using store = await openSqlite({ folder, now: Date.now(), onFatal: assert.fail })
     id = await hold(store, given)
   }
-  const service = await startService({ env: { FILMGATE_DATA: folder, FILMGATE_OPERATOR_TOKEN: secret } })
+  const service = await startService({ yaml, env: { FILMGATE_DATA: folder, FILMGATE_OPERATOR_TOKEN: secret } })
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
   const path = (of: string) => `/operator/v1/tasks/${of}`
   return {

@@ -12,7 +12,7 @@ import {
 import { openOperator, operatorHelp } from './operator.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
-import { relative } from './screen/wording.ts'
+import { ahead, count } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate accounts              every provider account, and how it does
@@ -99,9 +99,9 @@ function show({ data: accounts, missing, elsewhere }: AccountList, terminal: Ter
 
 function whyOf({ health }: OperatorAccount, now: number): string {
   const { reason, paused_until: until, failures } = health
-  if (reason === null) return failures > 0 ? `${failures} failures in a row` : ''
+  if (reason === null) return failures > 0 ? `${count(failures, 'failure')} in a row` : ''
   const when =
-    until === null ? 'the next task shows whether it works again' : `next try ${relative(Date.parse(until), now)}`
+    until === null ? 'the next task shows whether it works again' : `next try ${ahead(Date.parse(until), now)}`
   return `${reasons[reason] ?? reason}; ${when}`
 }
 

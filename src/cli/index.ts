@@ -37,7 +37,7 @@ const help = `Filmgate: one self-hosted Videos API in front of every video model
 
 Usage: filmgate <command> [options]
 
-Without a command it runs the service: \`filmgate --port 0\` is \`filmgate serve --port 0\`.
+Without a command it runs the service, with the options of \`serve\`.
 
 Commands:
 ${Object.entries(commands)

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { faultsByKind } from '../../simulators/upstream/faults.ts'
 import { addTask, type FakeApi, filmBytes, runCli, send, startFakeApi } from './cli.fixture.ts'
 
 /* What the command line says, to whom it says it, and before what. */
@@ -193,4 +194,21 @@ it('a batch names its model, tells lines that ask for the same apart, and the ne
   assert.match(second.stdout, /a-wolf-\S+ +already there/)
   assert.equal(readdirSync(join(cwd, 'out')).filter((name) => name.endsWith('.mp4')).length, 3)
   assert.equal(api.tasks.length, 3)
+})
+
+it('simulate --help has the name of every fault', async () => {
+  const { stdout } = await runCli(['simulate', '--help'], { cwd: root })
+  const named = new Set(stdout.split(/\s+/))
+  for (const { name } of Object.values(faultsByKind).flat()) assert.ok(named.has(name), name)
+})
+
+it('models have their prices', async () => {
+  const price = { usd: 0.084, per: 'second', on: '2026-09', source: 'a list' }
+  const data = [
+    { id: 'paid', object: 'model', price },
+    { id: 'free', object: 'model', price: null },
+  ]
+  await using api = await startFakeApi((_, response) => send(response, 200, { object: 'list', data }))
+  const { stdout } = await runCli(['models'], { env: envFor(api), cwd: root })
+  assert.match(stdout, /^MODEL +US\$\npaid +0\.084\/second\nfree\n$/)
 })

@@ -44,6 +44,7 @@ function columnsFor(models: Model[]): Column<Model>[] {
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
     { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
     { title: 'IMAGE', text: ({ raw }) => textOf(raw.image) ?? '', extra: true },
+    { title: 'US$', text: ({ raw }) => priceOf(raw.price), extra: true },
     { title: 'BY', text: ({ raw }) => textOf(raw.owned_by) ?? '', least: 6, extra: true },
     { title: 'ABOUT', text: ({ raw }) => textOf(raw.description) ?? '', least: 16, extra: true },
   ]
@@ -55,6 +56,11 @@ function rangeOf(rule: unknown, least: string, most: string): string {
   if (!isObject(rule)) return ''
   const allowed = Array.isArray(rule.values) ? rule.values.join(' ') : `${rule[least]}–${rule[most]}`
   return rule.default === undefined ? allowed : `${allowed} (${rule.default})`
+}
+
+/** `0.084/second`, as the provider's list had it on the day that --json shows. */
+function priceOf(price: unknown): string {
+  return isObject(price) && price.usd !== undefined && price.per !== undefined ? `${price.usd}/${price.per}` : ''
 }
 
 function sizesOf(rule: unknown): string {

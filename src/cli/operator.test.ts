@@ -47,6 +47,21 @@ it('no account is said of the process that answered, which may be one that needs
   assert.match(stderr, /in the process that answered\.\n.*role api .* the workers'/)
 })
 
+it('an account has one failure, and its next try is never in the past', async () => {
+  const account = (name: string, health: object) => ({
+    ...{ name, provider: 'fal', recovery: 'none', concurrency: 1, on_unknown: 'hold' },
+    health: { state: 'paused', reason: null, paused_until: null, failures: 1, ...health },
+  })
+  const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
+  const data = [account('one', {}), account('two', { failures: 2 }), account('late', past)]
+  const list = { object: 'list', data, has_more: false, first_id: null, last_id: null, missing: [], elsewhere: [] }
+  await using api = await startFakeApi((_, response) => send(response, 200, list))
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  const { stdout } = await runCli(['accounts'], { env, cwd })
+  for (const text of [/^one .* 1 failure in a row$/m, /^two .* 2 failures in a row$/m, /^late .*; next try now$/m])
+    assert.match(stdout, text)
+})
+
 it('a server that answers otherwise than Filmgate is told as such, by every command', async () => {
   const id = task.id
   const commands = [
@@ -150,6 +165,7 @@ describe('a task that is shown', () => {
     const storing = shown({ ...begun, state: 'storing', timeline })
     assert.match(storing, /\nproblem +The service cannot store anything\. \(ENOSPC\) \(storage_unavailable\)\n/)
     assert.match(storing, /\nnext try +in 30 s \(20\S+Z\)\n/)
+    assert.match(shown({ ...begun, state: 'storing', timeline, due_at: at(-10) }), /\nnext try +now \(20\S+Z\)\n/)
     const smooth = shown({ ...begun, state: 'storing', timeline: timeline.slice(0, 3) })
     assert.doesNotMatch(smooth, /problem|an older one/)
     assert.match(smooth, /\nnext step +in 30 s /)
@@ -159,6 +175,17 @@ describe('a task that is shown', () => {
     ]
     const queued = shown({ ...begun, state: 'queued', status: 'queued', started_at: null, timeline: refused })
     assert.match(queued, /\nproblem +too many requests \(attempt refused: busy\)\n/)
+  })
+
+  it('has the commands that decide about it while it is held', () => {
+    const commandsOf = (change: Partial<OperatorTask>, env = {}) =>
+      showTask({ ...task, ...change }, { ...terminalAt(10), env }).match(/^ {2}.*filmgate task \S+ \S+/gm) ?? []
+    assert.deepEqual(
+      commandsOf({ state: 'held', status: 'in_progress' }, { npm_command: 'exec' }),
+      ['adopt', 'resubmit', 'give-up'].map((word) => `  npx filmgate task ${word} ${task.id}`),
+    )
+    assert.deepEqual(commandsOf({}), [])
+    assert.deepEqual(commandsOf({ state: 'held', deleted_at: at(3) }), [])
   })
 
   it('has when it failed, and of what', () => {

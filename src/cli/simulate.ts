@@ -1,4 +1,5 @@
 import { type SimulatorName, simulators } from '../../simulators/index.ts'
+import { faultsByKind } from '../../simulators/upstream/faults.ts'
 import { type Orders, startUpstream } from '../../simulators/upstream.ts'
 import { readArguments, suggestion } from './arguments.ts'
 import type { Command } from './command.ts'
@@ -21,14 +22,30 @@ Options:
   --port N            port to listen on, and the next one for films; any free
                       ones if it is left out
   --seconds N         how long a film takes to make (3)
-  --orders JSON       what is to go wrong, and how often: simulators/README.md
-                      has the names of all faults
+  --orders JSON       what is to go wrong, and how often: the share of requests
+                      for each of the faults below
 
 Examples:
   filmgate simulate fal
   filmgate simulate kling --port 9000 --seconds 20
   filmgate simulate ark --orders '{"rates":{"submit-500-after-accept":0.2}}'
+
+Faults:
+${Object.values(faultsByKind)
+  .map((faults) => wrapped(faults.map(({ name }) => name)))
+  .join('\n\n')}
 `
+
+/** In lines of 80 columns. */
+function wrapped(words: readonly string[]): string {
+  const lines: string[] = []
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (lines.length > 0 && longer.length <= 80) lines[lines.length - 1] = longer
+    else lines.push(`  ${word}`)
+  }
+  return lines.join('\n')
+}
 
 const options = { port: { type: 'string' }, seconds: { type: 'string' }, orders: { type: 'string' } } as const
 

@@ -27,13 +27,13 @@ const help = `Usage: filmgate task show ID             all that happened to a ta
 For operators, with the operator's token. A task is held when nobody knows
 whether a provider took it: the answer was lost. It is never blindly sent again.
 Look for it at the provider, then decide; undecided, it fails after 30 minutes.
-ID is the whole id. OPERATION is JSON or text, in the form in which another task
-on the same account has its own: \`task show --json\` shows it whole.
+ID is the whole id. OPERATION is the id that the provider gave its work, as its
+console shows it, or what \`task show --json\` shows of another task there.
 
 Examples:
   filmgate task held
   filmgate task show video_0193…
-  filmgate task adopt video_0193… '{"id": "gen-8814"}'
+  filmgate task adopt video_0193… gen-8814
   filmgate task resubmit video_0193… --yes
   filmgate task orphans --json | jq -r '.data[] | [.account, .id] | @tsv'
 

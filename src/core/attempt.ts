@@ -87,6 +87,8 @@ export interface OperationForm {
   readonly example: string
   /** Whether this can be the work of that attempt, by its looks alone. */
   fits(operation: Json, attempt: string): boolean
+  /** The operation of the id that the provider's console shows, where it is more than that id. */
+  ofId?(id: string, upstreamModel: string): Json
 }
 
 /** What an upstream calls its work, or its result, is read with every poll: in bytes of JSON. */

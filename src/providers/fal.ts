@@ -30,7 +30,7 @@ import {
  *   - There is no key against duplicates, and nothing on this host lists what was sent.
  */
 
-const operations: OperationForm = { example: '"fal-ai/kling-video/requests/…"', fits }
+const operations: OperationForm = { example: '"fal-ai/kling-video/requests/…"', fits, ofId: operationOf }
 
 function fits(operation: Json): boolean {
   const parts = typeof operation === 'string' ? operation.split('/') : []
@@ -145,7 +145,11 @@ async function readSubmitted(response: Response, endpoint: string, call: Call): 
   if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
   const { request_id: id } = await readFields(response)
   if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without a request_id`)
-  return { operation: [...appOf(endpoint.split('/')), 'requests', id as string].join('/') }
+  return { operation: operationOf(id as string, endpoint) }
+}
+
+function operationOf(id: string, endpoint: string): string {
+  return [...appOf(endpoint.split('/')), 'requests', id].join('/')
 }
 
 /** A film that is not there is mostly one that a maker did not want to hand out, and did not say so. */

@@ -50,10 +50,12 @@ export const adoptBody = {
 export function adoptTask(dependencies: OperatorDependencies) {
   const { accounts, store } = dependencies
   return (request: FastifyRequest) => {
-    const operation = readOperation((request.body as { operation: Json }).operation)
+    const given = readOperation((request.body as { operation: Json }).operation)
     return decide(request, dependencies, async ({ attempt, now }) => {
-      const { id, account } = attempt
+      const { id, account, upstreamModel } = attempt
       const { operations } = accountThere(attempt, accounts).provider
+      const isId = typeof given === 'string' && !operations?.fits(given, id)
+      const operation = (isId && operations?.ofId?.(given, upstreamModel)) || given
       const key = operationKey(operation)
       if ((await store.bound(account, [key])).has(key)) {
         const shown = key.slice(0, 200)

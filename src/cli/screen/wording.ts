@@ -26,6 +26,11 @@ export function relative(at: number, now: number): string {
   return distance > 0 ? `${roughly(distance)} ago` : `in ${roughly(-distance)}`
 }
 
+/** `in 23 h`, or `now` of what was due before: it is about to happen, and never `20 s ago`. */
+export function ahead(at: number, now: number): string {
+  return at <= now ? 'now' : relative(at, now)
+}
+
 /** `812 B`, `4.8 MB`. */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB']

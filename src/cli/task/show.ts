@@ -1,14 +1,27 @@
 import type { OperatorAttempt, OperatorTask, Reason } from '../operator/answers.ts'
+import { asTyped } from '../program.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter } from '../screen/text.ts'
-import { describeOutput, relative } from '../screen/wording.ts'
+import { ahead, describeOutput, relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
 import { isObject, readOutput, readWarnings } from '../video.ts'
 
 /** A task for the eye: what it is, what was tried, and all that happened, in order. */
 export function showTask(task: OperatorTask, terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
-  return [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)].join('\n')
+  const parts = [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)]
+  return [...parts, ...nextCommands(task, terminal)].join('\n')
+}
+
+/** What an operator can type now: a held task waits for a decision. */
+function nextCommands({ id, state, deleted_at: deleted }: OperatorTask, { env }: Terminal): string[] {
+  if (state !== 'held' || deleted !== null) return []
+  const commands = `Look for it at the provider, then:
+  filmgate task adopt ${id} <the provider's id>
+  filmgate task resubmit ${id}
+  filmgate task give-up ${id}
+`
+  return [asTyped(commands, env)]
 }
 
 function header(task: OperatorTask, now: number, paint: Paint): string {
@@ -24,7 +37,7 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     ['state', `${state}${task.status === 'in_progress' ? `, ${task.progress} %` : ''}`],
     ['error', reasonText(task.error && (problem ?? task.error))],
     ['problem', unfinished ? reasonText(problem) : ''],
-    [problem ? 'next try' : 'next step', unfinished ? time(task.due_at) : ''],
+    [problem ? 'next try' : 'next step', unfinished ? nextTime(task.due_at, now) : ''],
     ['prompt', task.prompt],
     ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
     ['requested', `${task.seconds} s, ${task.size}`],
@@ -44,6 +57,10 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     pairs.filter(([, value]) => value !== ''),
     paint,
   )
+}
+
+function nextTime(at: string | null, now: number): string {
+  return at === null ? '' : `${ahead(Date.parse(at), now)} (${at})`
 }
 
 /**
