@@ -2,7 +2,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { authenticate, type Tokens } from './auth.ts'
-import { maxBodyBytes, multipartOptions, readFields } from './body.ts'
+import { maxBodyBytes, multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
 import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
@@ -28,6 +28,7 @@ import { openRates } from './rates.ts'
 import { refuseCharacters, refuseReading } from './refusals.ts'
 import { retrieveVideo } from './retrieve.ts'
 import { openServer, type ServerDependencies } from './server.ts'
+import { readDerived, readSubmit } from './spellings.ts'
 import { spoolVideos } from './spool.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
 import { limitUnread } from './unread.ts'
@@ -135,13 +136,12 @@ function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): 
 
 /** Whatever makes a video. */
 function addUploadRoutes(uploads: FastifyInstance, dependencies: RouteDependencies): void {
-  const preValidation = async (request: FastifyRequest) => {
-    request.body = await readFields(request, dependencies.turns)
-  }
   const submit = openSubmit(dependencies)
-  const fields = { ...boundBodies(), bodyLimit: maxBodyBytes, preValidation }
+  const bounds = { ...boundBodies(), bodyLimit: maxBodyBytes }
+  const fields = { ...bounds, preValidation: readDerived(dependencies) }
+  const ours = { ...bounds, preValidation: readSubmit(dependencies) }
   const files = spoolVideos(dependencies)
-  uploads.post('/videos', { ...fields, schema: { body: submitBody } }, submitVideo(dependencies, submit))
+  uploads.post('/videos', { ...ours, schema: { body: submitBody } }, submitVideo(dependencies, submit))
   uploads.post(
     '/videos/:id/remix',
     { ...fields, schema: { body: remixBody } },

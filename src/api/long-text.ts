@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem.ts'
+import { otherNames } from './spellings/table.ts'
 
 const [quote, backslash] = [0x22, 0x5c]
 
@@ -88,20 +89,27 @@ export function returnTexts(value: unknown, name: string, { texts }: Lifted): un
   if (texts.length === 0) return value
   const missing = new Map(texts.map((text, at) => [nameOf(at), text]))
   const put = (field: unknown, name: string, levels: number): unknown => {
-    if (typeof field === 'string' && imageFields.has(name)) {
+    if (typeof field === 'string' && isImageName(name)) {
       const text = missing.get(field)
       missing.delete(field)
       return text ?? field
     }
-    if (levels === 0 || typeof field !== 'object' || field === null || Array.isArray(field)) return field
+    if (levels === 0 || typeof field !== 'object' || field === null) return field
+    if (Array.isArray(field)) return field.map((one) => put(one, name, levels - 1))
     return Object.fromEntries(Object.entries(field).map(([key, inner]) => [key, put(inner, key, levels - 1)]))
   }
-  const whole = put(value, name, 2)
+  const whole = put(value, name, deepest)
   if (missing.size > 0) throw tooMuchRest()
   return whole
 }
 
-const imageFields: ReadonlySet<string> = new Set(['image', 'input_reference', 'image_url'])
+/** `images: [{image_url: {url}}]` in the object of the body. */
+const deepest = 5
+
+function isImageName(name: string): boolean {
+  if (['image', 'input_reference', 'url'].includes(name)) return true
+  return Object.hasOwn(otherNames, name) && otherNames[name]?.means === 'first frame'
+}
 
 /** A client that writes it itself names only its own text. */
 function nameOf(text: number): string {

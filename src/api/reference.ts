@@ -8,7 +8,8 @@ import type { Media } from '../media/media.ts'
 import type { ClientOutbound } from '../outbound.ts'
 import { Upload } from './body.ts'
 import { readImageText } from './image-text.ts'
-import { LongText } from './long-text.ts'
+import type { LongText } from './long-text.ts'
+import type { NamedImage } from './spellings/images.ts'
 
 /** The reference image of a request, checked as far as it can be before the task exists. */
 export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
@@ -16,13 +17,12 @@ export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-/** Reads it from `image` or `input_reference`, in any of the forms that clients send. */
+/** Reads the image that `spellings.ts` found in the request. */
 export async function readReference(
-  fields: { image?: unknown; input_reference?: unknown },
+  source: NamedImage | undefined,
   owner: string,
   { media, outbound }: { media: Media; outbound: ClientOutbound },
 ): Promise<Reference | null> {
-  const source = findSource(fields)
   if (!source) return null
   const signal = AbortSignal.timeout(patienceMs)
   const { param } = source
@@ -71,58 +71,4 @@ function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unk
 export async function checkUrls(card: ModelCard, parameters: Parameters, outbound: ClientOutbound): Promise<void> {
   const signal = AbortSignal.timeout(patienceMs)
   for (const [name, url] of urlsIn(card, parameters)) await outbound.check(url, name, signal)
-}
-
-interface Source {
-  param: string
-  value: string | LongText | Upload
-}
-
-function findSource({
-  image,
-  input_reference: reference,
-}: {
-  image?: unknown
-  input_reference?: unknown
-}): Source | null {
-  if (image !== undefined && reference !== undefined) {
-    throw new Problem('invalid_value', "Send the reference image once: as 'image' or as 'input_reference', not both.", {
-      param: 'input_reference',
-    })
-  }
-  if (image !== undefined) {
-    if (isReadable(image)) return { param: 'image', value: image }
-    throw wrongType('image', 'a URL, base64 text or a file')
-  }
-  if (reference === undefined) return null
-  if (isReadable(reference)) return { param: 'input_reference', value: reference }
-  return { param: 'input_reference.image_url', value: readObject(reference) }
-}
-
-function isReadable(value: unknown): value is Source['value'] {
-  return typeof value === 'string' || value instanceof LongText || value instanceof Upload
-}
-
-function readObject(reference: unknown): string | LongText {
-  if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) {
-    throw wrongType('input_reference', 'a file, text, or an object {"image_url": "…"}')
-  }
-  const { image_url: url, ...rest } = reference as Record<string, unknown>
-  const other = Object.keys(rest)[0]
-  if (other !== undefined) {
-    throw new Problem(
-      'unknown_parameter',
-      `Unknown parameter: 'input_reference.${other.slice(0, 100)}'. Use 'input_reference.image_url'.`,
-      {
-        param: `input_reference.${other.slice(0, 100)}`,
-      },
-    )
-  }
-  if (typeof url !== 'string' && !(url instanceof LongText))
-    throw wrongType('input_reference.image_url', 'a URL or base64 text')
-  return url
-}
-
-function wrongType(param: string, expected: string): Problem {
-  return new Problem('invalid_type', `Invalid type for '${param}': expected ${expected}.`, { param })
 }

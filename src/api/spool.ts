@@ -11,6 +11,7 @@ import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { type FormRules, readFields, Spooled } from './body.ts'
 import { boundBodies, openBudget } from './budget.ts'
+import { respellDerived } from './spellings.ts'
 
 /** Of a video that comes with a request. */
 export const maxVideoMiB = 50
@@ -44,7 +45,7 @@ export function spoolVideos({ scratch, random, turns }: { scratch: string; rando
       }
       // One byte more than is taken, so that it is noticed here and at once.
       const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
-      request.body = await heard(request, readFields(request, turns, rules))
+      request.body = respellDerived(await heard(request, readFields(request, turns, rules)))
     },
     async onSend(request: FastifyRequest): Promise<void> {
       for (const path of files.get(request) ?? []) await rm(path, { force: true })

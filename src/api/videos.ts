@@ -5,6 +5,7 @@ import { readParameters, readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
+import type { NamedImage } from './spellings/images.ts'
 import { nameOf, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -18,7 +19,6 @@ export const submitBody = {
     seconds: { type: ['string', 'integer'] },
     size: { type: 'string' },
     image: {},
-    input_reference: {},
     start_within: { type: ['string', 'integer'] },
     finish_within: { type: ['string', 'integer'] },
   },
@@ -36,7 +36,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
     const { name } = request.token
     const outbound = dependencies.outbound.of(name)
-    const reference = await readReference(body, name, { media, outbound })
+    const reference = await readReference(body.image as NamedImage | undefined, name, { media, outbound })
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body

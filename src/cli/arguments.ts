@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { closest } from '../core/closest.ts'
 import { UsageFailure } from './failure.ts'
 import { quoted } from './quoted.ts'
 
@@ -87,26 +88,6 @@ function dashHint(text: string | undefined): string | null {
 
 /** `; did you mean …?`, or nothing if no known word is near. */
 export function suggestion(given: string, known: readonly string[]): string {
-  const near = known
-    .map((word) => ({ word, distance: word.startsWith(given) && given.length > 2 ? 0 : distanceOf(given, word) }))
-    .filter(({ word, distance }) => distance <= Math.max(1, Math.floor(word.replace(/^-+/, '').length / 3)))
-    .sort((a, b) => a.distance - b.distance)
-  return near[0] ? `; did you mean ${near[0].word}?` : ''
-}
-
-/** How many letters must be changed, added, dropped or swapped with their neighbour. */
-function distanceOf(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
-  for (let i = 1; i <= a.length; i += 1) {
-    const row = [i]
-    const above = rows[i - 1] ?? []
-    for (let j = 1; j <= b.length; j += 1) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      let best = Math.min((above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (above[j - 1] ?? 0) + same)
-      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) best = Math.min(best, (rows[i - 2]?.[j - 2] ?? 0) + 1)
-      row.push(best)
-    }
-    rows.push(row)
-  }
-  return rows[a.length]?.[b.length] ?? 0
+  const [near] = closest(given, known)
+  return near ? `; did you mean ${near}?` : ''
 }

@@ -162,16 +162,15 @@ export function fitSize(card: ModelCard, asked: AskedSize): Size {
 function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSize): string | undefined {
   const [param] = (['aspect_ratio', 'resolution'] as const).filter((name) => words[name] !== undefined)
   if (param === undefined) return undefined
-  const shapes: Shapes = ('shapes' in rule && rule.shapes) || {}
+  const shapes = shapesOf(rule)
   const usual = shapes[size ?? rule.default]
   const { resolution = usual?.resolution, aspect_ratio: ratio = usual?.ratio } = words
   const named = Object.entries(shapes).find(
-    ([, shape]) => shape.resolution === resolution && shape.ratio === ratio,
+    ([, shape]) => shape.resolution.toLowerCase() === resolution?.toLowerCase() && shape.ratio === ratio,
   )?.[0]
   const refuse = (why: string) => {
     throw new Problem('invalid_value', `Invalid '${param}': ${why}`, { param })
   }
-  if (Object.keys(shapes).length === 0) return refuse(`model '${id}' is asked for a 'size' such as '${rule.default}'.`)
   if (named === undefined) {
     const all = Object.values(shapes).map((shape) => `${shape.resolution} ${shape.ratio}`)
     return refuse(`model '${id}' makes: ${all.join(', ')}.`)
@@ -180,6 +179,36 @@ function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSiz
     ? named
     : refuse(`it is not that of 'size' ${size}. Leave out one of them.`)
 }
+
+/** What the sizes of a model are called; where its provider has no words for them, by their shorter side and their ratio. */
+function shapesOf(rule: SizeRule): Shapes {
+  if ('shapes' in rule && rule.shapes) return rule.shapes
+  const sizes = 'values' in rule ? rule.values : usualSizes.filter((size) => takesSize(rule, size))
+  return Object.fromEntries(sizes.flatMap((text) => (parseSize(text) ? [[text, shapeOf(text)]] : [])))
+}
+
+function shapeOf(text: string): Shape {
+  const { width, height } = parseSize(text) ?? { width: 1, height: 1 }
+  const divisor = greatestDivisor(width, height)
+  const ratio = `${width / divisor}:${height / divisor}`
+  return { resolution: `${Math.min(width, height)}p`, ratio: usualNames[ratio] ?? ratio }
+}
+
+/** Cinema says 21:9, not 7:3. */
+const usualNames: Readonly<Record<string, string>> = { '7:3': '21:9', '3:7': '9:21' }
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b)
+}
+
+/** Of a model that makes any size: each usual resolution in each usual ratio, where whole pixels give exactly that. */
+const usualSizes: readonly string[] = [360, 480, 540, 720, 768, 1_080].flatMap((side) =>
+  ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21'].flatMap((ratio) => {
+    const [across = 1, down = 1] = ratio.split(':').map(Number)
+    const unit = side / Math.min(across, down)
+    return Number.isInteger(unit * Math.max(across, down)) ? [`${unit * across}x${unit * down}`] : []
+  }),
+)
 
 export function takesSeconds(rule: SecondsRule, seconds: number): boolean {
   return 'values' in rule ? rule.values.includes(seconds) : seconds >= rule.min && seconds <= rule.max

@@ -1,4 +1,5 @@
 import type { AskedSize, ModelCard } from './catalog.ts'
+import { closest } from './closest.ts'
 import { deadlineFields } from './deadlines.ts'
 import { duplicateKey } from './duplicate-key.ts'
 import { Problem } from './problem.ts'
@@ -118,12 +119,11 @@ function twiceWithin(name: string): Problem {
 }
 
 function unknown(card: ModelCard, name: string, beside: readonly string[]): Problem {
-  const inWords = 'shapes' in card.size && card.size.shapes !== undefined
-  const common = beside.filter((field) => inWords || !words.includes(field))
-  const known = [...common, ...Object.keys(card.parameters)].join(', ')
-  return new Problem('unknown_parameter', `Unknown parameter: '${name}'. Model '${card.id}' takes: ${known}.`, {
-    param: name,
-  })
+  const known = [...beside, ...Object.keys(card.parameters)]
+  const [near] = closest(name, known)
+  const guess = near === undefined ? '' : ` Did you mean '${near}'?`
+  const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' takes: ${known.join(', ')}.`
+  return new Problem('unknown_parameter', message, { param: name })
 }
 
 function fromText(rule: ParameterRule, value: string): unknown {

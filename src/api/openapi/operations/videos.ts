@@ -28,7 +28,7 @@ export const videoOperations: Operations = {
     ...{ id: 'createVideo', tag: 'Videos', summary: 'Ask for a video', access: 'client' },
     description:
       'The answer comes when the video is safely stored as `queued`; then poll it. ' +
-      'What is left out is as the model has it. A JSON null is an absent field; an unknown field is an error.\n\n' +
+      'What is left out is as the model has it. A JSON null and an empty text are absent fields; an unknown field is an error.\n\n' +
       'OpenAI’s SDKs repeat a submit whose answer was lost. Such a repeat makes no second video: it gets the answer ' +
       'that was lost.',
     headers: submitHeaders,
@@ -36,16 +36,17 @@ export const videoOperations: Operations = {
       name: 'CreateVideo',
       as: 'json or form',
       files: ['image', 'input_reference'],
-      others: 'Parameters of the model, as `GET /v1/models` lists them.',
+      others:
+        'Parameters of the model, as `GET /v1/models` lists them. Other names of these fields are understood too.',
       fields: {
         model: { description: 'A name from `GET /v1/models`. Required, unless the operator set a default.' },
         prompt: { description: 'What the video shows.' },
         seconds: { description: 'How long it is.', examples: ['4'] },
         size: { description: '`<width>x<height>` in pixels.', examples: ['1280x720'] },
-        resolution: { type: 'string', description: 'In place of `size`, where the provider has words for it: `720p`.' },
+        resolution: { type: 'string', description: 'In place of `size`: `720p`.' },
         aspect_ratio: {
           type: 'string',
-          description: 'In place of `size`, where the provider has words for it: `9:16`.',
+          description: 'In place of `size`: `9:16`.',
         },
         image: {
           type: 'string',

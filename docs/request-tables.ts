@@ -1,0 +1,46 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { otherNames, otherValues, pair, withoutEffect } from '../src/api/spellings/table.ts'
+
+/*
+ * Writes the tables of other clients' requests into docs/api.md; a test compares the page with the data.
+ * Run it after a change to src/api/spellings/table.ts: node docs/request-tables.ts
+ */
+
+const code = (text: string) => `\`${text}\``
+const list = (texts: readonly string[]) => texts.map(code).join(', ')
+const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+
+function spellings(): string {
+  const means = { 'first frame': '`image`', 'last frame': '`last_image`, where the model has it' }
+  const named = Map.groupBy(Object.entries(otherNames), ([, rule]) => rule.means)
+  const names = [...named].map(([meaning, rules]) => {
+    const sentBy = [...new Set(rules.flatMap(([, rule]) => rule.sentBy.split(', ')))].join(', ')
+    const meant = means[meaning as keyof typeof means] ?? code(meaning)
+    return row([list(rules.map(([name]) => name)), meant, sentBy])
+  })
+  const values = otherValues.map(({ field, written, means }) =>
+    row([`${code(field)}: ${list(written)}`, code(means), '']),
+  )
+  const idle = Object.entries(withoutEffect).map(([name, { values }]) =>
+    row([`${code(name)}${values ? `: ${list(values)}` : ''}`, 'nothing', '']),
+  )
+  const head = ['| sent | understood as | by clients of |', '|---|---|---|']
+  const pixels = row([pair.names.map(code).join(' + '), code(pair.means), pair.sentBy])
+  return [...head, ...names, pixels, ...values, ...idle].join('\n')
+}
+
+const tables: Readonly<Record<string, () => string>> = { spellings }
+
+export function withTables(page: string): string {
+  return Object.entries(tables).reduce((text, [name, table]) => {
+    const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
+    const [before = '', rest = ''] = text.split(begin)
+    return `${before}${begin}\n\n${table()}\n\n${end}${rest.split(end)[1] ?? ''}`
+  }, page)
+}
+
+if (import.meta.main) {
+  const path = join(import.meta.dirname, 'api.md')
+  await writeFile(path, withTables(await readFile(path, 'utf8')))
+}

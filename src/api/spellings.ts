@@ -1,0 +1,174 @@
+import type { FastifyRequest } from 'fastify'
+import { type Catalog, type ModelCard, mayUse } from '../core/catalog.ts'
+import type { FairTurns } from '../core/fair.ts'
+import { Problem } from '../core/problem.ts'
+import { type Field, type Fields, readFields, Upload } from './body.ts'
+import { takeImages } from './spellings/images.ts'
+import { otherNames, pair, withoutEffect } from './spellings/table.ts'
+
+/* Turns what clients of other services send into our own fields, before anything is checked. */
+
+/** Where a value came from, so that an error can name the field that the client sent. */
+interface Sent {
+  name: string
+  value: Field
+}
+
+/** The hook of a submit: its fields, in our own spelling. */
+export function readSubmit({ catalog, turns }: { catalog: Catalog; turns: FairTurns }) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const fields = await readFields(request, turns)
+    const entry = catalog.entries.get(String(fields.model || catalog.defaultModel))
+    // Of a model that is not for this token nothing may be told.
+    request.body = respell(fields, entry && mayUse(request.token, entry) ? entry.card : undefined)
+  }
+}
+
+/** The hook of a remix, which needs no model: it has that of its source. */
+export function readDerived({ turns }: { turns: FairTurns }) {
+  return async (request: FastifyRequest): Promise<void> => {
+    request.body = respellDerived(await readFields(request, turns))
+  }
+}
+
+/**
+ * The fields of a submit in our own spelling. `card` is that of the requested model, if the token may use it: its
+ * parameters keep their names. Throws where two spellings of one field contradict each other.
+ */
+function respell(fields: Fields, card: ModelCard | undefined): Fields {
+  const given = withoutEmpty(fields)
+  const isOwn = (name: string) => card !== undefined && Object.hasOwn(card.parameters, name)
+  dropWithoutEffect(given, card)
+  moveSeconds(given, isOwn)
+  moveSize(given, isOwn)
+  const { image, last_image } = takeImages(given, isOwn, card)
+  return { ...given, ...(image && { image }), ...(last_image && { last_image: last_image.value }) } as Fields
+}
+
+/** The same for a video that is made of another one, which has a length and no size or image of its own. */
+export function respellDerived(fields: Fields): Fields {
+  const given = withoutEmpty(fields)
+  moveSeconds(given, () => false)
+  return given
+}
+
+/** Forms and some clients send each of their fields, also those that nothing was entered in. */
+function withoutEmpty(fields: Fields): Fields {
+  const given: Fields = Object.create(null)
+  for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) given[name] = value
+  return given
+}
+
+/** A list of empty entries too, as a form with `images[]=` is. No deeper: a body may be nested a million deep. */
+function isEmpty(value: Field): boolean {
+  return isNothing(value) || (Array.isArray(value) && value.every(isNothing))
+}
+
+function isNothing(value: Field): boolean {
+  return value === '' || (value instanceof Upload && value.bytes.length === 0)
+}
+
+function dropWithoutEffect(given: Fields, card: ModelCard | undefined): void {
+  for (const name of Object.keys(given)) {
+    const rule = Object.hasOwn(withoutEffect, name) ? withoutEffect[name] : undefined
+    if (!rule || (name !== 'seed' && card && Object.hasOwn(card.parameters, name))) continue
+    const text = textOf(given[name])
+    if (rule.values === undefined || rule.values.includes(text)) delete given[name]
+    else if (rule.instead) {
+      const allowed = rule.values.map((value) => `'${value}'`).join(' or ')
+      const message = `'${name}' is '${text.slice(0, 50)}'. It may be ${allowed}. ${rule.instead}`
+      throw new Problem('invalid_value', message, { param: name })
+    }
+  }
+}
+
+/** Takes out of the request what it says of one field, under any of its names. */
+function takeAll(given: Fields, means: string, isOwn: (name: string) => boolean): Sent[] {
+  const sent: Sent[] = []
+  for (const [name, value] of Object.entries(given)) {
+    const isIt = name === means || (otherNames[name]?.means === means && Object.hasOwn(otherNames, name))
+    if (!isIt || (name !== means && isOwn(name))) continue
+    sent.push({ name, value })
+    delete given[name]
+  }
+  return sent
+}
+
+/** Puts the one value back that they all mean. */
+function putOne(given: Fields, field: string, sent: readonly Sent[]): void {
+  const [first, ...others] = sent
+  if (!first) return
+  const other = others.find(({ value }) => textOf(value) !== textOf(first.value))
+  if (other) throw contradiction(first, other)
+  given[field] = first.value
+}
+
+/** Not of a list or an object, which may be nested so deep that its text overflows the stack. */
+function textOf(value: Field | undefined): string {
+  return typeof value === 'object' ? 'an object or a list' : String(value)
+}
+
+function contradiction(one: Sent, other: Sent): Problem {
+  const shown = ({ name, value }: Sent) => `'${name}' (${textOf(value).slice(0, 50)})`
+  const message = `${shown(one)} and ${shown(other)} contradict each other. Send one of them.`
+  return new Problem('invalid_value', message, { param: other.name })
+}
+
+function moveSeconds(given: Fields, isOwn: (name: string) => boolean): void {
+  const sent = takeAll(given, 'seconds', isOwn)
+  putOne(
+    given,
+    'seconds',
+    sent.map(({ name, value }) => ({ name, value: secondsOf(value) })),
+  )
+}
+
+/** `5.0` and `5s` are 5; anything else is for the model to judge. */
+function secondsOf(value: Field): Field {
+  return typeof value === 'string' ? value.replace(/^(\d{1,5})(?:\.0{1,6})?s?$/, '$1') : value
+}
+
+/** `size`, `resolution` and `aspect_ratio` are sent in each other's place: what a text is decides where it belongs. */
+function moveSize(given: Fields, isOwn: (name: string) => boolean): void {
+  const words = (['size', 'resolution', 'aspect_ratio'] as const).flatMap((field) =>
+    takeAll(given, field, isOwn).map((sent) => placeOf(field, sent)),
+  )
+  const pixels = takePair(given, isOwn)
+  const all = pixels ? [...words, { field: pair.means, ...pixels }] : words
+  for (const field of ['size', 'resolution', 'aspect_ratio']) {
+    putOne(
+      given,
+      field,
+      all.filter((one) => one.field === field),
+    )
+  }
+}
+
+const shapes: Readonly<Record<string, string>> = { landscape: '16:9', portrait: '9:16', square: '1:1' }
+
+function placeOf(field: string, { name, value }: Sent): Sent & { field: string } {
+  const text = typeof value === 'number' && field === 'resolution' ? `${value}p` : value
+  if (typeof text !== 'string') return { field, name, value }
+  const pixels = /^(\d{1,5})[x*×](\d{1,5})$/i.exec(text) ?? /^(\d{3,5}):(\d{3,5})$/.exec(text)
+  if (pixels) return { field: 'size', name, value: `${pixels[1]}x${pixels[2]}` }
+  if (/^\d{3,4}p$|^\dk$/i.test(text)) return { field: 'resolution', name, value: text.toLowerCase() }
+  if (/^\d{1,2}:\d{1,2}$/.test(text)) return { field: 'aspect_ratio', name, value: text }
+  if (field === 'resolution' && /^\d{3,4}$/.test(text)) return { field, name, value: `${text}p` }
+  if (field !== 'resolution' && Object.hasOwn(shapes, text))
+    return { field: 'aspect_ratio', name, value: shapes[text] ?? text }
+  return { field, name, value: text }
+}
+
+function takePair(given: Fields, isOwn: (name: string) => boolean): Sent | undefined {
+  const present = pair.names.filter((name) => given[name] !== undefined && !isOwn(name))
+  const [only] = present
+  if (only === undefined) return undefined
+  const missing = pair.names.find((name) => !present.includes(name))
+  if (missing) {
+    const message = `'${only}' is sent without '${missing}'. Send both, or 'size' as <width>x<height>.`
+    throw new Problem('invalid_value', message, { param: only })
+  }
+  const value = present.map((name) => textOf(given[name])).join('x')
+  for (const name of present) delete given[name]
+  return { name: 'width', value }
+}

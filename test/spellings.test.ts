@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, it } from 'node:test'
+import { createCanvas } from '@napi-rs/canvas'
+import { withTables } from '../docs/request-tables.ts'
+import { otherNames, otherValues, withoutEffect } from '../src/api/spellings/table.ts'
+import { startService, type TestService } from './service.ts'
+
+/* What clients of other services send by habit. test/request-shapes/ has whole requests of theirs. */
+
+let service: TestService
+const png = createCanvas(64, 64).toBuffer('image/png').toString('base64')
+const other = createCanvas(32, 64).toBuffer('image/png').toString('base64')
+
+before(async () => {
+  service = await startService({ env: { KLING_API_KEY: 'a' }, yaml: 'accounts: { studio: { provider: studio } }' })
+})
+after(() => service[Symbol.asyncDispose]())
+
+interface Body {
+  seconds?: string
+  size?: string
+  error?: { code: string; param: string | null; message: string }
+}
+
+async function send(fields: object): Promise<Body & { status: number }> {
+  const answer = await service.submit({ model: 'studio', prompt: 'x', ...fields })
+  return { ...((await answer.json()) as Body), status: answer.status }
+}
+
+async function takes(fields: object, seen: Partial<Body> = {}) {
+  const { status, seconds, size, error } = await send(fields)
+  assert.equal(status, 200, `${JSON.stringify(fields).slice(0, 100)}: ${error?.message}`)
+  assert.deepEqual({ seconds, size }, { seconds: '4', size: '1280x720', ...seen }, JSON.stringify(fields))
+}
+
+async function refuses(fields: object, param: string, message: RegExp) {
+  const { status, error } = await send(fields)
+  assert.deepEqual([status, error?.param], [400, param], `${JSON.stringify(fields).slice(0, 100)}: ${error?.message}`)
+  assert.match(error?.message ?? '', message)
+}
+
+it('other names and other texts of seconds', async () => {
+  for (const fields of [{ duration: 5 }, { duration: '5' }, { seconds: '5.0' }, { duration: '5s' }, { n_seconds: 5 }])
+    await takes(fields, { seconds: '5' })
+  await takes({ seconds: 5, duration: '5.0' }, { seconds: '5' })
+  await refuses({ seconds: '4', duration: 5 }, 'duration', /'seconds' \(4\) and 'duration' \(5\) contradict/)
+  await refuses({ duration: '5.5' }, 'seconds', /from '1' to '20'/)
+})
+
+it('other names and other texts of a size', async () => {
+  const wide = { size: '1920x1080' }
+  for (const size of ['1920*1080', '1920X1080', '1920×1080', '1080p', '1080P']) await takes({ size }, wide)
+  for (const fields of [
+    { width: 1920, height: 1080 },
+    { width: '1920', height: '1080', size: '1920x1080' },
+    { resolution: '1080p', aspect_ratio: '16:9' },
+    { resolution: '1080P' },
+    { resolution: 1080, ratio: '16:9' },
+    { resolution: '1920x1080' },
+    { ratio: '1920:1080' },
+    { size: '1080p', aspect_ratio: 'landscape' },
+    { size: '1920x1080', resolution: '1080p' },
+  ])
+    await takes(fields, wide)
+  await takes({ size: '9:16' }, { size: '720x1280' })
+  await takes({ aspect_ratio: 'square' }, { size: '720x720' })
+  await refuses({ width: 1920 }, 'width', /without 'height'/)
+  await refuses({ size: '1280x720', width: 640, height: 360 }, 'width', /'size' \(1280x720\) and 'width' \(640x360\)/)
+  await refuses({ size: '1280x720', aspect_ratio: '9:16' }, 'aspect_ratio', /not that of 'size' 1280x720/)
+  await refuses({ aspect_ratio: '5:4' }, 'aspect_ratio', /makes: .*720p 16:9/)
+})
+
+it('an image under any of its names, in any of its forms', async () => {
+  const url = `data:image/png;base64,${png}`
+  for (const fields of [
+    ...[
+      { image_url: url },
+      { image: { url } },
+      { image_url: { url } },
+      { image: { image_url: { url, detail: 'low' } } },
+    ],
+    ...[{ input_reference: [url] }, { images: [png] }, { reference_images: [{ url }] }, { first_frame: url }],
+    { frame_images: [{ type: 'image_url', image_url: { url }, frame_type: 'first_frame' }] },
+    { input_reference: JSON.stringify({ image_url: url }) },
+    { images: JSON.stringify([url]) },
+    ...[
+      { image: url, images: [url], image_url: url },
+      { image: '', images: [], image_url: url, first_frame: [''] },
+    ],
+  ])
+    await takes(fields)
+  await refuses({ image: png, image_url: other }, 'image_url', /another image than 'image'/)
+  await refuses({ images: [png, other] }, 'images[1]', /'images\[1\]' .* Model 'studio' accepts one image\./)
+  await refuses({ image: png, last_frame: other }, 'last_frame', /Model 'studio' accepts no last frame/)
+  await refuses({ image: { file_id: 'file-1' } }, 'image.file_id', /no Files API/)
+  await refuses({ file_id: 'file-1' }, 'file_id', /no Files API/)
+  await refuses({ images: ['%%%'] }, 'images', /image/)
+  await refuses({ image_url: 'http://10.0.0.1/a.png' }, 'image_url', /./)
+})
+
+it('a last frame is the parameter of a model that takes one', async () => {
+  const frames = (last: string) => [
+    { type: 'image_url', image_url: { url: 'https://203.0.114.1/first.png' }, frame_type: 'first_frame' },
+    { type: 'image_url', image_url: { url: last }, frame_type: 'last_frame' },
+  ]
+  await refuses(
+    { model: 'kling-3.0', frame_images: frames('https://127.0.0.1/last.png') },
+    ...(['last_image', /./] as const),
+  )
+  assert.equal((await send({ model: 'kling-3.0', frame_images: frames('https://203.0.114.1/last.png') })).status, 200)
+})
+
+it('an empty field of a form is an absent one', async () => {
+  const form = new FormData()
+  const empty = ['seconds', 'size', 'image', 'input_reference[]', 'aspect_ratio', 'nonsense']
+  for (const [name, value] of [['model', 'studio'], ['prompt', 'x'], ...empty.map((name) => [name, ''])])
+    form.append(name ?? '', value ?? '')
+  form.append('images', new File([], ''))
+  const answer = await service.fetch('/v1/videos', { method: 'POST', body: form })
+  assert.equal(answer.status, 200, await answer.text())
+})
+
+it('a list that is nested very deep is refused wherever it stands', async () => {
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+  for (const name of ['seconds', 'duration', 'n', 'width', 'size', 'images', 'image_url']) {
+    const body = `{"model":"studio","prompt":"x","seconds":"4","height":1,"${name}":${deep}}`.replace(
+      /"seconds":"4",(?=.*"seconds":\[)/,
+      '',
+    )
+    assert.equal((await service.submit(body)).status, 400, name)
+  }
+})
+
+it('docs/api.md has the tables as the data has them (node docs/request-tables.ts writes them)', () => {
+  const page = readFileSync(join(import.meta.dirname, '../docs/api.md'), 'utf8')
+  assert.equal(page, withTables(page))
+})
+
+it('every row of the table is true', async () => {
+  const meant = { seconds: 5, size: '1920x1080', resolution: '1080p', aspect_ratio: '9:16', 'first frame': png }
+  for (const [name, { means }] of Object.entries(otherNames)) {
+    if (means === 'last frame') continue
+    const field = means === 'first frame' ? 'image' : means
+    const [own, theirs] = [await send({ [field]: meant[means] }), await send({ [name]: meant[means] })]
+    assert.deepEqual([theirs.status, theirs.seconds, theirs.size], [200, own.seconds, own.size], name)
+  }
+  for (const { field, written, means } of otherValues) {
+    const [value = '', name = field] = means.split(' ').reverse()
+    const own = await send({ [name]: value })
+    for (const text of written) {
+      const theirs = await send({ [field]: text })
+      assert.deepEqual([theirs.status, theirs.seconds, theirs.size], [200, own.seconds, own.size], `${field} ${text}`)
+    }
+  }
+  for (const [name, { values = ['anything'], instead }] of Object.entries(withoutEffect)) {
+    for (const value of values) await takes({ [name]: value })
+    if (instead) await refuses({ [name]: 'another' }, name, /It may be '/)
+  }
+  await takes({ n: 1, async: true, watermark: false, seed: -1, private: false })
+})
