@@ -70,11 +70,14 @@ export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: 
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
-    const own = readParameters(card, body, { text: request.isMultipart(), beside: fieldsOf[kind] })
+    const { parameters: own, metadata } = readParameters(card, body, {
+      text: request.isMultipart(),
+      beside: fieldsOf[kind],
+    })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...own }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))
-    const asked = { prompt: body.prompt, seconds, size: material.size, parameters }
+    const asked = { prompt: body.prompt, seconds, size: material.size, parameters, metadata }
     return submit(request, { entry, ...asked, deadlines: body, reference: null, source })
   }
 }

@@ -44,7 +44,7 @@ export function refuseUnstorable(prompt: string): void {
 }
 
 /** What a request asks for, read and checked, whichever way it came. */
-export interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters'> {
+export interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
   entry: CatalogEntry
   deadlines: AskedDeadlines
   reference: Reference | null
@@ -91,8 +91,8 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
   }
 
   return async (request, order) => {
-    const { entry, prompt, seconds, size, parameters, reference, source } = order
-    const asked = { card: entry.card.id, prompt, seconds, size, parameters }
+    const { entry, prompt, seconds, size, parameters, metadata, reference, source } = order
+    const asked = { card: entry.card.id, prompt, seconds, size, parameters, metadata }
     const image = reference && ('url' in reference ? reference.url : await sha256Of(reference.bytes))
     const digest = digestRequest({ ...asked, image, source: source && `${source.kind} ${source.name}` })
     const now = clock.now()

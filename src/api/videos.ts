@@ -6,6 +6,7 @@ import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
 import type { NamedImage } from './spellings/images.ts'
+import { otherNames, pair } from './spellings/table.ts'
 import { nameOf, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -23,6 +24,10 @@ export const submitBody = {
     finish_within: { type: ['string', 'integer'] },
   },
 } as const
+
+/** Other names of our fields. */
+const reserved = [...Object.keys(otherNames), ...pair.names]
+
 type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
@@ -30,7 +35,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
   return async (request: FastifyRequest): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
-    const parameters = readParameters(entry.card, body, { text: request.isMultipart() })
+    const { parameters, metadata } = readParameters(entry.card, body, { text: request.isMultipart(), reserved })
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
@@ -40,7 +45,8 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body
-    return submit(request, { entry, prompt, seconds, size, parameters, reference, deadlines: body, source: null })
+    const asked = { prompt, seconds, size, parameters, metadata }
+    return submit(request, { entry, ...asked, reference, deadlines: body, source: null })
   }
 }
 

@@ -6,7 +6,7 @@ import { toWireVideo } from './wire.ts'
 const requested: TaskView = {
   ...{ id: 'video_1', model: 'm', prompt: 'a fox', seconds: 8, size: { width: 1280, height: 720 }, createdAt: 1_000 },
   ...{ state: 'running', progress: 40, startedAt: 2_000, completedAt: null, expiresAt: null, error: null },
-  ...{ remixedFrom: null, videoFacts: null, warnings: [] },
+  ...{ remixedFrom: null, videoFacts: null, warnings: [], metadata: null },
 }
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 7 }
 const ended = { state: 'completed', progress: 100, completedAt: 3_000, expiresAt: 4_000 } as const
@@ -48,8 +48,8 @@ it('a video that was completed before its facts were kept shows its request', ()
 
 it("clients of OpenAI's SDKs get nulls in place of what does not apply", () => {
   for (const task of [requested, { ...requested, ...ended }]) {
-    const { output, warnings } = toWireVideo(task, { nulls: true })
-    assert.deepEqual([output, warnings], [null, null])
+    const { output, warnings, metadata } = toWireVideo(task, { nulls: true })
+    assert.deepEqual([output, warnings, metadata], [null, null, null])
   }
   const video = toWireVideo({ ...requested, ...ended, videoFacts, warnings }, { nulls: true })
   assert.deepEqual([video.output?.duration, video.warnings], [5.041667, warnings])

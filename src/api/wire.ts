@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
-import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
+import { isFinished, type Metadata, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
 
 /** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
 
@@ -21,6 +21,8 @@ export interface WireVideo {
   /** Ours, of a completed video: what was generated, and how it differs from the request. */
   output?: WireOutput | null
   warnings?: readonly string[] | null
+  /** Ours: what the client keeps with it. */
+  metadata?: Metadata | null
   /** Ours, of a video that is not finished: whole seconds until it should be, and its place in the line. */
   eta?: number | null
   queue_position?: number | null
@@ -50,7 +52,7 @@ export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolea
  * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): WireVideo {
-  const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings } = task
+  const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata } = task
   const video: WireVideo = {
     id: task.id,
     object: 'video',
@@ -64,10 +66,11 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): W
   }
   if (nulls) {
     const none = { completed_at: null, expires_at: null, output: null, warnings: null }
-    Object.assign(video, none, { remixed_from_video_id: remixedFrom, error })
+    Object.assign(video, none, { remixed_from_video_id: remixedFrom, error, metadata })
   } else {
     if (error) video.error = error
     if (remixedFrom !== null) video.remixed_from_video_id = remixedFrom
+    if (metadata !== null) video.metadata = metadata
   }
   if (!isFinished(task)) addEstimate(video, nulls, estimate)
   if (task.state === 'completed' && completedAt !== null && expiresAt !== null) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ModelCard } from './catalog.ts'
-import { readParameters, readSizeWords } from './parameters.ts'
+import { type ReadOptions, readParameters as readExtras, readSizeWords } from './parameters.ts'
 
 const card = {
   id: 'm',
@@ -15,6 +15,9 @@ const card = {
     last_image: { type: 'string', maxLength: 40, format: 'https', description: '' },
   },
 } as unknown as ModelCard
+
+const readParameters = (of: ModelCard, fields: Record<string, unknown>, options: ReadOptions) =>
+  readExtras(of, fields, options).parameters
 
 it('takes what the card names, in JSON as it is and in a form as text', () => {
   const expected = { seed: 7, strength: 0.5, caption: false, style: 'noir', note: '12' }
@@ -53,7 +56,7 @@ it('names a field that nobody knows, and those that the model takes', () => {
   }
 })
 
-it("takes them in metadata as well, but nothing twice and nothing that is not the model's", () => {
+it('takes them in metadata as well, but nothing twice and nothing that stands beside it', () => {
   assert.deepEqual(readParameters(card, { metadata: { seed: 7, style: 'pop' } }, { text: false }), {
     seed: 7,
     style: 'pop',
@@ -61,11 +64,29 @@ it("takes them in metadata as well, but nothing twice and nothing that is not th
   assert.deepEqual(readParameters(card, { metadata: '{"seed":7}' }, { text: true }), { seed: 7 })
   assert.deepEqual(readParameters(card, { metadata: { aspect_ratio: '9:16' } }, { text: false }), {})
   const code = 'unknown_parameter'
-  for (const name of ['model', 'prompt', 'seconds', 'base_url', 'size'])
+  for (const name of ['model', 'prompt', 'seconds', 'size'])
     assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: name })
   assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
   for (const metadata of ['{', 'null', 7, ['seed'], `{"seed":7,"x":"${'x'.repeat(65_536)}"}`])
     assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })
+})
+
+it('keeps the other keys of metadata, up to a limit', () => {
+  const kept = (metadata: unknown, text = false) => readExtras(card, { metadata }, { text, reserved: ['duration'] })
+  assert.deepEqual(kept({ seed: 7, job: 'a', last: true, at: 1.5 }), {
+    ...{ parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 } },
+  })
+  assert.deepEqual(kept('{"job":"a"}', true).metadata, { job: 'a' })
+  assert.equal(kept({ seed: 7 }).metadata, null)
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']))
+  const long = { ['k'.repeat(64)]: 'x'.repeat(512) }
+  assert.deepEqual([kept(many(16)).metadata, kept(long).metadata], [many(16), long])
+  const param = 'metadata'
+  assert.throws(() => kept(many(17)), { code: 'invalid_value', param, message: /has 17 keys .* may have 16/ })
+  assert.throws(() => kept({ ['k'.repeat(65)]: '' }), { code: 'invalid_value', message: /64 characters/ })
+  for (const value of ['x'.repeat(513), {}, ['a']])
+    assert.throws(() => kept({ job: value }), { code: 'invalid_value', param: 'metadata.job', message: /512/ })
+  assert.throws(() => kept({ duration: 5 }), { code: 'unknown_parameter', param: 'duration', message: /beside/ })
 })
 
 it('takes no URL but one that begins with https', () => {

@@ -3,7 +3,7 @@ import { closest } from './closest.ts'
 import { deadlineFields } from './deadlines.ts'
 import { duplicateKey } from './duplicate-key.ts'
 import { Problem } from './problem.ts'
-import type { Parameters } from './task.ts'
+import type { Metadata, Parameters } from './task.ts'
 
 /** What a model takes beyond the common fields: the part of JSON Schema that a card may use. */
 export type ParameterRule = { readonly description: string; readonly needsImage?: true } & (
@@ -27,31 +27,75 @@ export const commonFields = [
   ...deadlineFields,
 ]
 
+/** What a request says beyond the common fields. */
+export interface Extras {
+  parameters: Parameters
+  /** What stands in `metadata` and is no parameter; null where there is nothing. */
+  metadata: Metadata | null
+}
+
+export interface ReadOptions {
+  text: boolean
+  beside?: readonly string[]
+  reserved?: readonly string[]
+}
+
 /**
  * The model's own parameters among the fields of a request, or in its `metadata`, where OpenAI's SDKs have room for
- * them. `text`: a form has only text, so '7' is a number there and 'true' a truth; in JSON they are what they are.
- * `beside`: the fields that such a request has of its own. A field that nobody knows is an error that says what it takes.
+ * them; other names in `metadata` are the client's own, and are kept for it. `text`: a form has only text, so '7' is a
+ * number there and 'true' a truth; in JSON they are what they are. `beside`: the fields that such a request has of its
+ * own. `reserved`: other names of them, which mean nothing within `metadata`. An unknown field is an error that says what
+ * the model takes.
  */
 export function readParameters(
   card: ModelCard,
   fields: Record<string, unknown>,
-  { text, beside = commonFields }: { text: boolean; beside?: readonly string[] },
-): Parameters {
+  { text, beside = commonFields, reserved = [] }: ReadOptions,
+): Extras {
   const parameters: Record<string, string | number | boolean> = {}
   const own = Object.entries(fields).filter(([name]) => !beside.includes(name))
   const sized = words.filter((name) => beside.includes(name))
-  const within = Object.entries(readMetadata(fields)).filter(([name]) => !sized.includes(name))
+  const isParameter = (name: string) => Object.hasOwn(card.parameters, name)
+  const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sized.includes(name))
+  const within = metadata.filter(([name]) => isParameter(name))
+  const kept = metadata.filter(([name]) => !isParameter(name))
+  for (const [name] of kept) if (beside.includes(name) || reserved.includes(name)) throw outside(name)
   for (const [name, value] of [...own, ...within]) {
     if (Object.hasOwn(parameters, name)) throw twice(name)
-    const rule = Object.hasOwn(card.parameters, name) ? card.parameters[name] : undefined
-    if (!rule && beside.includes(name)) throw outside(name)
+    const rule = isParameter(name) ? card.parameters[name] : undefined
     if (!rule) throw unknown(card, name.slice(0, 100), beside)
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
     if (!fits(rule, read))
       throw new Problem('invalid_value', `Invalid '${name}': expected ${describe(rule)}.`, { param: name })
     parameters[name] = read
   }
-  return parameters
+  return { parameters, metadata: keep(kept) }
+}
+
+const mostKept = { keys: 16, keyLength: 64, valueLength: 512 }
+
+/** What a client may keep with its video; as much as OpenAI's API lets it keep elsewhere. */
+function keep(entries: readonly [string, unknown][]): Metadata | null {
+  const { keys, keyLength, valueLength } = mostKept
+  if (entries.length === 0) return null
+  if (entries.length > keys) {
+    const message = `'metadata' has ${entries.length} keys that are not parameters of the model. It may have ${keys}.`
+    throw new Problem('invalid_value', message, { param: 'metadata' })
+  }
+  for (const [name, value] of entries) {
+    const param = `metadata.${name.slice(0, 100)}`
+    if (name.length > keyLength)
+      throw new Problem('invalid_value', `A key of 'metadata' may have ${keyLength} characters.`, { param })
+    if (!isKeepable(value) || String(value).length > valueLength) {
+      const allowed = `text of at most ${valueLength} characters, a number, true or false`
+      throw new Problem('invalid_value', `Invalid '${param}': expected ${allowed}.`, { param })
+    }
+  }
+  return Object.fromEntries(entries) as Metadata
+}
+
+function isKeepable(value: unknown): value is Metadata[string] {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }
 
 /** The parameters that are URLs, by their names. */

@@ -16,11 +16,11 @@ it('a task whose error can not be read is shown with one', () => {
   assert.deepEqual([id, error?.code], ['video_1', 'internal'])
 })
 
-it('a task whose facts or warnings can not be read is shown without them', () => {
-  const damaged = new Set(['video_facts', 'warnings'])
+it('a task whose facts, warnings or metadata can not be read is shown without them', () => {
+  const damaged = new Set(['video_facts', 'warnings', 'metadata'])
   const row = viewColumns.map((name) => (damaged.has(name) ? '{bad' : name === 'id' ? 'video_1' : null))
-  const { id, videoFacts, warnings } = toView(row)
-  assert.deepEqual([id, videoFacts, warnings], ['video_1', null, []])
+  const { id, videoFacts, warnings, metadata } = toView(row)
+  assert.deepEqual([id, videoFacts, warnings, metadata], ['video_1', null, [], null])
 })
 
 it('a row that can not be read is left out of many', () => {

@@ -17,7 +17,7 @@ export const mutableColumns = [
 /** The columns of `tasks` in the order in which every statement names them. */
 export const columns = [
   ...['id', 'owner', 'model', 'card', 'prompt', 'seconds', 'width', 'height'],
-  ...['parameters', 'created_at', 'digest', 'finish_by', 'idempotency_key', 'remixed_from', 'source'],
+  ...['parameters', 'created_at', 'digest', 'finish_by', 'idempotency_key', 'remixed_from', 'source', 'metadata'],
   ...[...mutableColumns, 'fence', 'deleted_at'],
 ] as const
 
@@ -36,10 +36,11 @@ export type Row = Record<string, unknown>
 /** In the order of `columns`: by place a submit costs half of what it does by name, here and on its way to the writer. */
 export function toRow(task: Task): Value[] {
   const { id, owner, model, card, prompt, seconds, size, parameters, createdAt, digest, finishBy } = task
-  const { idempotencyKey, remixedFrom, source } = task
+  const { idempotencyKey, remixedFrom, source, metadata } = task
   return [
     ...[id, owner, model, card, prompt, seconds, size.width, size.height],
     ...[JSON.stringify(parameters), createdAt, digest, finishBy, idempotencyKey, remixedFrom, json(source)],
+    json(metadata),
     ...[...toMutable(task), task.fence, task.deletedAt],
   ]
 }
@@ -59,7 +60,7 @@ export function toMutable(task: Task): Value[] {
 /** The columns of a `TaskView`, which is read as an array: objects of so many columns cost half as much again. */
 export const viewColumns = [
   ...['id', 'model', 'prompt', 'seconds', 'width', 'height', 'created_at', 'state', 'progress'],
-  ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from', 'video_facts', 'warnings'],
+  ...['started_at', 'completed_at', 'expires_at', 'error', 'remixed_from', 'video_facts', 'warnings', 'metadata'],
 ]
 
 /** Where a client sees each status: `wireStatus` in the words of a database. */
@@ -87,6 +88,7 @@ export function toView(row: readonly unknown[]): TaskView {
     remixedFrom: row[13] as string | null,
     videoFacts: parseOr(row[14], null),
     warnings: parseOr(row[15], null) ?? [],
+    metadata: parseOr(row[16], null),
   }
 }
 

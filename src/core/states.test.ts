@@ -10,7 +10,7 @@ const task: Task = {
     model: 'm',
     card: 'm',
     digest: 0,
-    ...{ idempotencyKey: null, remixedFrom: null, source: null },
+    ...{ idempotencyKey: null, remixedFrom: null, source: null, metadata: null },
     finishBy: 1e9,
     startBy: 1e9,
     prompt: 'x',

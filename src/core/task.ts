@@ -31,6 +31,9 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 export type Parameters = { readonly [name: string]: string | number | boolean }
 
+/** What a client keeps with a video; it means nothing to us. */
+export type Metadata = { readonly [name: string]: string | number | boolean }
+
 export interface Asset {
   key: string
   bytes: number
@@ -91,6 +94,7 @@ export interface Task {
   readonly size: Size
   /** What this model takes beyond the common fields, by name. */
   readonly parameters: Parameters
+  readonly metadata: Metadata | null
   readonly createdAt: number
   /** Tells a repeat of the same request from another one. */
   readonly digest: number
@@ -137,12 +141,15 @@ export interface Task {
 
 /** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
-  Pick<Task, 'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom' | 'videoFacts' | 'warnings'>
+  Pick<
+    Task,
+    'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom' | 'videoFacts' | 'warnings' | 'metadata'
+  >
 
 /** What a client decides about a task; the rest is ours. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
   Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
-  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source'>>
+  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata'>>
 
 /** Something that happened to a task, for the operator. */
 export interface TaskEvent {
@@ -159,7 +166,7 @@ export function wholeSeconds(duration: number): number {
 /** A task as it begins, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
   return {
-    ...{ idempotencyKey: null, remixedFrom: null, source: null },
+    ...{ idempotencyKey: null, remixedFrom: null, source: null, metadata: null },
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
     ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },

@@ -82,7 +82,7 @@ it('a database of a newer version is refused and left as it is', async () => {
   await assert.rejects(open(), /newer version of Filmgate/)
 })
 
-it('a video that an older version completed has no facts, and no warnings', async () => {
+it('a video that an older version completed has no facts, no warnings and no metadata', async () => {
   await wipe()
   const task = newTask('1', { state: 'completed', completedAt: 2, expiresAt: 3 })
   {
@@ -91,7 +91,7 @@ it('a video that an older version completed has no facts, and no warnings', asyn
       database.exec(readFileSync(new URL(`migrations/sqlite/${name}.sql`, import.meta.url), 'utf8'))
     const row = columns
       .map((name, at) => [name, toRow(task)[at] ?? null] as const)
-      .filter(([name]) => name !== 'video_facts' && name !== 'warnings')
+      .filter(([name]) => !['video_facts', 'warnings', 'metadata'].includes(name))
     const marks = row.map(() => '?').join(', ')
     const names = row.map(([name]) => name).join(', ')
     database.prepare(`INSERT INTO tasks (${names}) VALUES (${marks})`).run(...row.map(([, value]) => value))
@@ -100,7 +100,7 @@ it('a video that an older version completed has no facts, and no warnings', asyn
   await using store = await open()
   assert.deepEqual(await store.find(task.id), task)
   const view = await store.read('alice', task.id)
-  assert.deepEqual([view?.videoFacts, view?.warnings, view?.seconds], [null, [], 4])
+  assert.deepEqual([view?.videoFacts, view?.warnings, view?.metadata, view?.seconds], [null, [], null, 4])
 })
 
 it('a store that is opened anew frees the slots of tasks that no attempt was opened for, and no others', async () => {

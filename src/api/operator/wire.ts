@@ -22,6 +22,7 @@ export function toOperatorTask(task: Task, attempts: readonly Attempt[], events:
     seconds: String(task.seconds),
     size: formatSize(task.size),
     parameters: task.parameters,
+    metadata: task.metadata,
     state: task.state,
     status: wireStatus(task),
     progress: task.progress,

@@ -72,6 +72,21 @@ function testRows(world: StoreWorld): void {
     assert.deepEqual([listed.length, filtered.length], [1, 1])
   })
 
+  it('keeps what a client keeps with its video, wherever that is read', async () => {
+    await using store = await fresh(world)
+    const metadata = { job: 'ein „Auftrag“ \0 \ud83e', frames: 7, final: true }
+    const [kept, plain] = [newTask('1', { metadata }), newTask('2')]
+    await Promise.all([kept, plain].map((task) => store.insert(task)))
+    const page = { limit: 9, order: 'asc' } as const
+    for (const found of [await store.list('alice', page), await store.list('alice', { ...page, status: 'queued' })])
+      assert.deepEqual(
+        found.map((view) => view.metadata),
+        [metadata, null],
+      )
+    for (const { id } of [kept, plain])
+      assert.deepEqual((await store.read('alice', id))?.metadata, (await store.find(id))?.metadata)
+  })
+
   it('takes a thousand writes at once, and each is there when its promise resolves', async () => {
     await using store = await fresh(world)
     const numbers = Array.from({ length: 1000 }, (_, at) => String(at))

@@ -26,6 +26,7 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
     seconds: 4,
     size: { width: 1280, height: 720 },
     parameters: {},
+    metadata: null,
     createdAt: 1,
     digest: 0,
     finishBy: farFuture,

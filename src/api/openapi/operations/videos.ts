@@ -68,7 +68,9 @@ export const videoOperations: Operations = {
         finish_within: { description: 'Whole seconds after which it fails if it is not finished.' },
         metadata: {
           type: ['object', 'string'],
-          description: 'A place for parameters of the model, where a client has none of its own; in a form its JSON.',
+          description:
+            'Parameters of the model, where a client has no other place for them; in a form its JSON. Up to 16 other ' +
+            'keys of 64 characters, with values of 512, are kept with the video and returned.',
         },
       },
       example: { model: 'studio', prompt, seconds: '4', size: '1280x720' },

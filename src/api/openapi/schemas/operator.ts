@@ -55,6 +55,11 @@ export const operatorSchemas: Schemas = {
         additionalProperties: { type: ['string', 'number', 'boolean'] },
         description: 'What else the model was told.',
       },
+      metadata: orNull({
+        type: 'object',
+        additionalProperties: { type: ['string', 'number', 'boolean'] },
+        description: 'What its client keeps with it.',
+      }),
       state: {
         type: 'string',
         enum: ['fetching', 'queued', 'held', 'running', 'storing', 'completed', 'failed'],

@@ -64,6 +64,12 @@ export const videoSchemas: Schemas = {
           ...listOf({ type: 'string' }, `How a completed video differs from the request. ${absent} if it does not.`),
           type: 'array',
         }),
+        metadata: orNull({
+          type: 'object',
+          additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
+          description: `What was sent in \`metadata\` and is no parameter of the model. ${absent} if nothing was.`,
+          examples: [{ project: 'snow' }],
+        }),
         eta: orNull({
           type: 'integer',
           minimum: 0,
@@ -78,7 +84,7 @@ export const videoSchemas: Schemas = {
       {
         optional: [
           ...['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'],
-          ...['eta', 'queue_position'],
+          ...['metadata', 'eta', 'queue_position'],
         ],
       },
     ),

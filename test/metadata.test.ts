@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { startService } from './service.ts'
+
+const film = { model: 'studio', prompt: 'x', seconds: '1', size: '256x256' }
+const metadata = { project: 'snow', take: 3, final: false }
+
+interface Video {
+  id: string
+  metadata?: unknown
+  error?: { code: string }
+}
+
+it('metadata is returned with the video wherever the video is, and its parameters are not', async () => {
+  await using service = await startService()
+  const read = async (path: string, headers = {}) => (await service.fetch(path, { headers })).json() as Promise<Video>
+  const submitted = (await (await service.submit({ ...film, metadata: { ...metadata, seed: 7 } })).json()) as Video
+  assert.deepEqual(submitted.metadata, metadata)
+  const { id } = submitted
+  assert.deepEqual((await service.finish(id)).metadata, metadata)
+  assert.deepEqual((await read(`/v1/videos/${id}`)).metadata, metadata)
+  const { data } = (await read('/v1/videos')) as unknown as { data: Video[] }
+  assert.deepEqual(data[0]?.metadata, metadata)
+  const events = await (await service.fetch(`/v1/videos/${id}/events`)).text()
+  assert.match(events, /"metadata":\{"project":"snow","take":3,"final":false\}/)
+  await service.restart()
+  assert.deepEqual((await read(`/v1/videos/${id}`)).metadata, metadata)
+})
+
+it('a video without metadata has none, or null for SDKs', async () => {
+  await using service = await startService()
+  assert.ok(!('metadata' in ((await (await service.submit(film)).json()) as Video)))
+  const forSdk = await service.submit({ ...film, metadata: {} }, { 'x-stainless-lang': 'js' })
+  assert.equal(((await forSdk.json()) as Video).metadata, null)
+})
+
+it('other metadata makes another request', async () => {
+  await using service = await startService()
+  const key = { 'idempotency-key': 'one' }
+  const submit = async (fields: object) => (await (await service.submit({ ...film, ...fields }, key)).json()) as Video
+  const first = await submit({ metadata })
+  const reordered = { final: false, take: 3, project: 'snow' }
+  assert.equal((await submit({ metadata: reordered })).id, first.id)
+  assert.equal((await submit({ metadata: { ...metadata, take: 4 } })).error?.code, 'idempotency_key_reused')
+  assert.equal((await submit({})).error?.code, 'idempotency_key_reused')
+})
+
+it('what is made of a video keeps its own metadata', async () => {
+  await using service = await startService()
+  const { id } = (await (await service.submit({ ...film, metadata })).json()) as Video
+  await service.finish(id)
+  const headers = { 'content-type': 'application/json' }
+  const remix = async (fields: object) => {
+    const body = JSON.stringify({ prompt: 'y', ...fields })
+    return (await (await service.fetch(`/v1/videos/${id}/remix`, { method: 'POST', headers, body })).json()) as Video
+  }
+  assert.deepEqual((await remix({ metadata: { take: 4 } })).metadata, { take: 4 })
+  assert.ok(!('metadata' in (await remix({}))))
+})
