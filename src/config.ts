@@ -10,7 +10,7 @@ import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, unfitting } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
-import type { Token } from './core/token.ts'
+import type { Token, UnknownParameters } from './core/token.ts'
 import { type Member, providers } from './providers/index.ts'
 
 /** Everything the service needs to know, checked. Nothing else reads the environment or filmgate.yaml. */
@@ -27,6 +27,8 @@ export interface Config {
   docs: boolean
   /** How many videos a token may ask for in a minute, if it has no rate of its own; 0 is no limit. */
   ratePerMinute: number
+  /** What becomes of parameters that are not known, for tokens that say nothing of it. */
+  unknownParameters: UnknownParameters
   /** Whether clients of Azure's kind are answered, with their paths and their header. */
   azure: boolean
   catalog: Catalog
@@ -70,6 +72,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
+  const unknownParameters = read('unknown-parameters')
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -97,6 +100,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     retentionMs,
     docs,
     ratePerMinute,
+    unknownParameters,
     azure,
     catalog,
     accounts: accounts.list,

@@ -1,10 +1,9 @@
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
-import { readParameters } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
   expired,
@@ -20,6 +19,7 @@ import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, whol
 import type { DecodedVideo } from '../media/media.ts'
 import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
+import { readExtras } from './extras.ts'
 import { checkUrls } from './reference.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
@@ -65,19 +65,17 @@ interface Found {
 
 /** Videos that are made of others: of the token's own, or of one that comes with the request. */
 export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
-  return async (request: FastifyRequest): Promise<WireVideo> => {
+  const read = readExtras(tools)
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
     const body = request.body as Body
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
-    const { parameters: own, metadata } = readParameters(card, body, {
-      text: request.isMultipart(),
-      beside: fieldsOf[kind],
-    })
+    const extras = read(card, request, reply, { beside: fieldsOf[kind] })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
-    const parameters = { ...inherited, ...own }
+    const parameters = { ...inherited, ...extras.parameters }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))
-    const asked = { prompt: body.prompt, seconds, size: material.size, parameters, metadata }
+    const asked = { ...extras, prompt: body.prompt, seconds, size: material.size, parameters }
     return submit(request, { entry, ...asked, deadlines: body, reference: null, source })
   }
 }

@@ -9,6 +9,7 @@ import type { ImageFacts } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
 import { newTaskId, queueTask } from '../core/task.ts'
+import type { UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
@@ -25,6 +26,8 @@ export interface VideoDependencies {
   outbound: Outbound
   clock: Clock
   random: Random
+  /** What becomes of parameters that are not known; refused if nothing is said. */
+  unknownParameters?: UnknownParameters
 }
 
 /** The model that a request names, or the operator's default. */
@@ -47,6 +50,8 @@ export function refuseUnstorable(prompt: string): void {
 export interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
   entry: CatalogEntry
   deadlines: AskedDeadlines
+  /** Parameters that are not known, and were left out. */
+  ignored: readonly string[]
   reference: Reference | null
   source: OrderSource | null
 }
@@ -69,12 +74,13 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
   const keyed = openKeys(store)
 
   async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
+    const warnings = warningsOf(order)
     try {
       // A store that is away is noticed before anything is put where nobody would ever look for it.
       if (order.reference || order.source) await store.find(fields.id)
       const image = await keepImage(fields.id, order, bucket)
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
-      const task = queueTask({ ...fields, image, source }, clock.now())
+      const task = { ...queueTask({ ...fields, image, source }, clock.now()), warnings }
       await store.insert(task)
       return task
     } catch (error) {
@@ -100,17 +106,22 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const owner = request.token.name
     const idempotencyKey = keyOf(request)
     const make = () => {
-      const made = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
+      const named = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // What goes on from a video is no other version of it.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
-      return insert({ ...made, remixedFrom, ...asked, ...times }, order)
+      return insert({ ...named, remixedFrom, ...asked, ...times }, order)
     }
     const task = await (idempotencyKey === null
       ? repeated(request, digest, make)
       : keyed(owner, idempotencyKey, digest, make))
     // As it was when it was made, however far it is by now: that is what its client waits for.
-    return toWireVideo(queueTask(task, task.createdAt), { nulls: wantsNulls(request) })
+    const made = { ...queueTask(task, task.createdAt), warnings: warningsOf(order) }
+    return toWireVideo(made, { nulls: wantsNulls(request) })
   }
+}
+
+function warningsOf({ ignored, entry }: Order): string[] {
+  return ignored.map((name) => `\`${name}\` is not a parameter of ${entry.card.id}, and was left out.`)
 }
 
 async function keepImage(

@@ -1,9 +1,10 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds, fitSize } from '../core/catalog.ts'
-import { readParameters, readSizeWords } from '../core/parameters.ts'
+import { readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
+import { readExtras } from './extras.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
 import type { NamedImage } from './spellings/images.ts'
 import { otherNames, pair } from './spellings/table.ts'
@@ -32,10 +33,12 @@ type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
   const { catalog, media } = dependencies
-  return async (request: FastifyRequest): Promise<WireVideo> => {
+  const read = readExtras(dependencies)
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
-    const { parameters, metadata } = readParameters(entry.card, body, { text: request.isMultipart(), reserved })
+    const extras = read(entry.card, request, reply, { reserved })
+    const { parameters } = extras
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
@@ -45,7 +48,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body
-    const asked = { prompt, seconds, size, parameters, metadata }
+    const asked = { prompt, seconds, size, ...extras }
     return submit(request, { entry, ...asked, reference, deadlines: body, source: null })
   }
 }

@@ -1,3 +1,4 @@
+import type { UnknownParameters } from '../core/token.ts'
 import { parseDuration } from './duration.ts'
 import { isRate, mostPerMinute } from './mistakes.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
@@ -90,6 +91,15 @@ export const settings = {
     parse: (text: string): Parsed<number> => ({
       value: Number(text),
       ...(isRate(Number(text)) && /^\d+$/.test(text) ? {} : { fix: `use a whole number up to ${mostPerMinute}` }),
+    }),
+  },
+  'unknown-parameters': {
+    variable: 'FILMGATE_UNKNOWN_PARAMETERS',
+    fallback: 'refuse',
+    help: 'unknown parameters of a request: refuse, warn',
+    parse: (text: string): Parsed<UnknownParameters> => ({
+      value: text === 'warn' ? 'warn' : 'refuse',
+      ...(text === 'warn' || text === 'refuse' ? {} : { fix: 'use refuse or warn' }),
     }),
   },
   docs: {

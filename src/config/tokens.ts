@@ -1,5 +1,5 @@
 import type { Catalog } from '../core/catalog.ts'
-import { digestSecret, isPossibleSecret, matchesGlob, type Token } from '../core/token.ts'
+import { digestSecret, isPossibleSecret, matchesGlob, type Token, type UnknownParameters } from '../core/token.ts'
 import { isLimit, isRate, type Mistakes, mostAtOnce, mostPerMinute } from './mistakes.ts'
 
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
@@ -14,6 +14,7 @@ interface Given {
   models: readonly string[]
   concurrency?: number
   rate?: number
+  unknownParameters?: UnknownParameters
 }
 
 interface Pattern {
@@ -26,7 +27,7 @@ interface Setting {
   text: string | undefined
 }
 
-/** `tokens: [{name, secret, models: [globs], concurrency, rate}]`, and those of the two settings. */
+/** `tokens: [{name, secret, models: [globs], concurrency, rate, unknown_parameters}]`, and those of the two settings. */
 export function readTokens(listed: unknown, settings: { client: Setting; operator: Setting }, mistakes: Mistakes) {
   const given: Given[] = []
   const warnings: string[] = []
@@ -70,8 +71,8 @@ function clashOf(secret: string | undefined, entries: readonly unknown[]): 'secr
 
 function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
   const entry = mistakes.mapAt(where, value)
-  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency', 'rate'])
-  const { name, secret, models = ['*'], concurrency, rate } = entry
+  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency', 'rate', 'unknown_parameters'])
+  const { name, secret, models = ['*'], concurrency, rate, unknown_parameters: unknown } = entry
   const named = typeof name === 'string' && /^[\w .@-]{1,100}$/.test(name)
   const secretive = typeof secret === 'string' && secret !== ''
   const globs = Array.isArray(models) && models.every((glob): glob is string => typeof glob === 'string')
@@ -86,10 +87,13 @@ function readToken(where: string, value: unknown, mistakes: Mistakes): Given | u
     const what = `it is not a whole number of videos a minute, up to ${mostPerMinute}`
     mistakes.add(`${where}.rate`, what, 'use 0 for no limit, or leave it out for FILMGATE_RATE')
   }
+  if (unknown !== undefined && unknown !== 'refuse' && unknown !== 'warn')
+    mistakes.add(`${where}.unknown_parameters`, 'it is neither of its values', 'use refuse or warn')
   if (!named || !secretive || !globs) return undefined
   const limits = {
     ...(concurrency === undefined ? {} : { concurrency: concurrency as number }),
     ...(rate === undefined ? {} : { rate: rate as number }),
+    ...(unknown === undefined ? {} : { unknownParameters: unknown as UnknownParameters }),
   }
   return { where, kind: 'client', name, secret, models, ...limits }
 }

@@ -74,7 +74,7 @@ it('takes them in metadata as well, but nothing twice and nothing that stands be
 it('keeps the other keys of metadata, up to a limit', () => {
   const kept = (metadata: unknown, text = false) => readExtras(card, { metadata }, { text, reserved: ['duration'] })
   assert.deepEqual(kept({ seed: 7, job: 'a', last: true, at: 1.5 }), {
-    ...{ parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 } },
+    ...{ parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 }, ignored: [] },
   })
   assert.deepEqual(kept('{"job":"a"}', true).metadata, { job: 'a' })
   assert.equal(kept({ seed: 7 }).metadata, null)

@@ -4,6 +4,7 @@ import { deadlineFields } from './deadlines.ts'
 import { duplicateKey } from './duplicate-key.ts'
 import { Problem } from './problem.ts'
 import type { Metadata, Parameters } from './task.ts'
+import type { UnknownParameters } from './token.ts'
 
 /** What a model takes beyond the common fields: the part of JSON Schema that a card may use. */
 export type ParameterRule = { readonly description: string; readonly needsImage?: true } & (
@@ -32,12 +33,15 @@ export interface Extras {
   parameters: Parameters
   /** What stands in `metadata` and is no parameter; null where there is nothing. */
   metadata: Metadata | null
+  /** What is neither, where that is left out. */
+  ignored: readonly string[]
 }
 
 export interface ReadOptions {
   text: boolean
   beside?: readonly string[]
   reserved?: readonly string[]
+  unknown?: UnknownParameters
 }
 
 /**
@@ -45,12 +49,12 @@ export interface ReadOptions {
  * them; other names in `metadata` are the client's own, and are kept for it. `text`: a form has only text, so '7' is a
  * number there and 'true' a truth; in JSON they are what they are. `beside`: the fields that such a request has of its
  * own. `reserved`: other names of them, which mean nothing within `metadata`. An unknown field is an error that says what
- * the model takes.
+ * the model takes, or left out where `unknown` says so.
  */
 export function readParameters(
   card: ModelCard,
   fields: Record<string, unknown>,
-  { text, beside = commonFields, reserved = [] }: ReadOptions,
+  { text, beside = commonFields, reserved = [], unknown = 'refuse' }: ReadOptions,
 ): Extras {
   const parameters: Record<string, string | number | boolean> = {}
   const own = Object.entries(fields).filter(([name]) => !beside.includes(name))
@@ -59,19 +63,31 @@ export function readParameters(
   const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sized.includes(name))
   const within = metadata.filter(([name]) => isParameter(name))
   const kept = metadata.filter(([name]) => !isParameter(name))
-  for (const [name] of kept) if (beside.includes(name) || reserved.includes(name)) throw outside(name)
+  const ignored: string[] = []
+  /** Throws, or leaves it out. */
+  const refuse = (name: string, problem: () => Problem) => {
+    // Each is a warning that is kept with the task.
+    if (unknown === 'refuse' || ignored.length >= mostIgnored) throw problem()
+    ignored.push(name.slice(0, 100).toWellFormed())
+  }
   for (const [name, value] of [...own, ...within]) {
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = isParameter(name) ? card.parameters[name] : undefined
-    if (!rule) throw unknown(card, name.slice(0, 100), beside)
+    if (!rule) {
+      refuse(name, () => unknownParameter(card, name.slice(0, 100), beside))
+      continue
+    }
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
     if (!fits(rule, read))
       throw new Problem('invalid_value', `Invalid '${name}': expected ${describe(rule)}.`, { param: name })
     parameters[name] = read
   }
-  return { parameters, metadata: keep(kept) }
+  const isMisplaced = (name: string) => beside.includes(name) || reserved.includes(name)
+  for (const [name] of kept) if (isMisplaced(name)) refuse(`metadata.${name}`, () => outside(name))
+  return { parameters, metadata: keep(kept.filter(([name]) => !isMisplaced(name))), ignored }
 }
 
+const mostIgnored = 32
 const mostKept = { keys: 16, keyLength: 64, valueLength: 512 }
 
 /** What a client may keep with its video; as much as OpenAI's API lets it keep elsewhere. */
@@ -162,7 +178,7 @@ function twiceWithin(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice in 'metadata'.`, { param: name })
 }
 
-function unknown(card: ModelCard, name: string, beside: readonly string[]): Problem {
+function unknownParameter(card: ModelCard, name: string, beside: readonly string[]): Problem {
   const known = [...beside, ...Object.keys(card.parameters)]
   const [near] = closest(name, known)
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`

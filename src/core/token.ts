@@ -14,7 +14,12 @@ export interface Token {
   readonly concurrency?: number
   /** How many videos it may ask for in a minute; 0 is no limit, and nothing is what the service says. */
   readonly rate?: number
+  /** What becomes of a parameter that is not known; nothing is what the service says. */
+  readonly unknownParameters?: UnknownParameters
 }
+
+/** Refuse the request, or leave the parameter out and warn of that. */
+export type UnknownParameters = 'refuse' | 'warn'
 
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex')

@@ -29,13 +29,15 @@ export const collect: Worker = {
       // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
       const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
-      const warnings = describeDifferences(task, videoFacts, catalog.entries.get(task.card)?.card)
+      const differences = describeDifferences(task, videoFacts, catalog.entries.get(task.card)?.card)
+      // Those of the request stay.
+      const warnings = [...task.warnings, ...differences]
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
       const times = { completedAt, expiresAt, dueAt: expiresAt, missingAt: null }
       return {
         change: { state: 'completed', video, videoFacts, warnings, output: null, ...times },
-        ...(warnings.length > 0 && { note: ['warning', warnings.join(' ')] }),
+        ...(differences.length > 0 && { note: ['warning', differences.join(' ')] }),
         afterwards: async () => provider.forget?.(task.operation, call),
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 import { refer, type Schema } from '../schemas/schema.ts'
 import type { Operation, Operations } from './operation.ts'
-import { submitHeaders, videoPath } from './videos.ts'
+import { ignored, submitHeaders, videoPath } from './videos.ts'
 
 const deadlines: Readonly<Record<string, Schema>> = {
   start_within: { description: 'Whole seconds after which it fails if no provider has taken it.' },
@@ -21,7 +21,7 @@ const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
 
 const common = {
   ...{ tag: 'Videos', access: 'client', headers: submitHeaders },
-  answers: { 200: { description: 'The new video, as it was stored.', schema: refer('Video') } },
+  answers: { 200: { description: 'The new video, as it was stored.', schema: refer('Video'), headers: ignored } },
   errors: [
     ...(['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const),
     ...(['invalid_multipart', 'invalid_request', 'video_not_usable', 'video_not_found', 'model_not_found'] as const),

@@ -11,6 +11,10 @@ export const submitHeaders = {
   ...sdkHeader,
 }
 
+export const ignored = {
+  'x-filmgate-ignored': 'The unknown fields that were left out, where the operator lets this token send any.',
+}
+
 const prompt = 'a red fox in snow at dusk'
 const described = {
   ETag: 'The SHA-256 of the whole film, or picture, in quotes.',
@@ -75,7 +79,7 @@ export const videoOperations: Operations = {
       },
       example: { model: 'studio', prompt, seconds: '4', size: '1280x720' },
     },
-    answers: { 200: { description: 'The video, as it was stored.', schema: refer('Video') } },
+    answers: { 200: { description: 'The video, as it was stored.', schema: refer('Video'), headers: ignored } },
     errors: [
       ...(['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const),
       ...(['invalid_image', 'invalid_image_url', 'invalid_multipart', 'model_not_found'] as const),

@@ -61,7 +61,10 @@ export const videoSchemas: Schemas = {
           description: `The exact values of a completed video. ${absent} where they are not known.`,
         },
         warnings: orNull({
-          ...listOf({ type: 'string' }, `How a completed video differs from the request. ${absent} if it does not.`),
+          ...listOf(
+            { type: 'string' },
+            `Unknown fields that were left out, and how a completed video differs from the request. ${absent} if none.`,
+          ),
           type: 'array',
         }),
         metadata: orNull({

@@ -1,0 +1,24 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ModelCard } from '../core/catalog.ts'
+import { type Extras, type ReadOptions, readParameters } from '../core/parameters.ts'
+import type { UnknownParameters } from '../core/token.ts'
+
+/** Names the parameters that were left out. */
+export const ignoredHeader = 'x-filmgate-ignored'
+
+/** Reads what a request says beyond the common fields, as strictly as its token wants, and names what is left out. */
+export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters?: UnknownParameters }) {
+  return (
+    card: ModelCard,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    options: Omit<ReadOptions, 'text'>,
+  ): Extras => {
+    const unknown = request.token.unknownParameters ?? unknownParameters
+    const fields = request.body as Record<string, unknown>
+    const extras = readParameters(card, fields, { text: request.isMultipart(), unknown, ...options })
+    // A name may have characters that no header can carry.
+    if (extras.ignored.length > 0) reply.header(ignoredHeader, extras.ignored.map(encodeURI).join(', '))
+    return extras
+  }
+}
