@@ -82,7 +82,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const names = accounts.list.map(({ name }) => name)
   accounts.list.push(...readEngines(yaml.engines, names, mistakes))
   refuseSharedPlaces(accounts.list, mistakes)
-  const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, mistakes)
+  const given = { where: raw('alias').where, pairs: read('alias') }
+  const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, given, mistakes)
   const { tokens, patterns, warnings, secrets } = readTokens(
     yaml.tokens,
     { client: raw('token'), operator: raw('operator-token') },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { loadConfig } from '../src/config.ts'
 import { startService } from './service.ts'
 
 const yaml = `
@@ -52,7 +53,7 @@ it('each token lists, uses and sees its own models and videos only', async () =>
 it('a model that is not there and one that is not for this token get the same answer', async () => {
   await using service = await startService({ yaml })
   const body = async (model: string) => (await service.submit({ ...film, model }, as('anna secret'))).text()
-  assert.equal((await body('short')).replace('short', 'X'), (await body('never')).replace('never', 'X'))
+  assert.equal((await body('short')).replace('short', 'X'), (await body('shore')).replace('shore', 'X'))
 })
 
 it('an operator can set a default model, and then none need be named', async () => {
@@ -70,4 +71,44 @@ it('a secret that a client puts into a URL is not in the log', async () => {
   assert.equal((await service.fetch(`/v1/videos/${id}/content?key=ben-secret`)).status, 500)
   const line = service.log.find((text) => text.includes('request failed')) ?? ''
   assert.match(line, /key=\[redacted\]/)
+})
+
+it('an alias of the command line or of its variable is as good as one of the file, and is shown as what it is', async () => {
+  await using service = await startService({ env: { FILMGATE_ALIASES: 'sora-2=studio, acme/film=studio' } })
+  const video = (await (await service.submit({ ...film, model: 'acme/film' })).json()) as { model: string }
+  assert.equal(video.model, 'acme/film')
+  const shown = (await (await service.fetch('/v1/models/sora-2')).json()) as { id: string; alias_of: string }
+  assert.deepEqual([shown.id, shown.alias_of], ['sora-2', 'studio'])
+  const load = (alias: string) => loadConfig({ flags: { alias }, env: {} }).catalog.entries
+  assert.equal(load('a=studio,b=studio').get('b')?.card.id, 'studio')
+  for (const [alias, message] of [
+    ['sora-2', /--alias: 'sora-2' can't be used; write alias=model/],
+    ['a=b=c', /write alias=model/],
+    ['a=nothing', /--alias: there is no model 'nothing'; use one of: studio/],
+    ['studio=studio', /--alias: a model has this name already/],
+  ] as const)
+    assert.throws(() => load(alias), { message })
+})
+
+it('an alias opens no model to a token whose patterns only fit its name', async () => {
+  const tokens = [
+    { name: 'a', secret: 'pattern', models: ['so*'] },
+    { name: 'b', secret: 'named', models: ['sora-2'] },
+  ]
+  await using service = await startService({ yaml: JSON.stringify({ aliases: { 'sora-2': 'studio' }, tokens }) })
+  const statusOf = async (secret: string) => (await service.submit({ ...film, model: 'sora-2' }, as(secret))).status
+  assert.deepEqual([await statusOf('pattern'), await statusOf('named')], [404, 200])
+})
+
+it('an unknown model is answered with the closest ones that the token may use, and for Sora with the flag', async () => {
+  await using service = await startService({ yaml })
+  const messageOf = async (model: string, secret: string) => {
+    const answer = await service.submit({ ...film, model }, as(secret))
+    assert.equal(answer.status, 404)
+    return ((await answer.json()) as { error: { message: string } }).error.message
+  }
+  assert.match(await messageOf('studoi', 'anna secret'), /The closest models are: studio, sora-2\. GET \/v1\/models/)
+  assert.match(await messageOf('sora-2-pro', 'anna secret'), /--alias sora-2-pro=studio\.$/)
+  assert.match(await messageOf('studio', 'ben-secret'), /The closest models are: short\. /)
+  assert.doesNotMatch(await messageOf('sora-2', 'nobody-secret'), /closest|alias/)
 })

@@ -22,6 +22,7 @@ ${names.map(optionHelp).join('\n')}
 Examples:
   filmgate serve
   filmgate serve --port 0 --data /var/lib/filmgate --retention 7d
+  filmgate serve --alias sora-2=studio --alias sora-2-pro=studio
   FILMGATE_TOKEN='my token' filmgate serve --host 0.0.0.0
 `
 
@@ -32,9 +33,14 @@ const drainMs = 28_000
 
 /** Runs until a signal asks it to stop, then drains. */
 async function serve(args: string[], terminal: Terminal): Promise<number> {
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: 'string' as const, multiple: name === 'alias' }]),
+  )
   const { values } = readArguments(args, { options })
-  const flags = values as Partial<Record<SettingName, string>>
+  // Each `--alias` adds one; of any other flag the last counts.
+  const flags = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, [value].flat().join(',')]),
+  ) as Partial<Record<SettingName, string>>
   const config = loadConfig({ flags, env: terminal.env })
   // From here on: a signal in the middle of the start must not tear it apart.
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])

@@ -11,11 +11,18 @@ interface Known extends Makers {
   cards: Map<string, ModelCard>
 }
 
+/** Those of the command line or of its variable. They come after those of the file, and win. */
+export interface GivenAliases {
+  where: string
+  pairs: readonly (readonly [alias: string, model: string])[]
+}
+
 /** The cards of the accounts' providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
 export function readModels(
   yaml: Record<string, unknown>,
   accounts: Accounts,
   members: Makers['members'],
+  given: GivenAliases,
   mistakes: Mistakes,
 ) {
   const cards = new Map<string, ModelCard>()
@@ -23,15 +30,15 @@ export function readModels(
     const names = accounts.list.filter((account) => account.provider === provider).map(({ name }) => name)
     for (const card of names.length > 0 ? listed : []) cards.set(card.id, toCard(card, names))
   }
-  const given = mistakes.mapAt('models', yaml.models)
-  for (const [id, value] of Object.entries(given)) {
+  const changed = mistakes.mapAt('models', yaml.models)
+  for (const [id, value] of Object.entries(changed)) {
     const settings = mistakes.mapAt(placeIn('models', id), value)
     const card = readCard(id, settings, { cards, accounts, members }, mistakes)
     if (card) cards.set(id, card)
   }
   // A model with a mistake is a model all the same: its alias is none.
-  const models = new Set([...cards.keys(), ...Object.keys(given)])
-  const aliases = readAliases(yaml.aliases, models, mistakes)
+  const models = new Set([...cards.keys(), ...Object.keys(changed)])
+  const aliases = readAliases(yaml.aliases, given, models, mistakes)
 
   const { default_model: wanted } = yaml
   const names = [...models, ...Object.keys(aliases)]
@@ -41,10 +48,19 @@ export function readModels(
   return { cards: cards.values(), aliases, defaultModel: wanted as string }
 }
 
-function readAliases(given: unknown, models: ReadonlySet<string>, mistakes: Mistakes): Record<string, string> {
+function readAliases(
+  listed: unknown,
+  { where: place, pairs }: GivenAliases,
+  models: ReadonlySet<string>,
+  mistakes: Mistakes,
+): Record<string, string> {
   const aliases: [string, string][] = []
-  for (const [name, target] of Object.entries(mistakes.mapAt('aliases', given))) {
-    const where = placeIn('aliases', name)
+  const inFile = Object.entries(mistakes.mapAt('aliases', listed))
+  const all = [
+    ...inFile.map(([name, target]) => ({ where: placeIn('aliases', name), name, target })),
+    ...pairs.map(([name, target]) => ({ where: place, name, target })),
+  ]
+  for (const { where, name, target } of all) {
     checkName(where, name, mistakes)
     if (models.has(name))
       mistakes.add(where, 'a model has this name already', 'choose another alias, or change the model under models')

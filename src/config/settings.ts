@@ -93,6 +93,21 @@ export const settings = {
       ...(isRate(Number(text)) && /^\d+$/.test(text) ? {} : { fix: `use a whole number up to ${mostPerMinute}` }),
     }),
   },
+  alias: {
+    variable: 'FILMGATE_ALIASES',
+    fallback: '',
+    help: 'other names of models: sora-2=studio,sora-2-pro=studio',
+    parse(text: string): Parsed<readonly [alias: string, model: string][]> {
+      const pairs = text.split(',').filter((pair) => pair.trim() !== '')
+      const value = pairs.map((pair): [string, string] => {
+        const [alias = '', model = '', ...rest] = pair.split('=').map((part) => part.trim())
+        return rest.length > 0 ? ['', ''] : [alias, model]
+      })
+      return value.every(([alias, model]) => alias !== '' && model !== '')
+        ? { value }
+        : { value: [], fix: 'write alias=model, and a comma between two of them' }
+    },
+  },
   'unknown-parameters': {
     variable: 'FILMGATE_UNKNOWN_PARAMETERS',
     fallback: 'refuse',

@@ -1,3 +1,4 @@
+import { byDistance } from './closest.ts'
 import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
@@ -115,20 +116,36 @@ export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string,
   return { entries, defaultModel } satisfies Catalog
 }
 
-/** A token may use a name that its globs match, and every alias of a model that they match. */
+/**
+ * A token may use a model that its globs match, under each of its names. An alias that happens to fit a glob opens no other
+ * model: only one that is named in full does.
+ */
 export function mayUse(token: Token, entry: CatalogEntry): boolean {
-  return token.models.some((glob) => matchesGlob(glob, entry.name) || matchesGlob(glob, entry.card.id))
+  return token.models.some((glob) => matchesGlob(glob, entry.card.id) || glob === entry.name)
 }
 
 /** The entry, or `model_not_found`: the same answer for a model that is not there and one that is not for this token. */
 export function findModel(catalog: Catalog, token: Token, name: string): CatalogEntry {
   const entry = catalog.entries.get(name)
   if (entry && mayUse(token, entry)) return entry
-  throw new Problem(
-    'model_not_found',
-    `The model '${name.slice(0, 200)}' does not exist or you do not have access to it. GET /v1/models lists the models you can use.`,
-    { param: 'model' },
-  )
+  const usable = [...catalog.entries.values()].filter((one) => mayUse(token, one)).slice(0, mostCompared)
+  const names = usable.map((one) => one.name)
+  const near = byDistance(name, names).slice(0, 3)
+  const message =
+    `The model '${name.slice(0, 200)}' does not exist or you do not have access to it.` +
+    (near.length > 0 ? ` The closest models are: ${near.join(', ')}.` : '') +
+    ` GET /v1/models lists the models you can use.${aliasHint(name, usable)}`
+  throw new Problem('model_not_found', message, { param: 'model' })
+}
+
+/** Comparing names takes time, and anybody can ask for a model that does not exist. */
+const mostCompared = 100
+
+/** OpenAI's own ids are written into its clients: their operator can give them to another model. */
+function aliasHint(name: string, usable: readonly CatalogEntry[]): string {
+  const model = usable.find((one) => one.name === one.card.id)
+  if (!model || !/^sora-[\w.-]{1,40}$/.test(name)) return ''
+  return ` To serve it with another model, start the server with --alias ${name}=${model.name}.`
 }
 
 export function fitSeconds(card: ModelCard, asked: string | number | undefined): number {
