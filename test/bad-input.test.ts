@@ -317,7 +317,6 @@ describe('bodies', () => {
   it('another content type, or none', async () => {
     for (const type of [
       'text/plain',
-      'application/x-www-form-urlencoded',
       'application/xml',
       'application/jsonx',
       'image/png',

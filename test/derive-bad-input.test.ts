@@ -269,7 +269,7 @@ it('characters are not made here, and what is made by POST is not read there', a
   await refuses(service.fetch('/v1/videos/characters/char_1'), [400, 'invalid_request', null], what)
   for (const path of Object.values(paths))
     for (const method of ['GET', 'DELETE'])
-      await refuses(service.fetch(path, { method }), [404, 'unknown_url', null], /It takes POST/)
+      await refuses(service.fetch(path, { method }), [405, 'method_not_allowed', null], /Use POST/)
   assert.deepEqual(
     service.log.filter((line) => /"level":"error"/.test(line)),
     [],

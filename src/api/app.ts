@@ -9,6 +9,7 @@ import { deriveVideo, editBody, extensionBody, remixBody } from './derive.ts'
 import { leadToDocs, openDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
 import { openEvents } from './events.ts'
+import { generationPaths, nameTwice } from './generations.ts'
 import { type HealthDependencies, livez, readyz } from './health.ts'
 import { deleteVideo, listQuery, listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
@@ -32,6 +33,7 @@ import { readDerived, readSubmit } from './spellings.ts'
 import { spoolVideos } from './spool.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
 import { limitUnread } from './unread.ts'
+import { parseUrlencoded, urlencoded } from './urlencoded.ts'
 import { submitBody, submitVideo } from './videos.ts'
 import { openDeliveries } from './webhooks/deliveries.ts'
 import { openEndpoints, type WebhookDependencies } from './webhooks/endpoints.ts'
@@ -106,13 +108,14 @@ function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): 
   v1.register(async (uploads) => {
     // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
     uploads.register(multipart, multipartOptions)
+    uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.addHook('onRequest', rates.take)
     addUploadRoutes(uploads, dependencies)
   })
   const characters = { onRequest: refuseCharacters, handler: refuseCharacters }
   v1.route({ method: ['GET', 'POST'], url: '/videos/characters', ...characters })
   v1.get('/videos/characters/:id', characters)
-  for (const url of ['/videos/edits', '/videos/extensions'])
+  for (const url of ['/videos/edits', '/videos/extensions', ...generationPaths])
     v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
   const estimates = openEstimates(dependencies)
   const listeners = openListeners(dependencies)
@@ -122,7 +125,9 @@ function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): 
   // Not for HEAD, which would be made of it and has no end to wait for.
   v1.get('/videos/events', { exposeHeadRoute: false }, events.all)
   v1.get('/videos/:id/events', { exposeHeadRoute: false }, events.one)
-  v1.get('/videos/:id', retrieveVideo({ ...dependencies, estimates, listeners }))
+  const retrieve = retrieveVideo({ ...dependencies, estimates, listeners })
+  v1.get('/videos/:id', retrieve)
+  for (const url of generationPaths) v1.get(`${url}/:id`, { preSerialization: nameTwice }, retrieve)
   v1.delete('/videos/:id', deleteVideo(dependencies))
   const content = openContent(dependencies)
   v1.addHook('onClose', () => content[Symbol.asyncDispose]())
@@ -141,7 +146,10 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: RouteDependenci
   const fields = { ...bounds, preValidation: readDerived(dependencies) }
   const ours = { ...bounds, preValidation: readSubmit(dependencies) }
   const files = spoolVideos(dependencies)
-  uploads.post('/videos', { ...ours, schema: { body: submitBody } }, submitVideo(dependencies, submit))
+  const create = submitVideo(dependencies, submit)
+  uploads.post('/videos', { ...ours, schema: { body: submitBody } }, create)
+  for (const url of generationPaths)
+    uploads.post(url, { ...ours, schema: { body: submitBody }, preSerialization: nameTwice }, create)
   uploads.post(
     '/videos/:id/remix',
     { ...fields, schema: { body: remixBody } },

@@ -169,7 +169,7 @@ function isJson(type: string): boolean {
 }
 
 /** `a` sets a field, `a[b]` one of an object, `a[]` adds to a list: how every OpenAI SDK writes nested fields. */
-function place(fields: Fields, name: string, value: Field): void {
+export function place(fields: Fields, name: string, value: Field): void {
   const match = /^([^[\]]+)(?:\[([^[\]]*)\])?$/.exec(name)
   const [, outer = '', inner] = match ?? []
   if (!match || outer === '__proto__' || inner === '__proto__') {

@@ -32,6 +32,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   video_not_found: 404,
   video_not_ready: 404,
   video_failed: 404,
+  method_not_allowed: 405,
   video_expired: 410,
   body_too_large: 413,
   unsupported_media_type: 415,
@@ -163,7 +164,7 @@ function largestOf({ routeOptions: { bodyLimit }, server }: FastifyRequest): str
 function typesOf({ routeOptions, server }: FastifyRequest): string {
   if (!routeOptions.schema?.body) return 'This request has no body: send none, and no Content-Type.'
   return server.hasContentTypeParser('multipart/form-data')
-    ? 'Send the request as application/json or multipart/form-data.'
+    ? 'Send the request as application/json, multipart/form-data or application/x-www-form-urlencoded.'
     : 'Send the request as application/json.'
 }
 

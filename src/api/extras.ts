@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ModelCard } from '../core/catalog.ts'
 import { type Extras, type ReadOptions, readParameters } from '../core/parameters.ts'
 import type { UnknownParameters } from '../core/token.ts'
+import { isForm } from './urlencoded.ts'
 
 /** Names the parameters that were left out. */
 export const ignoredHeader = 'x-filmgate-ignored'
@@ -16,7 +17,7 @@ export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters
   ): Extras => {
     const unknown = request.token.unknownParameters ?? unknownParameters
     const fields = request.body as Record<string, unknown>
-    const extras = readParameters(card, fields, { text: request.isMultipart(), unknown, ...options })
+    const extras = readParameters(card, fields, { text: isForm(request), unknown, ...options })
     // A name may have characters that no header can carry.
     if (extras.ignored.length > 0) reply.header(ignoredHeader, extras.ignored.map(encodeURI).join(', '))
     return extras

@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
+import { wrongMethod } from './methods.ts'
 
 /* What clients of the Videos API may ask for and is not offered. Its paths look like those of a video, and are none. */
 
@@ -12,8 +13,6 @@ export async function refuseCharacters(): Promise<never> {
 }
 
 /** What is made there is a video like any other, and is read where those are. */
-export async function refuseReading({ method, url }: FastifyRequest): Promise<never> {
-  const path = url.split('?', 1)[0]
-  const message = `Unknown request URL: ${method} ${path}. It takes POST; GET /v1/videos lists what was made.`
-  throw new Problem('unknown_url', message)
+export async function refuseReading(request: FastifyRequest, reply: FastifyReply): Promise<never> {
+  throw wrongMethod(request, reply, ['POST'])
 }

@@ -11,6 +11,7 @@ import type { Log } from '../log.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { jsonParser } from './json.ts'
+import { collectMethods } from './methods.ts'
 import { toProblem } from './validation.ts'
 
 export interface ServerDependencies {
@@ -45,8 +46,11 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     bodyLimit: maxSmallBodyBytes,
     // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
     requestTimeout: 300_000,
-    // Longer than any URL that Node lets through: each route says itself that it has no such id.
-    routerOptions: { maxParamLength: 2 ** 20 },
+    routerOptions: {
+      // Longer than any URL that Node lets through: each route says itself that it has no such id.
+      maxParamLength: 2 ** 20,
+      ignoreTrailingSlash: true,
+    },
     genReqId: newRequestId,
     ...azureOptions(azure),
     ajv: {
@@ -63,6 +67,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     return503OnClosing: false,
   })
   const admit = connections && limitConnections(app.server, connections)
+  const methods = collectMethods(app)
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(onError)
   app.setNotFoundHandler(refuse)
@@ -71,7 +76,10 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     admit?.(request, reply)
     if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request, reply)
     // Before its body is read: nobody has to be known for a path that does not exist.
-    if (request.is404) refuse(request)
+    if (request.is404) {
+      methods.refuse(request, reply)
+      refuse(request)
+    }
     done()
   })
   app.removeContentTypeParser('text/plain')

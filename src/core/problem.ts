@@ -83,6 +83,7 @@ export type ProblemCode =
   | 'model_not_found'
   | 'account_not_found'
   | 'unknown_url'
+  | 'method_not_allowed'
   | 'idempotency_key_taken'
   | 'idempotency_key_reused'
   | 'rate_limit_exceeded'

@@ -23,6 +23,7 @@ export const meanings: Readonly<Record<ProblemCode, string>> = {
   model_not_found: 'There is no such model, or not for this token.',
   account_not_found: 'There is no such account.',
   unknown_url: 'There is nothing at this path.',
+  method_not_allowed: 'This path takes other methods; `Allow` and the message name them.',
   idempotency_key_taken: 'This key has its video already.',
   idempotency_key_reused: 'This key was sent before with another request.',
   rate_limit_exceeded:

@@ -120,7 +120,10 @@ function contentOf(body: Body) {
   const json = { 'application/json': { schema: refer(name), example } }
   // A file has no example that could be read.
   const form = { 'multipart/form-data': { schema: refer(formName(body)), ...(!body.files && { example }) } }
-  return { ...(as !== 'form' && json), ...(as !== 'json' && form) } as Readonly<Record<string, MediaType>>
+  const encoded = { 'application/x-www-form-urlencoded': { schema: refer(name) } }
+  return { ...(as !== 'form' && json), ...(as !== 'json' && form), ...(as === 'json or form' && encoded) } as Readonly<
+    Record<string, MediaType>
+  >
 }
 
 function bodySchemas(body: Body, route: CollectedRoute): Record<string, Schema> {

@@ -1,5 +1,6 @@
 import { derivedOperations } from './derived.ts'
 import { eventOperations } from './events.ts'
+import { generationOperations } from './generations.ts'
 import { modelOperations } from './models.ts'
 import type { Operations } from './operation.ts'
 import { operatorOperations } from './operator.ts'
@@ -15,6 +16,7 @@ import { webhookOperations } from './webhooks.ts'
  */
 export const operations: Operations = {
   ...videoOperations,
+  ...generationOperations,
   ...derivedOperations,
   ...eventOperations,
   ...webhookOperations,
@@ -31,6 +33,10 @@ export const refused: readonly string[] = [
   'GET /v1/videos/characters/:id',
   'GET /v1/videos/edits',
   'DELETE /v1/videos/edits',
+  'GET /v1/videos/generations',
+  'DELETE /v1/videos/generations',
+  'GET /v1/video/generations',
+  'DELETE /v1/video/generations',
   'GET /v1/videos/extensions',
   'DELETE /v1/videos/extensions',
 ]

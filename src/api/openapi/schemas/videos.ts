@@ -9,89 +9,99 @@ const absent = 'Absent, or null for clients that send `X-Stainless-Lang`,'
  * A field that does not apply yet is left out, as the specification has it; clients of OpenAI's SDKs get a null
  * instead, as the types of these promise. So such a field is optional, and may be null.
  */
+const video = {
+  ...shape(
+    {
+      id: { ...videoId, examples: [example] },
+      object: { const: 'video', type: 'string', description: 'Always `video`.' },
+      model: {
+        type: 'string',
+        description: 'The model as it was asked for, perhaps by an alias.',
+        examples: ['studio'],
+      },
+      status: {
+        type: 'string',
+        enum: ['queued', 'in_progress', 'completed', 'failed'],
+        description: 'Where it is. It never goes back.',
+      },
+      progress: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 100,
+        description: '100 when it is completed, and only then.',
+      },
+      created_at: { ...seconds('When it was asked for'), examples: [1_794_709_428] },
+      completed_at: orNull({ ...seconds('When it was finished'), type: 'integer' }),
+      expires_at: orNull({ ...seconds('Until when it can be fetched'), type: 'integer' }),
+      seconds: {
+        type: 'string',
+        pattern: '^[1-9][0-9]*$',
+        description:
+          'Its length in whole seconds, as text: the actual one once it is completed, the requested one before.',
+        examples: ['4'],
+      },
+      size: {
+        type: 'string',
+        pattern: '^[0-9]+x[0-9]+$',
+        description: 'Width and height in pixels: the actual ones once it is completed, the requested ones before.',
+        examples: ['1280x720'],
+      },
+      prompt: { type: 'string', description: 'What was asked for.', examples: ['a red fox in snow at dusk'] },
+      remixed_from_video_id: orNull({
+        ...videoId,
+        description: `The video that this is another version of, by a remix or an edit. ${absent} if none.`,
+      }),
+      error: {
+        oneOf: [refer('VideoError'), { type: 'null' }],
+        description: `Why it failed. ${absent} unless it did.`,
+      },
+      output: {
+        oneOf: [refer('VideoOutput'), { type: 'null' }],
+        description: `The exact values of a completed video. ${absent} where they are not known.`,
+      },
+      warnings: orNull({
+        ...listOf(
+          { type: 'string' },
+          `Unknown fields that were left out, and how a completed video differs from the request. ${absent} if none.`,
+        ),
+        type: 'array',
+      }),
+      metadata: orNull({
+        type: 'object',
+        additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
+        description: `What was sent in \`metadata\` and is no parameter of the model. ${absent} if nothing was.`,
+        examples: [{ project: 'snow' }],
+      }),
+      eta: orNull({
+        type: 'integer',
+        minimum: 0,
+        description: 'In how many seconds it should be finished, as far as anybody can tell. Only until it is.',
+      }),
+      queue_position: orNull({
+        type: 'integer',
+        minimum: 1,
+        description: 'Its place in the line while it waits; 1 is next.',
+      }),
+    },
+    {
+      optional: [
+        ...['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'],
+        ...['metadata', 'eta', 'queue_position'],
+      ],
+    },
+  ),
+  description: 'A video that was asked for, from its first moment to its end.',
+}
+
+const again = (name: string) => ({ ...videoId, description: `The id again, as ${name} call it.`, examples: [example] })
+
 export const videoSchemas: Schemas = {
-  Video: {
-    ...shape(
-      {
-        id: { ...videoId, examples: [example] },
-        object: { const: 'video', type: 'string', description: 'Always `video`.' },
-        model: {
-          type: 'string',
-          description: 'The model as it was asked for, perhaps by an alias.',
-          examples: ['studio'],
-        },
-        status: {
-          type: 'string',
-          enum: ['queued', 'in_progress', 'completed', 'failed'],
-          description: 'Where it is. It never goes back.',
-        },
-        progress: {
-          type: 'integer',
-          minimum: 0,
-          maximum: 100,
-          description: '100 when it is completed, and only then.',
-        },
-        created_at: { ...seconds('When it was asked for'), examples: [1_794_709_428] },
-        completed_at: orNull({ ...seconds('When it was finished'), type: 'integer' }),
-        expires_at: orNull({ ...seconds('Until when it can be fetched'), type: 'integer' }),
-        seconds: {
-          type: 'string',
-          pattern: '^[1-9][0-9]*$',
-          description:
-            'Its length in whole seconds, as text: the actual one once it is completed, the requested one before.',
-          examples: ['4'],
-        },
-        size: {
-          type: 'string',
-          pattern: '^[0-9]+x[0-9]+$',
-          description: 'Width and height in pixels: the actual ones once it is completed, the requested ones before.',
-          examples: ['1280x720'],
-        },
-        prompt: { type: 'string', description: 'What was asked for.', examples: ['a red fox in snow at dusk'] },
-        remixed_from_video_id: orNull({
-          ...videoId,
-          description: `The video that this is another version of, by a remix or an edit. ${absent} if none.`,
-        }),
-        error: {
-          oneOf: [refer('VideoError'), { type: 'null' }],
-          description: `Why it failed. ${absent} unless it did.`,
-        },
-        output: {
-          oneOf: [refer('VideoOutput'), { type: 'null' }],
-          description: `The exact values of a completed video. ${absent} where they are not known.`,
-        },
-        warnings: orNull({
-          ...listOf(
-            { type: 'string' },
-            `Unknown fields that were left out, and how a completed video differs from the request. ${absent} if none.`,
-          ),
-          type: 'array',
-        }),
-        metadata: orNull({
-          type: 'object',
-          additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
-          description: `What was sent in \`metadata\` and is no parameter of the model. ${absent} if nothing was.`,
-          examples: [{ project: 'snow' }],
-        }),
-        eta: orNull({
-          type: 'integer',
-          minimum: 0,
-          description: 'In how many seconds it should be finished, as far as anybody can tell. Only until it is.',
-        }),
-        queue_position: orNull({
-          type: 'integer',
-          minimum: 1,
-          description: 'Its place in the line while it waits; 1 is next.',
-        }),
-      },
-      {
-        optional: [
-          ...['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'],
-          ...['metadata', 'eta', 'queue_position'],
-        ],
-      },
-    ),
-    description: 'A video that was asked for, from its first moment to its end.',
+  Video: video,
+  VideoGeneration: {
+    ...video,
+    required: [...(video.required ?? []), 'task_id', 'request_id'],
+    properties: { ...video.properties, task_id: again('new-api and Kong'), request_id: again('clients of xAI') },
+    description: 'A video, at the paths of other services.',
   },
   VideoOutput: {
     ...shape({

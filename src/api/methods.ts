@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../core/problem.ts'
+
+/** Every route that is registered after this, so that a wrong method can be told from a wrong path. */
+export function collectMethods(app: FastifyInstance): { refuse(request: FastifyRequest, reply: FastifyReply): void } {
+  const routes: { segments: string[]; methods: string[] }[] = []
+  app.addHook('onRoute', ({ method, url }) => {
+    routes.push({ segments: url.split('/'), methods: [method].flat() })
+  })
+  return {
+    /** Throws where the path exists for other methods. */
+    refuse(request, reply) {
+      const path = request.url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? ''
+      const found = routes.filter(({ segments }) => fits(segments, path.split('/')))
+      const methods = [...new Set(found.flatMap((route) => route.methods))]
+      if (methods.length > 0) throw wrongMethod(request, reply, methods)
+    },
+  }
+}
+
+/** The answer of a path that exists for other methods only. */
+export function wrongMethod({ method, url }: FastifyRequest, reply: FastifyReply, methods: readonly string[]): Problem {
+  reply.header('allow', methods.join(', '))
+  const path = url.split('?', 1)[0]?.slice(0, 200)
+  return new Problem('method_not_allowed', `${path} does not accept ${method}. Use ${methods.join(' or ')}.`)
+}
+
+function fits(pattern: readonly string[], path: readonly string[]): boolean {
+  const isOpen = pattern.at(-1) === '*'
+  if (isOpen ? path.length < pattern.length : path.length !== pattern.length) return false
+  return pattern.every((part, at) => part === '*' || part === path[at] || (part.startsWith(':') && path[at] !== ''))
+}
