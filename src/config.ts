@@ -29,6 +29,8 @@ export interface Config {
   ratePerMinute: number
   /** What becomes of parameters that are not known, for tokens that say nothing of it. */
   unknownParameters: UnknownParameters
+  /** Whose web pages may read the answers. */
+  corsOrigins: readonly string[]
   /** Whether clients of Azure's kind are answered, with their paths and their header. */
   azure: boolean
   catalog: Catalog
@@ -72,7 +74,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
-  const unknownParameters = read('unknown-parameters')
+  const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -102,6 +104,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     docs,
     ratePerMinute,
     unknownParameters,
+    corsOrigins,
     azure,
     catalog,
     accounts: accounts.list,

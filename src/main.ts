@@ -124,7 +124,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     ...{ scratch: folder.scratch, draining: draining.signal, healthOnly: config.role === 'worker' },
     ...limitConnections(clock, log),
     ...{ handover: config.handover, docs: config.docs, ratePerMinute: config.ratePerMinute, azure: config.azure },
-    unknownParameters: config.unknownParameters,
+    ...{ unknownParameters: config.unknownParameters, corsOrigins: config.corsOrigins },
   })
   const closeServer = openClosing(app, clock)
   const spill = openSpill(folder.spill, (file) =>

@@ -8,6 +8,7 @@ import fastify, {
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import type { Log } from '../log.ts'
+import { allowOrigins } from './cors.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { jsonParser } from './json.ts'
@@ -22,6 +23,8 @@ export interface ServerDependencies {
   turns: FairTurns
   /** Whether it also answers as Azure does. */
   azure?: boolean
+  /** Whose pages may read the answers; no one's if nothing is said. */
+  corsOrigins?: readonly string[]
   /** A process that only works has nothing else to say. */
   healthOnly?: boolean
   /** Where the system says how many files may be open. */
@@ -36,7 +39,7 @@ const maxSmallBodyBytes = 128 * 2 ** 10
 
 /** Without a route: how requests are read, and what becomes of those that can't be. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
-  const { log, clock, random, turns, azure, healthOnly, connections } = dependencies
+  const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections } = dependencies
   // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
@@ -71,6 +74,8 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(onError)
   app.setNotFoundHandler(refuse)
+  // No hook where it is off: one more costs each poll a twentieth.
+  if (corsOrigins.length > 0) allowOrigins(app, corsOrigins)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     admit?.(request, reply)

@@ -117,6 +117,22 @@ export const settings = {
       ...(text === 'warn' || text === 'refuse' ? {} : { fix: 'use refuse or warn' }),
     }),
   },
+  'cors-origins': {
+    variable: 'FILMGATE_CORS_ORIGINS',
+    fallback: '',
+    help: 'whose web pages may call it: https://app.example,…',
+    parse(text: string): Parsed<readonly string[]> {
+      const value = text
+        .split(',')
+        .map((origin) => origin.trim())
+        .filter((origin) => origin !== '')
+      const isOrigin = (origin: string) =>
+        origin === '*' || (/^https?:[^*]+$/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin)
+      return value.every(isOrigin)
+        ? { value }
+        : { value: [], fix: 'use origins such as https://app.example, with commas between them, or *' }
+    },
+  },
   docs: {
     variable: 'FILMGATE_DOCS',
     fallback: 'on',

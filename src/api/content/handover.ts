@@ -73,7 +73,7 @@ async function sendOurselves({ task, asset, range, confirm, reply, measured }: W
 /** An answer that becomes an error before its first byte must not be tagged as the video. */
 function undescribe(reply: FastifyReply): void {
   for (const name of reply.raw.getHeaderNames()) {
-    if (name === 'x-request-id') continue
+    if (name === 'x-request-id' || name === 'vary' || name.startsWith('access-control-')) continue
     reply.removeHeader(name)
     reply.raw.removeHeader(name)
   }
