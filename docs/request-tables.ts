@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { otherNames, otherValues, pair, withoutEffect } from '../src/api/spellings/table.ts'
+import { clients } from '../test/request-shapes/index.ts'
 
 /*
  * Writes the tables of other clients' requests into docs/api.md; a test compares the page with the data.
- * Run it after a change to src/api/spellings/table.ts: node docs/request-tables.ts
+ * Run it after a change to src/api/spellings/table.ts or test/request-shapes/: node docs/request-tables.ts
  */
 
 const code = (text: string) => `\`${text}\``
@@ -30,7 +31,21 @@ function spellings(): string {
   return [...head, ...names, pixels, ...values, ...idle].join('\n')
 }
 
-const tables: Readonly<Record<string, () => string>> = { spellings }
+function shapes(): string {
+  const head = ['| client | request | outcome |', '|---|---|---|']
+  const rows = clients.flatMap(({ client, shapes }) =>
+    shapes.map(({ what, expected }) =>
+      row([
+        client,
+        what,
+        'refused' in expected ? `400 that names ${code(expected.refused)}` : `${expected.seconds} s, ${expected.size}`,
+      ]),
+    ),
+  )
+  return [...head, ...rows].join('\n')
+}
+
+const tables: Readonly<Record<string, () => string>> = { spellings, 'request shapes': shapes }
 
 export function withTables(page: string): string {
   return Object.entries(tables).reduce((text, [name, table]) => {

@@ -63,5 +63,6 @@ export const withoutEffect: Readonly<Record<string, { values?: readonly string[]
   async: { values: ['true'], instead: 'Every video is generated asynchronously: poll it by its id.' },
   stream: { values: ['false'], instead: 'Follow the video at GET /v1/videos/{id}/events.' },
   watermark: { values: ['false'], instead: 'This model adds no watermark.' },
+  preset: { values: ['normal'], instead: 'There are no presets: describe it in the prompt.' },
   seed: { values: ['-1'] },
 }

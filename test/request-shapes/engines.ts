@@ -1,0 +1,165 @@
+import type { Client } from './shape.ts'
+
+const sglang = 'sgl-project/sglang, docs/docs/sglang-diffusion/api/openai_api.mdx'
+const cookbook = (page: string) => `sgl-project/sglang, docs/cookbook/diffusion/${page}`
+const omni = 'docs.vllm.ai/projects/vllm-omni, serving/videos_api'
+const fast = 'hao-ai-lab/FastVideo, docs/design/server_contracts/openai.md'
+const cat = { model: 'Wan-AI/Wan2.2-T2V-A14B-Diffusers', prompt: 'a calico cat plays the piano' }
+
+/** Their examples name no model, since a server has one: replayed with that of the operator's default. */
+export const engines: Client = {
+  client: 'SGLang, vLLM-Omni, FastVideo',
+  shapes: [
+    {
+      what: 'text',
+      source: sglang,
+      body: { prompt: 'a cat', size: '1280x720' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'a file',
+      source: sglang,
+      as: 'form',
+      body: { prompt: 'a cat', input_reference: '$file', size: '1280x720' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'reference_url',
+      source: sglang,
+      body: { prompt: 'a cat', reference_url: '$url', size: '1280x720' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'MOVA: a number of frames',
+      source: cookbook('MOVA'),
+      as: 'form',
+      body: {
+        prompt: 'a man speaks',
+        input_reference: '$file',
+        size: '640x352',
+        num_frames: '193',
+        fps: '24',
+        seed: '67',
+      },
+      expected: { refused: 'num_frames' },
+    },
+    {
+      what: 'MiniMax H3: a task and a target',
+      source: cookbook('MiniMax'),
+      body: {
+        model: 'MiniMaxAI/MiniMax-H3',
+        prompt: 'three cats',
+        seconds: 5,
+        task: 't2va',
+        target: { short_edge: 768 },
+      },
+      expected: { refused: 'task' },
+    },
+    {
+      what: 'width and height',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, width: '1280', height: '720', fps: '16', num_inference_steps: '40' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'a number of frames',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, width: '1280', height: '720', num_frames: '80' },
+      expected: { refused: 'num_frames' },
+    },
+    {
+      what: 'image_reference as JSON text',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, image_reference: '{"image_url":"$image"}' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'user and seconds',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, seconds: '5', size: '832x480', user: 'u' },
+      expected: { seconds: '5', size: '832x480' },
+    },
+    {
+      what: 'a file of the server',
+      source: fast,
+      body: { prompt: 'a fox', input_reference: '/path/to/init.png' },
+      expected: { refused: 'input_reference' },
+    },
+    {
+      what: 'Cosmos 3: text',
+      source: cookbook('Cosmos'),
+      as: 'form',
+      body: {
+        prompt: 'a robot',
+        negative_prompt: 'blurry',
+        size: '1280x720',
+        num_frames: '81',
+        fps: '24',
+        num_inference_steps: '35',
+        guidance_scale: '4.0',
+        flow_shift: '10.0',
+        generate_sound: 'true',
+        seed: '42',
+        extra_params: '{"guardrails":true}',
+      },
+      expected: { refused: 'negative_prompt' },
+    },
+    {
+      what: 'steps, guidance and a seed',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, negative_prompt: 'blurry', num_inference_steps: '40', guidance_scale: '4.0', seed: '42' },
+      expected: { seconds: '4', size: '1280x720' },
+    },
+    {
+      what: 'extra_params',
+      source: omni,
+      as: 'form',
+      servedBy: 'engine',
+      body: { ...cat, extra_params: '{"a":1}' },
+      expected: { refused: 'extra_params' },
+    },
+    {
+      what: 'FastVideo: its example',
+      source: fast,
+      servedBy: 'engine',
+      body: {
+        ...cat,
+        size: '1024x1536',
+        seconds: 5,
+        fps: 24,
+        num_frames: 121,
+        seed: 42,
+        num_inference_steps: 8,
+        guidance_scale: 1,
+        negative_prompt: 'blurry',
+      },
+      expected: { refused: 'num_frames' },
+    },
+    {
+      what: 'FastVideo: without frames',
+      source: 'hao-ai-lab/FastVideo, fastvideo/entrypoints/openai/protocol.py',
+      servedBy: 'engine',
+      body: {
+        ...cat,
+        size: '1024x1536',
+        seconds: 5,
+        fps: 24,
+        seed: 42,
+        num_inference_steps: 8,
+        guidance_scale: 1,
+        negative_prompt: 'blurry',
+      },
+      expected: { seconds: '5', size: '1024x1536' },
+    },
+  ],
+}
