@@ -96,7 +96,7 @@ for (const [version, sdk] of Object.entries(sdks)) {
         [() => create({ seconds: '99' }), BadRequestError, 400, 'invalid_value', 'seconds'],
         [() => create({ size: '1x1' }), BadRequestError, 400, 'invalid_value', 'size'],
         [() => create({ prompt: undefined }), BadRequestError, 400, 'missing_required_parameter', 'prompt'],
-        [() => create({ duration: 3 }), BadRequestError, 400, 'unknown_parameter', 'duration'],
+        [() => create({ durtion: 3 }), BadRequestError, 400, 'unknown_parameter', 'durtion'],
         [
           () => create({ input_reference: { image_url: 'http://10.0.0.1/a.png' } }),
           BadRequestError,

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
+import { commonFields } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
   expired,
@@ -21,6 +22,7 @@ import { Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls } from './reference.ts'
+import { otherNames, pair } from './spellings/table.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -54,6 +56,9 @@ const fieldsOf: Record<SourceKind, readonly string[]> = {
   extension: ['prompt', 'seconds', 'video', 'model', 'metadata', ...deadlineFields],
 }
 
+/** Of a video that is not made of another: in `metadata` they would look as if they had an effect. */
+const reserved = [...commonFields, ...Object.keys(otherNames), ...pair.names]
+
 /** What the new one is made of, and by whom. */
 interface Found {
   entry: CatalogEntry
@@ -71,7 +76,7 @@ export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: 
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
-    const extras = read(card, request, reply, { beside: fieldsOf[kind] })
+    const extras = read(card, request, reply, { beside: fieldsOf[kind], reserved })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))

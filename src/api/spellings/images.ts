@@ -136,7 +136,7 @@ function noFiles(param: string): Problem {
   const message =
     `'${at}' can't be used: this service has no Files API. ` +
     `Send the image itself as a file, as base64, or as a URL in '${param === 'file_id' ? 'image' : `${param}.image_url`}'.`
-  return new Problem('invalid_value', message, { param: at })
+  return new Problem('unknown_parameter', message, { param: at })
 }
 
 function wrongType(param: string): Problem {
