@@ -36,6 +36,7 @@ export function readDerived({ turns }: { turns: FairTurns }) {
  * parameters keep their names. Throws where two spellings of one field contradict each other.
  */
 function respell(fields: Fields, card: ModelCard | undefined): Fields {
+  if (isPlain(fields)) return fields
   const given = withoutEmpty(fields)
   const isOwn = (name: string) => card !== undefined && Object.hasOwn(card.parameters, name)
   dropWithoutEffect(given, card)
@@ -43,6 +44,20 @@ function respell(fields: Fields, card: ModelCard | undefined): Fields {
   moveSize(given, isOwn)
   const { image, last_image } = takeImages(given, isOwn, card)
   return { ...given, ...(image && { image }), ...(last_image && { last_image: last_image.value }) } as Fields
+}
+
+/** Whether there is nothing to do, as for most requests: the rest costs more than all other reading of a small body. */
+function isPlain(fields: Fields): boolean {
+  for (const name in fields) {
+    const value = fields[name]
+    if (value === '') return false
+    if (name === 'model' || name === 'prompt') continue
+    if (name === 'seconds' && (typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value))))
+      continue
+    if (name === 'size' && typeof value === 'string' && /^\d+x\d+$/.test(value)) continue
+    return false
+  }
+  return true
 }
 
 /** The same for a video that is made of another one, which has a length and no size or image of its own. */
