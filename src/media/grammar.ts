@@ -15,6 +15,14 @@ const listed = (words: string): ReadonlySet<string> => new Set(plain(words).spli
 export const negators = listed(
   'no not without sin sans pas sem ohne kein keine keinen keinem keiner senza nessun nessuna без',
 )
+/** Spanish words, as they stand in a sentence: in names they have capitals, as in Las Vegas. */
+const spanish = /\b(?:con|el|en|entre|hacia|la|las|los|muy|ni|para|por|sobre|un|una|unos|unas|y)\b/
+
+/** "Sin City" is a name, though `sin` excludes what follows it: a capital before a capital does so in Spanish only. */
+export function dropNames(text: string): string {
+  return spanish.test(text) ? text : text.replace(/\bS(?:in|IN)(?=[\s-]\p{Lu})/gu, '')
+}
+
 /** What comes before this is not shown. Words of languages that put it there are translated to it. */
 export const excluder = 'excluded'
 /** "Not only a dog" has a dog. */

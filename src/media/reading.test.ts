@@ -44,6 +44,19 @@ test('a negation ends where its list ends', () => {
   assert.equal(sceneOf('a hill, not in the city').landscape, 'hills')
 })
 
+test('the name Sin City excludes nothing', () => {
+  for (const prompt of ['a fox in Sin City at night', 'SIN CITY', 'Las Vegas, Sin City']) {
+    const { mentions, absent } = read(prompt)
+    assert.ok(
+      mentions.some(({ name }) => name === 'city'),
+      prompt,
+    )
+    assert.deepEqual(absent, [], prompt)
+  }
+  for (const prompt of ['Sin perros, gato', 'sin Perros, gato', 'Sin Perros, un gato', 'Playa Sin Perros con gato'])
+    assert.deepEqual(shown(prompt), ['cat'], prompt)
+})
+
 test('nothing that a prompt excludes comes by chance', () => {
   for (let seed = 0; seed < 60; seed++) {
     assert.notEqual(sceneOf('a fox on a hill, not at night', seed).hour, 'night')

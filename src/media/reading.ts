@@ -2,6 +2,7 @@ import {
   alternatives,
   connectors,
   definites,
+  dropNames,
   excluder,
   indefinites,
   isFiller,
@@ -84,7 +85,7 @@ function readText(text: string): Omit<Reading, 'own'> {
 
 /** `pauses`: the numbers of the words with a comma, or a stop of any other sort, before them. */
 function split(text: string): { words: string[]; pauses: ReadonlySet<number> } {
-  const letters = plain(translated(text.normalize('NFC').replace(/-free(?!\p{L})/giu, ` ${excluder} `)))
+  const letters = plain(translated(dropNames(text.normalize('NFC')).replace(/-free(?!\p{L})/giu, ` ${excluder} `)))
   const words: string[] = []
   const pauses = new Set<number>()
   let end = 0
