@@ -127,6 +127,14 @@ describe('generate', () => {
 })
 
 describe('models, list, get, download, delete', () => {
+  it('show what a model costs', async () => {
+    await using paid = await startService({ env: { KLING_API_KEY: 'a key' } })
+    const its = { FILMGATE_BASE_URL: paid.url, FILMGATE_TOKEN: token }
+    const { stdout } = await runCli(['models'], { env: its, cwd: newFolder() })
+    assert.match(stdout, /^MODEL .* US\$ /)
+    assert.match(stdout, /^kling-3\.0 .* 0\.084\/second /m)
+  })
+
   it('show tables, take the end of an id, and speak JSON', async () => {
     const cwd = newFolder()
     const run = async (...args: string[]) => {

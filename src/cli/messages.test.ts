@@ -201,14 +201,3 @@ it('simulate --help has the name of every fault', async () => {
   const named = new Set(stdout.split(/\s+/))
   for (const { name } of Object.values(faultsByKind).flat()) assert.ok(named.has(name), name)
 })
-
-it('models have their prices', async () => {
-  const price = { usd: 0.084, per: 'second', on: '2026-09', source: 'a list' }
-  const data = [
-    { id: 'paid', object: 'model', price },
-    { id: 'free', object: 'model', price: null },
-  ]
-  await using api = await startFakeApi((_, response) => send(response, 200, { object: 'list', data }))
-  const { stdout } = await runCli(['models'], { env: envFor(api), cwd: root })
-  assert.match(stdout, /^MODEL +US\$\npaid +0\.084\/second\nfree\n$/)
-})
