@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
@@ -95,6 +95,26 @@ it('every example in docs/configuration.md starts as it stands, and its models c
   }
 })
 
-it('every page that the README names is there', () => {
-  for (const [, path] of readme.matchAll(/\]\(((?!http)[^)#]+)\)/g)) assert.ok(existsSync(join(root, path ?? '')), path)
+/** What a link may name behind `#`, as GitHub makes it of the headings. */
+function anchorsOf(page: string): string[] {
+  const headings = page.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)
+  return [...headings].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+it('every link from one page to another leads somewhere', () => {
+  const pages = ['README.md', 'ARCHITECTURE.md', ...globSync('docs/*.md', { cwd: root })]
+  for (const page of pages) {
+    const text = readFileSync(join(root, page), 'utf8')
+    for (const [, link = ''] of text.matchAll(/\]\((?!http)([^)\s]+)\)/g)) {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? join(root, page) : join(root, page, '..', path)
+      assert.ok(existsSync(target), `${page}: ${link}`)
+      if (anchor !== undefined) assert.ok(anchorsOf(readFileSync(target, 'utf8')).includes(anchor), `${page}: ${link}`)
+    }
+  }
 })
