@@ -118,8 +118,7 @@ function readObject(param: string, object: Fields): NamedImage {
   const inner = object[name]
   if (isImage(inner)) return { param: at, value: inner }
   const { url, ...more } = isObject(inner) ? inner : {}
-  if (isImage(url) && Object.keys(more).every((key) => key === 'detail'))
-    return { param: `${at}.url`, value: url }
+  if (isImage(url) && Object.keys(more).every((key) => key === 'detail')) return { param: `${at}.url`, value: url }
   throw new Problem('invalid_type', `Invalid type for '${at}': expected a URL or base64 text.`, { param: at })
 }
 
