@@ -86,6 +86,19 @@ test('a lane with a spare child has one ready as soon as a job begins', async ()
   await run
 })
 
+test('the next job goes to a child that has worked, and not to one that is new', async () => {
+  await using lane = openLane({ clock: manualClock(), width: 2, hasSpare: true })
+  await lane.run(inspection('alice', patient), never)
+  assert.equal(lane.children().length, 2)
+  const next = lane.run(inspection('alice', patient), never)
+  while (!lane.children().some(({ job }) => job)) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(
+    lane.children().map(({ job }) => job),
+    ['inspect', null],
+  )
+  await next
+})
+
 test('while jobs of one owner wait, a child is ready for the next owner, and only then', async () => {
   const clock = manualClock()
   await using lane = openLane({ clock, width: 3, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })

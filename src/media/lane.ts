@@ -58,8 +58,9 @@ export function openLane({ clock, width, nice = usualNice, hasSpare = false, lin
   const closing = new AbortController()
   let waiting = 0
 
+  /** The oldest: the first job of a child takes several times as long as the next ones. */
   function idleSeat(): Seat | undefined {
-    return [...seats].findLast((other) => other.job === null && other.child.usable)
+    return [...seats].find((other) => other.job === null && other.child.usable)
   }
 
   function seat(kind: Request['kind']): Seat {

@@ -72,6 +72,23 @@ test('as many videos are looked at side by side as there are cores', async () =>
   assert.equal(most, 2)
 })
 
+test('the images of one owner leave a slot and a core to others', async () => {
+  for (const [cores, expected] of [
+    [2, 1],
+    [4, 2],
+  ] as const) {
+    await using media = openMedia({ clock: manualClock(), renderers: 1, cores })
+    const busy = () => media.children().filter(({ job }) => job === 'inspect').length
+    const ends = [1, 2, 3].map(() => media.inspect(image, 'alice', never))
+    await new Promise(setImmediate)
+    assert.equal(busy(), expected)
+    const other = media.inspect(image, 'bob', never)
+    await new Promise(setImmediate)
+    assert.equal(busy(), expected + 1)
+    await Promise.all([...ends, other])
+  }
+})
+
 test('a video over which a child crashes is refused, an image never; what the machine does is the fault of neither', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })

@@ -14,7 +14,7 @@ export interface MediaOptions {
   clock: Clock
   /** How many films are drawn side by side. */
   renderers: number
-  /** Of the machine: as many results of providers are decoded side by side. */
+  /** Of the machine: as many results of providers are decoded side by side, and one owner's images leave one free. */
   cores?: number
 }
 
@@ -32,11 +32,11 @@ const uploadLine = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 const verifyBytesPerMs = 1000
 
 /**
- * The third slot is for those whom one owner would keep waiting. As for the line: enough for the many that one client
- * sends at once, and few enough that the last need not wait until it gives up.
+ * The third slot is for those whom one owner would keep waiting, and so is one core. As for the line: enough for the many
+ * that one client sends at once, and few enough that the last need not wait until it gives up.
  */
 const inspectors = 3
-const imageLine = { mostHeld: 2, mostWaiting: 128, what: 'images' }
+const imageLine = (cores: number) => ({ mostHeld: cores > 2 ? 2 : 1, mostWaiting: 128, what: 'images' })
 
 /** Films wait for a slot of their account, stills for one of the API: both are in turns by owner already. */
 const anyOwner = ''
@@ -49,7 +49,7 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
   const lanes = {
     ...{ render: openLane({ clock, width: renderers }), long: openLane({ clock, width: renderers, nice: longNice }) },
     ...{ verify: openLane({ clock, width: cores }), still: openLane({ clock, width: 2, hasSpare: true }) },
-    inspect: openLane({ clock, width: inspectors, line: imageLine }),
+    inspect: openLane({ clock, width: inspectors, line: imageLine(cores) }),
     check: openLane({ clock, width: checksAtOnce, line: uploadLine }),
   }
   const all: Lane[] = Object.values(lanes)
