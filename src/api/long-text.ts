@@ -11,7 +11,8 @@ export const maxRestBytes = 2 ** 20
 const mostQuotes = 200_000
 /** A prompt may be all backslashes, each of them escaped. To count millions takes long itself. */
 const mostBackslashes = 128 * 2 ** 10
-const pieceBytes = 256 * 2 ** 10
+/** Read in a few milliseconds. */
+const pieceBytes = 64 * 2 ** 10
 
 /**
  * The text of a reference image, as it came. `JSON.parse` and the decoder of a form would block every other request
