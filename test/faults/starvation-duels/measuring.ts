@@ -22,7 +22,7 @@ export interface Phase {
 }
 
 /** Between the starts of two in one lane, so that a phase has room for a stall. */
-const everyMs = 150
+const everyMs = 50
 
 /** What is under way by then has so long to end. */
 const graceMs = 5_000
