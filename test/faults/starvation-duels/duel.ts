@@ -12,7 +12,7 @@ export interface Duel {
   openMeasures(world: World): Promise<Measure[]>
   /** How many of each measure run at once; 1 unless the duel says otherwise. */
   readonly lanes?: number
-  /** How often each measure is taken at most, where it takes seconds. */
+  /** How often each measure is taken at most, where it takes seconds or needs something new each time. */
   readonly count?: number
   /** How long a job of the working token's engine runs; longer than the duel unless it says otherwise. */
   readonly jobMs?: number

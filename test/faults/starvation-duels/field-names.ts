@@ -1,6 +1,6 @@
 import { type Duel, models } from './duel.ts'
 import { formBytes, send, textPart } from './senders.ts'
-import { ask, newPrompt, requestMeasure, submit } from './working.ts'
+import { ask, requestMeasure, submitMeasure } from './working.ts'
 
 /** A form with a field name that takes an expression with backtracking seconds to read. */
 export const fieldNames: Duel = {
@@ -20,7 +20,7 @@ export const fieldNames: Duel = {
   async openMeasures({ target }) {
     return [
       requestMeasure('GET /livez', (signal) => ask(target, '/livez', { signal })),
-      requestMeasure('submit', (signal) => submit(target, { prompt: newPrompt() }, signal)),
+      submitMeasure('submit', target),
     ]
   },
 }

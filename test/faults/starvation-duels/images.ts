@@ -2,7 +2,7 @@ import { blankPng, type PngKind } from '../../../src/media/png.fixture.ts'
 import { type Duel, models, type Target } from './duel.ts'
 import { smallJpeg } from './host.ts'
 import { fileHead, formBytes, send, sendOnce, textPart } from './senders.ts'
-import { newPrompt, requestMeasure, submit } from './working.ts'
+import { submitMeasure } from './working.ts'
 
 /** Just below 40 megapixels, and what a lower limit may leave of them. */
 const sides = [6_324, 4_472, 3_162, 2_236, 1_581, 1_118]
@@ -26,8 +26,7 @@ export const images: Duel = {
   },
   async openMeasures({ target }) {
     const image = smallJpeg.toString('base64')
-    const sent = (signal: AbortSignal) => submit(target, { prompt: newPrompt(), image }, signal)
-    return [requestMeasure('submit with a small JPEG', sent)]
+    return [submitMeasure('submit with a small JPEG', target, { image })]
   },
 }
 

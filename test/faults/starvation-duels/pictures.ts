@@ -5,14 +5,16 @@ import { ask, requestMeasure, type Video } from './working.ts'
 
 /** Each gives a thumbnail and a spritesheet, which are kept once they are made. */
 const finished = 60
-/** Videos of the working token: for three warm-ups and two times 30 measurements. */
-const fresh = 63
+/** Videos of the working token: for three warm-ups and two phases. */
+const count = 30
+const fresh = 3 + 2 * count
 /** Those that a list with a filter has to look through. */
 const waiting = 3_000
 
 /** Pictures of videos, and lists that look through thousands of tasks. */
 export const pictures: Duel = {
   title: `pictures, and filtered lists of ${waiting} tasks`,
+  count,
   jobMs: 50,
   // Large enough that a picture of it takes a while.
   film: { width: 1_280, height: 720, frames: 120 },
