@@ -69,6 +69,8 @@ function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unk
 
 /** URLs among a model's own parameters lead to no other places than the reference image may. */
 export async function checkUrls(card: ModelCard, parameters: Parameters, outbound: ClientOutbound): Promise<void> {
+  const urls = urlsIn(card, parameters)
+  if (urls.length === 0) return
   const signal = AbortSignal.timeout(patienceMs)
-  for (const [name, url] of urlsIn(card, parameters)) await outbound.check(url, name, signal)
+  for (const [name, url] of urls) await outbound.check(url, name, signal)
 }
