@@ -102,10 +102,15 @@ it('bodies that never end: a token that begins as many as it can leaves connecti
   }
   for (let count = 0; count < 60; count += 1) begin(['/v1/videos', '/v1/webhook_endpoints'][count % 2] ?? '')
   await until('some are refused', () => answers.length >= 30)
+  // So many at once may also be more than the connections that there are.
+  const isCrowded = (answer: string) => /^HTTP\/1\.1 503 [\s\S]*"Too many clients are connected/.test(answer)
   for (const answer of answers) {
-    assert.match(answer, /^HTTP\/1\.1 429 [\s\S]*connection: close[\s\S]*"code":"rate_limit_exceeded"/i)
+    assert.match(answer, /connection: close/i)
+    if (isCrowded(answer)) continue
+    assert.match(answer, /^HTTP\/1\.1 429 [\s\S]*"code":"rate_limit_exceeded"/i)
     assert.match(answer, /"This token has \d+ unfinished request bodies at once/)
   }
+  assert.ok(!answers.every(isCrowded))
   const body = JSON.stringify(film)
   for (let turn = 0; turn < 5; turn += 1) {
     assert.equal((await fetch(`${url}/v1/videos`, { headers: other })).status, 200)

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
-import { parseJsonPart, turnFor } from './json.ts'
+import { isLarge, parseJsonPart } from './json.ts'
 import { LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
@@ -118,9 +118,13 @@ async function readParts(
     const raw = part.type === 'file' ? await part.toBuffer() : String(part.value)
     left -= raw.length
     if (left < 0) throw tooLarge()
-    using _turn = isJson(part.mimetype) && typeof raw !== 'string' ? await turnFor(raw, request, turns) : null
+    using _turn = needsTurn(raw, part) ? await turns.take(request.token.name) : null
     place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
   }
+}
+
+function needsTurn(raw: Buffer | string, { mimetype }: MultipartFile | MultipartValue): boolean {
+  return typeof raw !== 'string' && isJson(mimetype) && isLarge(raw)
 }
 
 /** The parser cuts the name of a text and says so, and leaves that of a file as it is. */

@@ -16,13 +16,14 @@ const mostFields = 200
 /** What is larger is read in turns by token: a prompt of ordinary length is not. */
 const turnBytes = 32 * 2 ** 10
 
+type Done = (error: Error | null, value?: unknown) => void
+
 /** Fastify's own parser, behind what it lets through: other encodings, and bodies made to be slow. */
 export function jsonParser(app: FastifyInstance, turns: FairTurns) {
   const parse = app.getDefaultJsonParser('error', 'error')
-  return async (request: FastifyRequest, body: Buffer): Promise<unknown> => {
+  function read(request: FastifyRequest, body: Buffer): unknown {
     // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
     if (body.length === 0 && needsNone(request)) return undefined
-    using _turn = await turnFor(body, request, turns)
     const lifted = liftTexts(body)
     const text = decodeJson(lifted.rest)
     let [problem, value]: [Error | null, unknown?] = [null]
@@ -34,6 +35,24 @@ export function jsonParser(app: FastifyInstance, turns: FairTurns) {
     refuseAmbiguous(value, text)
     return returnTexts(value, '', lifted)
   }
+  // Without a promise for what is small: it would cost a submit more than the parser.
+  return (request: FastifyRequest, body: Buffer, done: Done): void => {
+    const finish = () => {
+      let value: unknown
+      try {
+        value = read(request, body)
+      } catch (error) {
+        return done(error as Error)
+      }
+      done(null, value)
+    }
+    if (!isLarge(body)) finish()
+    else
+      void turns.take(request.token.name).then((turn) => {
+        using _turn = turn
+        finish()
+      }, done)
+  }
 }
 
 /** The route takes no body, or takes none for an empty one. */
@@ -42,9 +61,9 @@ function needsNone({ routeOptions }: FastifyRequest): boolean {
   return !body || (Array.isArray(body.type) && body.type.includes('null'))
 }
 
-/** The turn in which to read JSON, if it is large. */
-export async function turnFor(json: Buffer, { token }: FastifyRequest, turns: FairTurns): Promise<Disposable | null> {
-  return json.length > turnBytes ? await turns.take(token.name) : null
+/** Whether JSON is to be read in a turn of its token. */
+export function isLarge(json: Buffer): boolean {
+  return json.length > turnBytes
 }
 
 /** Fastify's parser calls everything malformed, also what is JSON with a name in it that would reach into the object. */

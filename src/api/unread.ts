@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ConnectionLimit } from './crowding.ts'
 import { openShare } from './share.ts'
@@ -14,23 +15,34 @@ const shareOfConnections = 0.5
 export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
   const most = Math.max(2, Math.min(mostUnread, Math.floor((connections?.most ?? Infinity) * shareOfConnections)))
   const share = openShare({ most, mostOfOne: Math.ceil(most / 2), what: 'unfinished request bodies' })
+  const places = new WeakMap<Socket, Place>()
   return ({ raw, token }: FastifyRequest, reply: FastifyReply): void => {
     const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
     if (length === '0' && encoding === undefined) return
+    const place = places.get(raw.socket) ?? openPlace(raw.socket)
+    places.set(raw.socket, place)
+    // The body before this one has ended, whether it was read or not.
+    place.giveBack()
     try {
       const held = share.take(token.name)
-      const { socket } = raw
-      const giveBack = () => {
-        held[Symbol.dispose]()
-        socket.off('close', giveBack)
-      }
-      // A request that was answered before its body ended hears nothing of the end of its connection.
-      raw.once('end', giveBack)
-      socket.once('close', giveBack)
+      place.giveBack = held[Symbol.dispose]
+      raw.once('end', held[Symbol.dispose])
     } catch (error) {
       // Left open, the connection would stay for the body that is refused.
       reply.header('connection', 'close')
       throw error
     }
   }
+}
+
+/** What a connection holds. */
+interface Place {
+  giveBack(): void
+}
+
+/** Listens once for all requests of a connection: one that was answered before its body ended does not hear of its end. */
+function openPlace(socket: Socket): Place {
+  const place: Place = { giveBack() {} }
+  socket.once('close', () => place.giveBack())
+  return place
 }
