@@ -74,13 +74,13 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
   const keyed = openKeys(store)
 
   async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
-    const warnings = warningsOf(order)
     try {
       // A store that is away is noticed before anything is put where nobody would ever look for it.
       if (order.reference || order.source) await store.find(fields.id)
       const image = await keepImage(fields.id, order, bucket)
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
-      const task = { ...queueTask({ ...fields, image, source }, clock.now()), warnings }
+      const task = queueTask({ ...fields, image, source }, clock.now())
+      task.warnings = warningsOf(order)
       await store.insert(task)
       return task
     } catch (error) {
@@ -115,7 +115,8 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
       ? repeated(request, digest, make)
       : keyed(owner, idempotencyKey, digest, make))
     // As it was when it was made, however far it is by now: that is what its client waits for.
-    const made = { ...queueTask(task, task.createdAt), warnings: warningsOf(order) }
+    const made = queueTask(task, task.createdAt)
+    made.warnings = warningsOf(order)
     return toWireVideo(made, { nulls: wantsNulls(request) })
   }
 }
