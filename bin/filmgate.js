@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 if (Number(process.versions.node.split('.')[0]) < 24) handOver(findNode())
@@ -30,13 +31,15 @@ function handOver(node) {
   if (node === null) return refuse('')
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-  // A terminal sends Ctrl-C to both processes: sent on, it would count twice and cut off what is being drained.
-  const forward = (signal) => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal)
+  // A terminal and some supervisors signal both processes; the service takes two in a row for one.
+  const forward = (signal) => child.kill(signal)
   for (const signal of signals) process.on(signal, forward)
   child.once('error', ({ message }) => refuse(` The one that was installed does not start: ${message}.`))
   child.once('exit', (code, signal) => {
     for (const name of signals) process.off(name, forward)
     if (signal === null) process.exit(code)
+    // The first process of a container can't end by a signal of its own.
+    process.exitCode = 128 + constants.signals[signal]
     process.kill(process.pid, signal)
   })
 }

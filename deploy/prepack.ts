@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
  */
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
-const onlyForTests = ['**/*.{test,services,fixture}.ts', '**/contract.ts', '**/contract/**']
+const onlyForTests = ['**/*.{test,services,fixture}.ts', '**/fixtures.ts', '**/contract.ts', '**/contract/**']
 
 rmSync(dist, { recursive: true, force: true })
 for (const file of globSync('{src,simulators}/**/*.ts', { cwd: root, exclude: onlyForTests })) {

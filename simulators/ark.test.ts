@@ -4,8 +4,8 @@ import { createByteDance } from '@ai-sdk/bytedance'
 import { picture } from '../src/providers/contract.ts'
 import { until } from '../test/service.ts'
 import { arkWire } from './ark.ts'
-import { tinyFilm } from './upstream/film.fixture.ts'
 import { withoutMark } from './upstream/marks.ts'
+import { tinyFilm } from './upstream/tiny-film.ts'
 import { type Orders, startUpstream, type Upstream } from './upstream.ts'
 
 /** The vendor's own client, from the submit to the link. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors, klingWire } from './kling.ts'
-import { tinyFilm } from './upstream/film.fixture.ts'
 import { withoutMark } from './upstream/marks.ts'
+import { tinyFilm } from './upstream/tiny-film.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 /*

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import OpenAI from 'openai-7.53'
 import { picture } from '../src/providers/contract.ts'
 import { type Dialect, openaiWire } from './openai.ts'
-import { tinyFilm } from './upstream/film.fixture.ts'
 import { withoutMark } from './upstream/marks.ts'
+import { tinyFilm } from './upstream/tiny-film.ts'
 import { startUpstream } from './upstream.ts'
 
 /* OpenAI's own SDK at the simulators of what speaks its API. */

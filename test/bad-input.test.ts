@@ -111,7 +111,7 @@ describe('fields', () => {
     )
     await refuses({ input_reference: { id: '1' } }, 400, 'unknown_parameter', 'input_reference.id')
     const fault = await faultOf(await multipart({ 'metadata[duration]': '1' }))
-    assert.deepEqual([fault.status, fault.param], [400, 'duration'])
+    assert.deepEqual([fault.status, fault.param], [400, 'metadata.duration'])
   })
   it('an unknown model, whatever its name', async () => {
     for (const model of ['nothing', '__proto__', 'constructor', '../studio', 'x'.repeat(10_000)])

@@ -26,6 +26,10 @@ it('a page of a named origin gets a preflight without a token, and reads answers
   await using service = await startService({ env: { FILMGATE_CORS_ORIGINS: `http://localhost:5173, ${origin}` } })
   const allowed = await service.fetch('/v1/videos', preflight)
   assert.deepEqual([allowed.status, named(allowed, 'allow-origin')], [204, origin])
+  // It has passed what guards every other request.
+  assert.match(allowed.headers.get('x-request-id') ?? '', /^req_/)
+  const lead = await service.fetch('/', { headers: { origin, accept: 'text/html' }, redirect: 'manual' })
+  assert.deepEqual([lead.status, lead.headers.get('vary')], [302, 'Origin, Accept'])
   assert.deepEqual(
     [named(allowed, 'allow-methods'), named(allowed, 'allow-headers')],
     ['GET, HEAD, POST, DELETE', 'authorization, content-type, x-stainless-lang'],

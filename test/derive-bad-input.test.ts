@@ -85,7 +85,10 @@ it('fields that are missing, of another type, or of another request', async () =
     await refuses(remixes({ [name]: '4' }), [400, 'unknown_parameter', name], /takes: prompt, model, metadata/)
   for (const name of ['size', 'seconds', 'image', 'input_reference', 'resolution'])
     await refuses(edits({ [name]: '4' }), [400, 'unknown_parameter', name])
-  await refuses(remixes({ metadata: { aspect_ratio: '1:1' } }), [400, 'unknown_parameter', 'aspect_ratio'])
+  await refuses(remixes({ metadata: { aspect_ratio: '1:1' } }), [400, 'unknown_parameter', 'metadata.aspect_ratio'])
+  await refuses(remixes({ duration: 5 }), [400, 'unknown_parameter', 'duration'])
+  await refuses(edits({ n: 2 }), [400, 'invalid_value', 'n'])
+  await refuses(extensions({ seconds: undefined, duration: 21 }), [400, 'invalid_value', 'seconds'])
   await refuses(remixes({ seed: 'x' }), [400, 'invalid_value', 'seed'])
   await refuses(extensions({ finish_within: 0 }), [400, 'invalid_value', 'finish_within'])
   for (const body of ['', '{', '[]', '7', 'null']) {
@@ -93,6 +96,15 @@ it('fields that are missing, of another type, or of another request', async () =
     await refuses(post(`/v1/videos/${id}/remix`, body), [400, 'invalid_json', null])
   }
   await refuses(post(paths.edit, JSON.stringify({ prompt: 'x'.repeat(2e6) })), [413, 'body_too_large', null], /form/)
+})
+
+it('fields without effect, and other names of the seconds', async () => {
+  for (const answer of [
+    await remixes({ user: 'u', n: 1, seed: -1 }),
+    await edits({ user: 'u', async: true }),
+    await extensions({ seconds: undefined, duration: '2.0' }),
+  ])
+    assert.equal(answer.status, 200, await answer.text())
 })
 
 it('a source that is not there, not one’s own, deleted, unfinished, failed or expired', async () => {

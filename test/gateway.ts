@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { simulated } from '../simulators/provider.ts'
-import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
+import { tinyFilm } from '../simulators/upstream/tiny-film.ts'
 import { type Mode, markOf, startUpstream, type Upstream, withoutMark } from '../simulators/upstream.ts'
 import type { World } from '../src/main.ts'
 import { jumpingClock, startService, type TestService, until } from './service.ts'

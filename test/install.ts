@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'filmgate-install-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 let tarball: string
 before(() => {
-  tarball = packCheckout(folder)
+  tarball = packCheckout(folder).tarball
 })
 
 function emptyFolder(name: string): { cwd: string; env: Record<string, string> } {

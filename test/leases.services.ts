@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
-import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
+import { tinyFilm } from '../simulators/upstream/tiny-film.ts'
 import { markOf, withoutMark } from '../simulators/upstream.ts'
 import { ask, comes, type FleetProcess, type FleetWorld, finish, openFleet, submit } from './fleet-world.ts'
 

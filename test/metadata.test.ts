@@ -45,6 +45,12 @@ it('other metadata makes another request', async () => {
   assert.equal((await submit({})).error?.code, 'idempotency_key_reused')
 })
 
+it('a number that JSON can not give back is refused', async () => {
+  await using service = await startService()
+  const answer = await service.submit(`{"model":"studio","prompt":"x","metadata":{"a":1e400}}`)
+  assert.deepEqual([answer.status, ((await answer.json()) as Video).error?.code], [400, 'invalid_value'])
+})
+
 it('what is made of a video keeps its own metadata', async () => {
   await using service = await startService()
   const { id } = (await (await service.submit({ ...film, metadata })).json()) as Video

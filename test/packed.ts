@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServerProcess } from './process.ts'
 
@@ -26,10 +27,15 @@ export function run(command: string, args: string[], options: { cwd: string; env
   return stdout
 }
 
-/** Returns the path of the tarball. */
-export function packCheckout(folder: string): string {
-  const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root }))
-  return join(folder, packed.filename)
+/** Packs a copy of the checkout, which another run may be packing as well. Returns the paths of both. */
+export function packCheckout(folder: string): { tarball: string; copy: string } {
+  const copy = join(folder, 'checkout')
+  const left = new Set(['node_modules', '.git', '.venv', 'dist', 'filmgate-data'].map((name) => join(root, name)))
+  cpSync(root, copy, { recursive: true, filter: (path) => !left.has(path) })
+  // Its tools, and not those of a package that has the same name.
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: copy }))
+  return { tarball: join(folder, packed.filename), copy }
 }
 
 /** What a newcomer does with a server: create a video, wait for it, download it, stop the server. */

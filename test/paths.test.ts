@@ -50,7 +50,11 @@ it('a URL-encoded form is a form', async () => {
   const fields = new URLSearchParams({ ...film, prompt: 'a fox & 狐', seed: '7', 'metadata[job]': 'a' })
   const { status, body } = await post('/v1/videos', String(fields), `${type}; charset=utf-8`)
   assert.deepEqual([status, body.prompt, body.metadata], [200, 'a fox & 狐', { job: 'a' }])
+  const bare = 'model=studio&prompt=un caf\u00e9 \u718a\u732b'
+  assert.equal((await post('/v1/videos', bare, type)).body.prompt, 'un café 熊猫')
+  assert.equal((await post('/v1/videos', 'model=studio&prompt=50% off', type)).body.prompt, '50% off')
   const wrong: [string, number][] = [
+    ['model=studio&prompt=x%FFy', 400],
     [`${fields}&seed=8`, 400],
     [`${fields}&a=1`, 400],
     ['&'.repeat(100_000), 400],
@@ -71,8 +75,11 @@ it('a wrong method is 405 with those that are right', async () => {
     ['GET', '/v1/videos/video_1/remix', 'POST'],
     ['GET', '/v1/videos/generations', 'POST'],
     ['GET', '/v1/video/generations', 'POST'],
+    ['PUT', '/v1/videos/edits', 'POST'],
+    ['PUT', '/v1/videos/generations/', 'POST'],
     ['DELETE', '/v1/models/a/b', 'GET, HEAD'],
     ['OPTIONS', '/v1/models', 'GET, HEAD'],
+    ['PUT', '/', 'GET, HEAD'],
   ]
   for (const [method, path, allow] of wrong) {
     const answer = await service.fetch(path, { method })
@@ -80,6 +87,6 @@ it('a wrong method is 405 with those that are right', async () => {
     assert.deepEqual([answer.status, error?.code], [405, 'method_not_allowed'], `${method} ${path}`)
     assert.deepEqual(answer.headers.get('allow')?.split(', ').toSorted(), allow.split(', ').toSorted(), path)
   }
-  for (const path of ['/v1/nothing', '/v1/videos//x/y', '/'])
+  for (const path of ['/v1/nothing', '/v1/videos//x/y', '/v1/videos/characters'])
     assert.equal((await service.fetch(path, { method: 'PUT' })).status, 404, path)
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tinyFilm } from '../simulators/upstream/film.fixture.ts'
+import { tinyFilm } from '../simulators/upstream/tiny-film.ts'
 
 /** A video as a server that speaks OpenAI's Videos API lists it. */
 export interface UpstreamVideo {

@@ -64,6 +64,8 @@ it('other names and other texts of a size', async () => {
     { size: '1920x1080', resolution: '1080p' },
   ])
     await takes(fields, wide)
+  await takes({ size: '1000x500', aspect_ratio: '2:1' }, { size: '1000x500' })
+  await takes({ size: '832x480', resolution: '480p' }, { size: '832x480' })
   await takes({ size: '9:16' }, { size: '720x1280' })
   await takes({ aspect_ratio: 'square' }, { size: '720x720' })
   await refuses({ width: 1920 }, 'width', /without 'height'/)
@@ -87,7 +89,7 @@ it('an image under any of its names, in any of its forms', async () => {
     { images: JSON.stringify([url]) },
     ...[
       { image: url, images: [url], image_url: url },
-      { image: '', images: [], image_url: url, first_frame: [''] },
+      { image: '', images: ['', url], image_url: url, first_frame: [''] },
     ],
   ])
     await takes(fields)
@@ -98,6 +100,31 @@ it('an image under any of its names, in any of its forms', async () => {
   await refuses({ file_id: 'file-1' }, 'file_id', /no Files API/)
   await refuses({ images: ['%%%'] }, 'images', /image/)
   await refuses({ image_url: 'http://10.0.0.1/a.png' }, 'image_url', /./)
+  const frame = { image_url: { url }, frame_type: 'middle_frame' }
+  await refuses({ frame_images: [frame] }, 'frame_images.frame_type', /use first_frame or last_frame/)
+})
+
+it('a large image may be sent twice, and as JSON in a form', async () => {
+  const noise = createCanvas(700, 700)
+  const pixels = noise.getContext('2d')
+  const image = pixels.createImageData(700, 700)
+  for (let at = 0; at < image.data.length; at += 1) image.data[at] = ((at * at) % 251) | (at % 4 === 3 ? 255 : 0)
+  pixels.putImageData(image, 0, 0)
+  const url = `data:image/png;base64,${noise.toBuffer('image/png').toString('base64')}${' '.repeat(2 ** 20)}`
+  await takes({ image: url, images: [url] })
+  const form = new FormData()
+  const fields = { model: 'studio', prompt: 'x', image_reference: JSON.stringify({ image_url: url }) }
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  const answer = await service.fetch('/v1/videos', { method: 'POST', body: form })
+  assert.equal(answer.status, 200, await answer.text())
+  form.set('image_reference', fields.image_reference.slice(0, -1))
+  const broken = await service.fetch('/v1/videos', { method: 'POST', body: form })
+  assert.deepEqual([broken.status, ((await broken.json()) as Body).error?.param], [400, 'image_reference'])
+})
+
+it('a wrong model is told before anything else', async () => {
+  const { status, error } = await send({ model: 'nothing', n: 2 })
+  assert.deepEqual([status, error?.param], [404, 'model'])
 })
 
 it('a last frame is the parameter of a model that takes one', async () => {
@@ -110,6 +137,10 @@ it('a last frame is the parameter of a model that takes one', async () => {
     ...(['last_image', /./] as const),
   )
   assert.equal((await send({ model: 'kling-3.0', frame_images: frames('https://203.0.114.1/last.png') })).status, 200)
+  const [image, last] = ['https://203.0.114.1/first.png', 'https://203.0.114.1/last.png']
+  const kling = { model: 'kling-3.0', image, last_image: last }
+  assert.equal((await send({ ...kling, image_tail: last })).status, 200)
+  await refuses({ ...kling, image_tail: image }, 'image_tail', /'last_image' .* and 'image_tail' .* contradict/)
 })
 
 it('an empty field of a form is an absent one', async () => {
@@ -124,13 +155,16 @@ it('an empty field of a form is an absent one', async () => {
 
 it('a list that is nested very deep is refused wherever it stands', async () => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
-  for (const name of ['seconds', 'duration', 'n', 'width', 'size', 'images', 'image_url']) {
-    const body = `{"model":"studio","prompt":"x","seconds":"4","height":1,"${name}":${deep}}`.replace(
-      /"seconds":"4",(?=.*"seconds":\[)/,
-      '',
-    )
-    assert.equal((await service.submit(body)).status, 400, name)
+  for (const name of ['model', 'seconds', 'duration', 'n', 'width', 'size', 'images', 'image_url']) {
+    const fields = { model: '"studio"', prompt: '"x"', seconds: '"4"', height: '1', [name]: deep }
+    const body = Object.entries(fields).map(([key, value]) => `"${key}":${value}`)
+    assert.equal((await service.submit(`{${body}}`)).status, 400, name)
   }
+})
+
+it('a model of another type is refused', async () => {
+  for (const model of [{ toString: 1, valueOf: 1 }, { a: 'b' }, 5, ['studio']])
+    await refuses({ model }, 'model', /Invalid type for 'model'/)
 })
 
 it('docs/api.md has the tables as the data has them (node docs/request-tables.ts writes them)', () => {

@@ -107,8 +107,12 @@ it('an unknown model is answered with the closest ones that the token may use, a
     assert.equal(answer.status, 404)
     return ((await answer.json()) as { error: { message: string } }).error.message
   }
-  assert.match(await messageOf('studoi', 'anna secret'), /The closest models are: studio, sora-2\. GET \/v1\/models/)
-  assert.match(await messageOf('sora-2-pro', 'anna secret'), /--alias sora-2-pro=studio\.$/)
-  assert.match(await messageOf('studio', 'ben-secret'), /The closest models are: short\. /)
+  assert.match(await messageOf('studoi', 'anna secret'), /The closest models are: studio\. GET \/v1\/models/)
+  assert.match(await messageOf('sora-2-pro', 'anna secret'), /--alias sora-2-pro=MODEL\.$/)
+  for (const model of ['openai/sora-2-pro', 'Sora', 'sora-2-2025-12-08'])
+    assert.match(await messageOf(model, 'anna secret'), /The closest|--alias/, model)
+  assert.match(await messageOf('azure/studio-v1-preview', 'anna secret'), /The closest models are: studio\. /)
+  assert.match(await messageOf('shrot', 'ben-secret'), /The closest models are: short\. /)
+  assert.doesNotMatch(await messageOf('gpt-4', 'anna secret'), /closest|alias/)
   assert.doesNotMatch(await messageOf('sora-2', 'nobody-secret'), /closest|alias/)
 })

@@ -48,6 +48,30 @@ it('a repeat gets the warnings of the first answer', async () => {
   const { id } = JSON.parse(first) as Video
   await service.fetch(`/v1/videos/${id}?wait=20`, { headers: as('lax') })
   assert.equal(await (await service.submit({ ...film, odd: 1 }, key)).text(), first)
+  assert.equal((await service.submit({ ...film, another: 1 }, key)).status, 422)
+})
+
+it('a slip is told by the nearest name, also of those that other clients send, and not by one that is there', async () => {
+  await using service = await startService({ yaml })
+  for (const [slip, expected] of [
+    ['durration', / Did you mean 'duration'\?/],
+    ['Duration', / Did you mean 'duration'\?/],
+    ['frist_frame', / Did you mean 'first_frame'\?/],
+    ['mode', /^Unknown parameter: 'mode'\. Model/],
+  ] as const) {
+    const { error } = (await (await service.submit({ ...film, [slip]: 'x' }, as('strict'))).json()) as Video
+    assert.match(error?.message ?? '', expected)
+  }
+})
+
+it('the header that names them has an end, and names each of them apart', async () => {
+  await using service = await startService({ yaml })
+  const long = Object.fromEntries(Array.from({ length: 32 }, (_, at) => [`${'漢'.repeat(90)}${at}`, at]))
+  const answer = await service.submit({ ...film, ...long }, as('lax'))
+  assert.equal(((await answer.json()) as Video).warnings?.length, 32)
+  assert.match(answer.headers.get('x-filmgate-ignored') ?? '', /^[%\w, ]{1,1000}, \.\.\.$/)
+  const two = await service.submit({ ...film, 'a, b': 1, c: 2 }, as('lax'))
+  assert.equal(two.headers.get('x-filmgate-ignored'), 'a%2C%20b, c')
 })
 
 it('the service decides for tokens that say nothing', async () => {

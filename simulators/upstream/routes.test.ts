@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startUpstream, submitFaults } from '../upstream.ts'
-import { tinyFilm } from './film.fixture.ts'
 import { viewOf } from './jobs.ts'
 import { markOf, withoutMark } from './marks.ts'
+import { tinyFilm } from './tiny-film.ts'
 import { exchange, pictureOf, requestOf } from './wire.fixture.ts'
 
 /* The upstream when nothing goes wrong, and how it is told what should. */

@@ -73,7 +73,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const turns = openPieceTurns()
   const app = openServer({ ...dependencies, turns })
   const hasDocs = (dependencies.docs ?? true) && !dependencies.healthOnly
-  // Before the routes are collected: it is no part of the API.
+  // Before the routes are collected: it is not part of the API.
   if (hasDocs) app.get('/', leadToDocs)
   const routes = collectRoutes(app)
   app.get('/livez', livez())
@@ -112,11 +112,12 @@ function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): 
     uploads.addHook('onRequest', rates.take)
     addUploadRoutes(uploads, dependencies)
   })
-  const characters = { onRequest: refuseCharacters, handler: refuseCharacters }
+  const config = { isRefusal: true } as const
+  const characters = { config, onRequest: refuseCharacters, handler: refuseCharacters }
   v1.route({ method: ['GET', 'POST'], url: '/videos/characters', ...characters })
   v1.get('/videos/characters/:id', characters)
   for (const url of ['/videos/edits', '/videos/extensions', ...generationPaths])
-    v1.route({ method: ['GET', 'DELETE'], url, handler: refuseReading })
+    v1.route({ method: ['GET', 'DELETE'], url, config, handler: refuseReading })
   const estimates = openEstimates(dependencies)
   const listeners = openListeners(dependencies)
   const events = openEvents({ ...dependencies, estimates, listeners })

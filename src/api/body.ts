@@ -4,7 +4,7 @@ import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import { isLarge, parseJsonPart } from './json.ts'
-import { LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
+import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
 /** 20 MiB as base64, and room for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
@@ -54,7 +54,7 @@ export const multipartOptions = {
 /** The parser would decode text of megabytes at once, which blocks every other request: an image is read as a file. */
 const imageOptions = {
   isPartAFile: (field: string | undefined, ...others: [type: string | undefined, filename: string | undefined]) =>
-    /^(image|input_reference(\[image_url\])?)$/.test(field ?? '') || multipartOptions.isPartAFile(field, ...others),
+    isImageField(field) || multipartOptions.isPartAFile(field, ...others),
   limits: { fileSize: maxBodyBytes },
 }
 
@@ -124,7 +124,7 @@ async function readParts(
 }
 
 function needsTurn(raw: Buffer | string, { mimetype }: MultipartFile | MultipartValue): boolean {
-  return typeof raw !== 'string' && isJson(mimetype) && isLarge(raw)
+  return typeof raw !== 'string' && isLarge(raw) && (isJson(mimetype) || isJsonText(raw))
 }
 
 /** The parser cuts the name of a text and says so, and leaves that of a file as it is. */
@@ -159,13 +159,34 @@ function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> 
   }
 }
 
+/** `image`, `images[]`, `input_reference[image_url]`. */
+function isImageField(name = ''): boolean {
+  return name.length <= longestName && isImageName(name.replace(/\[[^\]]*\]$/, ''))
+}
+
 /** A part may be JSON, and then it is the value that it holds. */
 function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
-  if (!multipartOptions.isPartAFile(fieldname, mimetype, filename))
+  if (!multipartOptions.isPartAFile(fieldname, mimetype, filename)) {
+    if (isJsonText(bytes)) return parseText(bytes, fieldname)
     return bytes.length > maxRestBytes ? new LongText(bytes, { isEscaped: false }) : bytes.toString()
+  }
   if (isJson(mimetype)) return parseJsonPart(bytes, fieldname) as Field
   if (bytes.length > maxImageBytes) throw tooLarge()
   return new Upload(bytes)
+}
+
+/** Neither a URL nor base64 begins like that. */
+function isJsonText(bytes: Buffer): boolean {
+  return bytes[0] === 0x7b || bytes[0] === 0x5b
+}
+
+function parseText(bytes: Buffer, param: string): Field {
+  try {
+    return parseJsonPart(bytes, param) as Field
+  } catch (error) {
+    if (error instanceof Problem) throw error
+    throw new Problem('invalid_value', `'${param}' is not valid JSON.`, { param, cause: error })
+  }
 }
 
 function isJson(type: string): boolean {
@@ -180,6 +201,7 @@ export function place(fields: Fields, name: string, value: Field): void {
     throw new Problem(
       'invalid_multipart',
       `The field name '${name.slice(0, 100)}' can't be read. Write name or name[key].`,
+      { param: name.slice(0, 100).split('[', 1)[0] ?? '' },
     )
   }
   const present = fields[outer]

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ignoredHeader } from './extras.ts'
 
 /** What a page may read of an answer beyond the headers that every page may. */
@@ -8,26 +8,37 @@ const exposed = [
   ...['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
 ].join(', ')
 
+export interface Cors {
+  /** Lets the page read the answer, if it may. Before all else, for an error is an answer too. */
+  allow(request: FastifyRequest, reply: FastifyReply): void
+  /** Answers the question of a browser whether a page may send a request. False if it is none. */
+  answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean
+}
+
 /**
- * Lets pages of these origins read the answers; `*` is any. Never with credentials: a token is sent by the page itself, and
- * nothing that a browser keeps counts here. Before all other hooks, for an error is an answer too, and a preflight has no token.
+ * Lets pages of these origins read the answers; `*` is any. Never with credentials: a token is sent by the page itself, not
+ * by the browser.
  */
-export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+export function openCors(origins: readonly string[]): Cors {
   const isAny = origins.includes('*')
-  app.addHook('onRequest', (request, reply, done) => {
-    const { origin } = request.headers
-    // A cache must not hand the answer for one origin to another.
-    if (!isAny) reply.header('vary', 'Origin')
-    if (origin === undefined || !(isAny || origins.includes(origin))) return done()
-    reply.header('access-control-allow-origin', isAny ? '*' : origin)
-    const { 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers
-    if (request.method !== 'OPTIONS' || method === undefined) {
+  const isAllowed = (origin: string | undefined) => origin !== undefined && (isAny || origins.includes(origin))
+  return {
+    allow({ headers: { origin } }, reply) {
+      // A cache must not hand the answer for one origin to another.
+      if (!isAny) reply.header('vary', 'Origin')
+      if (origin === undefined || !isAllowed(origin)) return
+      reply.header('access-control-allow-origin', isAny ? '*' : origin)
       reply.header('access-control-expose-headers', exposed)
-      return done()
-    }
-    reply.header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')
-    // Whatever the page wants to send: SDKs have headers of their own, and none of them opens anything.
-    if (headers !== undefined) reply.header('access-control-allow-headers', headers)
-    reply.header('access-control-max-age', '7200').code(204).send()
-  })
+    },
+    answerPreflight({ method, headers }, reply) {
+      const { origin, 'access-control-request-method': asked, 'access-control-request-headers': wanted } = headers
+      if (method !== 'OPTIONS' || asked === undefined || !isAllowed(origin)) return false
+      reply.removeHeader('access-control-expose-headers')
+      reply.header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')
+      // Whatever the page wants to send: SDKs have headers of their own, and none of them opens anything.
+      if (wanted !== undefined) reply.header('access-control-allow-headers', wanted)
+      reply.header('access-control-max-age', '7200').code(204).send()
+      return true
+    },
+  }
 }

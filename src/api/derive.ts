@@ -18,11 +18,12 @@ import {
 } from '../core/source.ts'
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
 import type { DecodedVideo } from '../media/media.ts'
-import { Spooled } from './body.ts'
+import { type Fields, Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls } from './reference.ts'
-import { otherNames, pair } from './spellings/table.ts'
+import { namesElsewhere } from './spellings/table.ts'
+import { dropWithoutEffect } from './spellings.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -57,7 +58,7 @@ const fieldsOf: Record<SourceKind, readonly string[]> = {
 }
 
 /** Of a video that is not made of another: in `metadata` they would look as if they had an effect. */
-const reserved = [...commonFields, ...Object.keys(otherNames), ...pair.names]
+const reserved = [...commonFields, ...namesElsewhere]
 
 /** What the new one is made of, and by whom. */
 interface Found {
@@ -76,6 +77,7 @@ export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: 
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
+    dropWithoutEffect(request.body as Fields, card)
     const extras = read(card, request, reply, { beside: fieldsOf[kind], reserved })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }

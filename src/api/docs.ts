@@ -26,5 +26,6 @@ export function openDocs(routes: readonly CollectedRoute[], catalog: Catalog) {
 /** A person who opens the address of the service in a browser wants to read; a client has the wrong path. */
 export function leadToDocs(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.headers.accept?.includes('text/html')) notFoundHandler(request)
-  reply.header('vary', 'accept').redirect('/docs')
+  const others = reply.getHeader('vary')
+  reply.header('vary', others === undefined ? 'Accept' : `${others}, Accept`).redirect('/docs')
 }

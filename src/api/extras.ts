@@ -7,6 +7,15 @@ import { isForm } from './urlencoded.ts'
 /** Names the parameters that were left out. */
 export const ignoredHeader = 'x-filmgate-ignored'
 
+/** Clients refuse headers of some kilobytes in all; the warnings of the video have every name. */
+const longestList = 1_000
+
+/** A name may have characters that no header can carry. */
+function listed(names: readonly string[]): string {
+  const list = names.map(encodeURIComponent).join(', ')
+  return list.length <= longestList ? list : `${list.slice(0, list.lastIndexOf(', ', longestList))}, ...`
+}
+
 /** Reads what a request says beyond the common fields, as strictly as its token wants, and names what is left out. */
 export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters?: UnknownParameters }) {
   return (
@@ -18,8 +27,7 @@ export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters
     const unknown = request.token.unknownParameters ?? unknownParameters
     const fields = request.body as Record<string, unknown>
     const extras = readParameters(card, fields, { text: isForm(request), unknown, ...options })
-    // A name may have characters that no header can carry.
-    if (extras.ignored.length > 0) reply.header(ignoredHeader, extras.ignored.map(encodeURI).join(', '))
+    if (extras.ignored.length > 0) reply.header(ignoredHeader, listed(extras.ignored))
     return extras
   }
 }

@@ -29,6 +29,11 @@ export class LongText {
     this.#isEscaped = isEscaped
   }
 
+  /** Whether it is written in the same way, which the same client does. */
+  equals(other: LongText): boolean {
+    return this.#isEscaped === other.#isEscaped && this.#bytes.equals(other.#bytes)
+  }
+
   /** At least as long as what the pieces have together. */
   get length(): number {
     return this.#bytes.length
@@ -107,7 +112,7 @@ export function returnTexts(value: unknown, name: string, { texts }: Lifted): un
 /** `images: [{image_url: {url}}]` in the object of the body. */
 const deepest = 5
 
-function isImageName(name: string): boolean {
+export function isImageName(name: string): boolean {
   if (['image', 'input_reference', 'url'].includes(name)) return true
   return Object.hasOwn(otherNames, name) && otherNames[name]?.means === 'first frame'
 }

@@ -1,18 +1,27 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route is there only to say that there is none. */
+    isRefusal?: true
+  }
+}
+
 /** Every route that is registered after this, so that a wrong method can be told from a wrong path. */
 export function collectMethods(app: FastifyInstance): { refuse(request: FastifyRequest, reply: FastifyReply): void } {
   const routes: { segments: string[]; methods: string[] }[] = []
-  app.addHook('onRoute', ({ method, url }) => {
-    routes.push({ segments: url.split('/'), methods: [method].flat() })
+  app.addHook('onRoute', ({ method, url, config }) => {
+    routes.push({ segments: url.split('/'), methods: config?.isRefusal ? [] : [method].flat() })
   })
   return {
     /** Throws where the path exists for other methods. */
     refuse(request, reply) {
       const path = request.url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? ''
       const found = routes.filter(({ segments }) => fits(segments, path.split('/')))
-      const methods = [...new Set(found.flatMap((route) => route.methods))]
+      // `/videos/edits` is not a video.
+      const exact = found.filter(({ segments }) => segments.join('/') === path)
+      const methods = [...new Set((exact.length > 0 ? exact : found).flatMap((route) => route.methods))]
       if (methods.length > 0) throw wrongMethod(request, reply, methods)
     },
   }

@@ -33,6 +33,7 @@ export function retrieveVideo(dependencies: RetrieveDependencies) {
       return estimate.then((read) => send(task, read))
     }
     const waitMs = readWait(request, reply)
+    const until = readUntil(request)
     const task = !isTaskId(id)
       ? undefined
       : waitMs > 0
@@ -40,7 +41,7 @@ export function retrieveVideo(dependencies: RetrieveDependencies) {
             owner: request.token.name,
             id,
             waitMs,
-            until: readUntil(request),
+            until,
             closed: reply.raw,
           })
         : store.read(request.token.name, id)

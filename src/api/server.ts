@@ -8,7 +8,7 @@ import fastify, {
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import type { Log } from '../log.ts'
-import { allowOrigins } from './cors.ts'
+import { openCors } from './cors.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { jsonParser } from './json.ts'
@@ -23,7 +23,7 @@ export interface ServerDependencies {
   turns: FairTurns
   /** Whether it also answers as Azure does. */
   azure?: boolean
-  /** Whose pages may read the answers; no one's if nothing is said. */
+  /** Whose pages may read the answers; of none by default. */
   corsOrigins?: readonly string[]
   /** A process that only works has nothing else to say. */
   healthOnly?: boolean
@@ -74,12 +74,13 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(onError)
   app.setNotFoundHandler(refuse)
-  // No hook where it is off: one more costs each poll a twentieth.
-  if (corsOrigins.length > 0) allowOrigins(app, corsOrigins)
+  const cors = corsOrigins.length > 0 ? openCors(corsOrigins) : undefined
   app.addHook('onRequest', (request, reply, done) => {
+    cors?.allow(request, reply)
     reply.header('x-request-id', request.id)
     admit?.(request, reply)
     if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request, reply)
+    if (cors?.answerPreflight(request, reply)) return
     // Before its body is read: nobody has to be known for a path that does not exist.
     if (request.is404) {
       methods.refuse(request, reply)

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Catalog, type ModelCard, mayUse } from '../core/catalog.ts'
+import { type Catalog, findModel, type ModelCard } from '../core/catalog.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { type Field, type Fields, readFields, Upload } from './body.ts'
@@ -18,21 +18,23 @@ interface Sent {
 export function readSubmit({ catalog, turns }: { catalog: Catalog; turns: FairTurns }) {
   return async (request: FastifyRequest): Promise<void> => {
     const fields = await readFields(request, turns)
-    const entry = catalog.entries.get(String(fields.model || catalog.defaultModel))
-    // Of a model that is not for this token nothing may be told.
-    request.body = respell(fields, entry && mayUse(request.token, entry) ? entry.card : undefined)
+    const { model = '' } = fields
+    const name = model === '' ? catalog.defaultModel : model
+    // A wrong model is told before all that depends on it. One of another type is for the schema to refuse.
+    const entry = typeof name === 'string' ? findModel(catalog, request.token, name) : undefined
+    request.body = respell(fields, entry?.card)
   }
 }
 
 /** The hook of a remix, which needs no model: it has that of its source. */
 export function readDerived({ turns }: { turns: FairTurns }) {
   return async (request: FastifyRequest): Promise<void> => {
-    request.body = respellDerived(await readFields(request, turns))
+    request.body = respellDerived(await readFields(request, turns), request)
   }
 }
 
 /**
- * The fields of a submit in our own spelling. `card` is that of the requested model, if the token may use it: its
+ * The fields of a submit in our own spelling. `card` is that of the requested model, if it names one: its
  * parameters keep their names. Throws where two spellings of one field contradict each other.
  */
 function respell(fields: Fields, card: ModelCard | undefined): Fields {
@@ -43,7 +45,12 @@ function respell(fields: Fields, card: ModelCard | undefined): Fields {
   moveSeconds(given, isOwn)
   moveSize(given, isOwn)
   const { image, last_image } = takeImages(given, isOwn, card)
-  return { ...given, ...(image && { image }), ...(last_image && { last_image: last_image.value }) } as Fields
+  if (last_image)
+    putOne(given, 'last_image', [
+      ...takeAll(given, 'last_image', isOwn),
+      { name: last_image.param, value: last_image.value },
+    ])
+  return { ...given, ...(image && { image }) } as Fields
 }
 
 /** Whether there is nothing to do, as for most requests: the rest costs more than all other reading of a small body. */
@@ -60,10 +67,14 @@ function isPlain(fields: Fields): boolean {
   return true
 }
 
-/** The same for a video that is made of another one, which has a length and no size or image of its own. */
-export function respellDerived(fields: Fields): Fields {
+/**
+ * The same for a video that is made of another one, which has no size or image of its own, and a length only if it is an
+ * extension. Its model is not known yet: `dropWithoutEffect` is for later.
+ */
+export function respellDerived(fields: Fields, { routeOptions }: FastifyRequest): Fields {
   const given = withoutEmpty(fields)
-  moveSeconds(given, () => false)
+  const body = routeOptions.schema?.body as { properties?: object } | undefined
+  if (Object.hasOwn(body?.properties ?? {}, 'seconds')) moveSeconds(given, () => false)
   return given
 }
 
@@ -83,7 +94,8 @@ function isNothing(value: Field): boolean {
   return value === '' || (value instanceof Upload && value.bytes.length === 0)
 }
 
-function dropWithoutEffect(given: Fields, card: ModelCard | undefined): void {
+/** Takes out what changes nothing. Throws where its value would have to change something. */
+export function dropWithoutEffect(given: Fields, card: ModelCard | undefined): void {
   for (const name of Object.keys(given)) {
     const rule = Object.hasOwn(withoutEffect, name) ? withoutEffect[name] : undefined
     if (!rule || (name !== 'seed' && card && Object.hasOwn(card.parameters, name))) continue

@@ -45,7 +45,7 @@ export function spoolVideos({ scratch, random, turns }: { scratch: string; rando
       }
       // One byte more than is taken, so that it is noticed here and at once.
       const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
-      request.body = respellDerived(await heard(request, readFields(request, turns, rules)))
+      request.body = respellDerived(await heard(request, readFields(request, turns, rules)), request)
     },
     async onSend(request: FastifyRequest): Promise<void> {
       for (const path of files.get(request) ?? []) await rm(path, { force: true })

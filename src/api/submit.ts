@@ -100,16 +100,17 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const { entry, prompt, seconds, size, parameters, metadata, reference, source } = order
     const asked = { card: entry.card.id, prompt, seconds, size, parameters, metadata }
     const image = reference && ('url' in reference ? reference.url : await sha256Of(reference.bytes))
-    const digest = digestRequest({ ...asked, image, source: source && `${source.kind} ${source.name}` })
+    const named = source && `${source.kind} ${source.name}`
+    const digest = digestRequest({ ...asked, image, source: named, ignored: order.ignored })
     const now = clock.now()
     const times = fitDeadlines(entry.card, order.deadlines, now)
     const owner = request.token.name
     const idempotencyKey = keyOf(request)
     const make = () => {
-      const named = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
+      const made = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // What goes on from a video is no other version of it.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
-      return insert({ ...named, remixedFrom, ...asked, ...times }, order)
+      return insert({ ...made, remixedFrom, ...asked, ...times }, order)
     }
     const task = await (idempotencyKey === null
       ? repeated(request, digest, make)

@@ -7,6 +7,8 @@ export const urlencoded = 'application/x-www-form-urlencoded'
 /** Fields and not images: what is larger is better sent in another form, which needs no decoding of each byte. */
 const mostBytes = 2 ** 20
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 type Done = (error: Error | null, body?: Fields) => void
 
 /** Reads `a=1&b[c]=2`, with the same names as in a multipart form. */
@@ -23,17 +25,32 @@ function read(body: Buffer): Fields {
     const message = 'A URL-encoded form may have 1 MiB. Send an image in JSON or multipart/form-data, or as a URL.'
     throw new Problem('body_too_large', message)
   }
-  const text = body.toString('latin1')
+  const text = decode(body)
   const { fields: most, fieldNameSize } = multipartOptions.limits
-  // Counted first: a million empty pairs would be read before anybody counts them.
+  // Counted first: a million empty pairs would be read before they are counted.
   if (text.split('&', most + 1).length > most) throw new Problem('invalid_request', 'The form has too many fields.')
   const fields: Fields = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
     if (name.length > fieldNameSize)
       throw new Problem('invalid_request', `A field name is longer than ${fieldNameSize} characters.`)
+    // What is encoded may not be UTF-8 either.
+    if (value.includes('\ufffd') && !text.includes('\ufffd') && !/%EF%BF%BD/i.test(text)) throw notUtf8()
     place(fields, name, value)
   }
   return fields
+}
+
+/** Browsers and libraries encode each byte beyond ASCII; `curl -d` sends it as it is. */
+function decode(body: Buffer): string {
+  try {
+    return utf8.decode(body)
+  } catch (cause) {
+    throw notUtf8(cause)
+  }
+}
+
+function notUtf8(cause?: unknown): Problem {
+  return new Problem('invalid_request', 'The form is not UTF-8.', { cause })
 }
 
 /** A form has only text: what is a number or a truth there has to be read from it. */

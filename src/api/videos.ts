@@ -7,7 +7,7 @@ import type { Parameters } from '../core/task.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
 import type { NamedImage } from './spellings/images.ts'
-import { otherNames, pair } from './spellings/table.ts'
+import { namesElsewhere } from './spellings/table.ts'
 import { nameOf, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import type { WireVideo } from './wire.ts'
 
@@ -26,9 +26,6 @@ export const submitBody = {
   },
 } as const
 
-/** Other names of our fields. */
-const reserved = [...Object.keys(otherNames), ...pair.names]
-
 type SubmitBody = XStatic<typeof submitBody>
 
 export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
@@ -37,7 +34,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
     const body = request.body as SubmitBody
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
-    const extras = read(entry.card, request, reply, { reserved })
+    const extras = read(entry.card, request, reply, { reserved: namesElsewhere })
     const { parameters } = extras
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)

@@ -56,8 +56,8 @@ interface Wait {
 }
 
 /**
- * The task at its next status, or at its end, or when the time is up, the client is gone or the service stops; undefined of one that is
- * gone. It listens before it reads: a change in between is heard.
+ * The task at its next status, or at its end, or when the time is up, the client is gone or the service stops; undefined if
+ * it was deleted. It listens before it reads: a change in between is heard.
  */
 export async function waitForChange(
   { store, listeners, clock }: WaitDependencies,

@@ -1,6 +1,6 @@
-import { once } from 'node:events'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
+import { digestSecret } from '../core/token.ts'
 import { type Service, start } from '../main.ts'
 import { readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
@@ -43,16 +43,16 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   ) as Partial<Record<SettingName, string>>
   const config = loadConfig({ flags, env: terminal.env })
   // From here on: a signal in the middle of the start must not tear it apart.
-  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
+  const signals = listenForSignals(terminal)
   const service = await startClearly(config)
-  const setBy = flags.token ? '--token' : terminal.env.FILMGATE_TOKEN ? 'FILMGATE_TOKEN' : null
+  const setBy = flags.token ? '--token' : isAccepted(terminal.env.FILMGATE_TOKEN, config) ? 'FILMGATE_TOKEN' : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
   terminal.out(banner(service, config, { program: programOf(terminal.env), setBy, operatorSetBy }))
-  const failure = await Promise.race([stop.then(() => null), service.failed])
+  const failure = await Promise.race([signals.stop.then(() => null), service.failed])
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
-  const again = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'again')
+  const again = signals.again.then(() => 'again')
   const late = terminal.sleep(drainMs).then(() => 'late')
   const drained = await Promise.race([service[Symbol.asyncDispose](), again, late])
   if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest goes on at the next start\n')
@@ -70,4 +70,24 @@ async function startClearly(config: Config): Promise<Service> {
 function optionHelp(name: SettingName): string {
   const { variable, fallback, help: about } = settings[name]
   return `  --${name.padEnd(17)} ${variable}${fallback === '' ? '' : ` (${fallback})`}\n${' '.repeat(22)}${about}`
+}
+
+/** A terminal, or a supervisor, may signal both a launcher and this process, which the launcher tells again. */
+const sameSignalMs = 1_000
+
+/** The first signal, and one that is not its echo. */
+function listenForSignals({ now }: Terminal): { stop: Promise<void>; again: Promise<void> } {
+  const [stop, again] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let first: number | undefined
+  const hear = () => {
+    first ??= now()
+    stop.resolve()
+    if (now() - first >= sameSignalMs) again.resolve()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, hear)
+  return { stop: stop.promise, again: again.promise }
+}
+
+function isAccepted(secret: string | undefined, { tokens }: Config): boolean {
+  return secret !== undefined && tokens.some(({ digest }) => digest === digestSecret(secret))
 }

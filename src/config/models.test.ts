@@ -160,6 +160,7 @@ tokens:
   - { name: d, secret: "4" }
 `
   assert.deepEqual(load(yaml, { KEY: 'very secret' }).warnings, [
+    "tokens[0].models[1]: 'sora-*' fits no model",
     "tokens[0].models[2]: 'kling-*' fits no model",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file writes it
     "tokens[1].models[0]: '${KEY}' fits no model",

@@ -120,7 +120,7 @@ export const settings = {
   'cors-origins': {
     variable: 'FILMGATE_CORS_ORIGINS',
     fallback: '',
-    help: 'whose web pages may call it: https://app.example,…',
+    help: 'origins of web pages that may call the API',
     parse(text: string): Parsed<readonly string[]> {
       const value = text
         .split(',')

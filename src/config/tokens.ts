@@ -1,5 +1,5 @@
-import type { Catalog } from '../core/catalog.ts'
-import { digestSecret, isPossibleSecret, matchesGlob, type Token, type UnknownParameters } from '../core/token.ts'
+import { type Catalog, matchesModel } from '../core/catalog.ts'
+import { digestSecret, isPossibleSecret, type Token, type UnknownParameters } from '../core/token.ts'
 import { isLimit, isRate, type Mistakes, mostAtOnce, mostPerMinute } from './mistakes.ts'
 
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
@@ -113,7 +113,7 @@ function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[
 /** A pattern that fits no model is most likely a typo; but the account of those it was for may be off for now. */
 export function unfitting(patterns: readonly Pattern[], { entries }: Catalog, mistakes: Mistakes): string[] {
   return patterns.flatMap(({ where, glob }) => {
-    if (glob === '*' || [...entries.keys()].some((name) => matchesGlob(glob, name))) return []
+    if (glob === '*' || [...entries.values()].some((entry) => matchesModel(glob, entry))) return []
     return [`${where}: ${mistakes.quote(where, glob)} fits no model`]
   })
 }

@@ -1,4 +1,4 @@
-import { byDistance } from './closest.ts'
+import { closest } from './closest.ts'
 import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
@@ -121,7 +121,11 @@ export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string,
  * model: only one that is named in full does.
  */
 export function mayUse(token: Token, entry: CatalogEntry): boolean {
-  return token.models.some((glob) => matchesGlob(glob, entry.card.id) || glob === entry.name)
+  return token.models.some((glob) => matchesModel(glob, entry))
+}
+
+export function matchesModel(glob: string, { name, card }: CatalogEntry): boolean {
+  return matchesGlob(glob, card.id) || glob === name
 }
 
 /** The entry, or `model_not_found`: the same answer for a model that is not there and one that is not for this token. */
@@ -129,23 +133,34 @@ export function findModel(catalog: Catalog, token: Token, name: string): Catalog
   const entry = catalog.entries.get(name)
   if (entry && mayUse(token, entry)) return entry
   const usable = [...catalog.entries.values()].filter((one) => mayUse(token, one)).slice(0, mostCompared)
-  const names = usable.map((one) => one.name)
-  const near = byDistance(name, names).slice(0, 3)
+  const near = nearest(name, usable)
   const message =
     `The model '${name.slice(0, 200)}' does not exist or you do not have access to it.` +
     (near.length > 0 ? ` The closest models are: ${near.join(', ')}.` : '') +
-    ` GET /v1/models lists the models you can use.${aliasHint(name, usable)}`
+    ` GET /v1/models lists the models you can use.${entry ? '' : aliasHint(name, usable)}`
   throw new Problem('model_not_found', message, { param: 'model' })
 }
 
-/** Comparing names takes time, and anybody can ask for a model that does not exist. */
+/** Comparing names takes time, and any client can send names of models that do not exist. */
 const mostCompared = 100
+
+/** Of names with a provider in front, as gateways have them, the rest is compared; and a dated name with its model. */
+function nearest(asked: string, usable: readonly CatalogEntry[]): string[] {
+  const bare = (name: string) => name.slice(name.lastIndexOf('/') + 1)
+  const given = bare(asked).toLowerCase()
+  const begun = usable.filter(({ name }) => given.startsWith(bare(name).toLowerCase()))
+  const similar = closest(
+    given,
+    usable.map(({ name }) => bare(name)),
+  )
+  const names = [...begun, ...similar.flatMap((word) => usable.filter(({ name }) => bare(name) === word))]
+  return [...new Set(names.map(({ name }) => name))].slice(0, 3)
+}
 
 /** OpenAI's own ids are written into its clients: their operator can give them to another model. */
 function aliasHint(name: string, usable: readonly CatalogEntry[]): string {
-  const model = usable.find((one) => one.name === one.card.id)
-  if (!model || !/^sora-[\w.-]{1,40}$/.test(name)) return ''
-  return ` To serve it with another model, start the server with --alias ${name}=${model.name}.`
+  if (usable.length === 0 || !/^(\w{1,40}\/)?sora(-[\w.-]{1,40})?$/i.test(name)) return ''
+  return ` To serve it with another model, start the server with --alias ${name}=MODEL.`
 }
 
 export function fitSeconds(card: ModelCard, asked: string | number | undefined): number {
@@ -179,7 +194,7 @@ export function fitSize(card: ModelCard, asked: AskedSize): Size {
 function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSize): string | undefined {
   const [param] = (['aspect_ratio', 'resolution'] as const).filter((name) => words[name] !== undefined)
   if (param === undefined) return undefined
-  const shapes = shapesOf(rule)
+  const shapes = shapesOf(rule, size)
   const usual = shapes[size ?? rule.default]
   const { resolution = usual?.resolution, aspect_ratio: ratio = usual?.ratio } = words
   const named = Object.entries(shapes).find(
@@ -198,9 +213,12 @@ function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSiz
 }
 
 /** What the sizes of a model are called; where its provider has no words for them, by their shorter side and their ratio. */
-function shapesOf(rule: SizeRule): Shapes {
+function shapesOf(rule: SizeRule, asked: string | undefined): Shapes {
   if ('shapes' in rule && rule.shapes) return rule.shapes
-  const sizes = 'values' in rule ? rule.values : usualSizes.filter((size) => takesSize(rule, size))
+  const sizes =
+    'values' in rule
+      ? rule.values
+      : [...(asked === undefined ? [] : [asked]), ...usualSizes].filter((size) => takesSize(rule, size))
   return Object.fromEntries(sizes.flatMap((text) => (parseSize(text) ? [[text, shapeOf(text)]] : [])))
 }
 

@@ -8,11 +8,6 @@ export function closest(given: string, known: readonly string[]): string[] {
     .map(({ word }) => word)
 }
 
-/** All known words, the nearest first. */
-export function byDistance(given: string, known: readonly string[]): string[] {
-  return ranked(given, known).map(({ word }) => word)
-}
-
 function ranked(given: string, known: readonly string[]): { word: string; distance: number }[] {
   if (given.length > longest) return []
   return known

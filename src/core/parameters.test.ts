@@ -65,7 +65,7 @@ it('takes them in metadata as well, but nothing twice and nothing that stands be
   assert.deepEqual(readParameters(card, { metadata: { aspect_ratio: '9:16' } }, { text: false }), {})
   const code = 'unknown_parameter'
   for (const name of ['model', 'prompt', 'seconds', 'size'])
-    assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: name })
+    assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: `metadata.${name}` })
   assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
   for (const metadata of ['{', 'null', 7, ['seed'], `{"seed":7,"x":"${'x'.repeat(65_536)}"}`])
     assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })
@@ -86,7 +86,11 @@ it('keeps the other keys of metadata, up to a limit', () => {
   assert.throws(() => kept({ ['k'.repeat(65)]: '' }), { code: 'invalid_value', message: /64 characters/ })
   for (const value of ['x'.repeat(513), {}, ['a']])
     assert.throws(() => kept({ job: value }), { code: 'invalid_value', param: 'metadata.job', message: /512/ })
-  assert.throws(() => kept({ duration: 5 }), { code: 'unknown_parameter', param: 'duration', message: /beside/ })
+  assert.throws(() => kept({ duration: 5 }), {
+    code: 'unknown_parameter',
+    param: 'metadata.duration',
+    message: /outside/,
+  })
 })
 
 it('takes no URL but one that begins with https', () => {

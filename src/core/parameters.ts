@@ -31,7 +31,7 @@ export const commonFields = [
 /** What a request says beyond the common fields. */
 export interface Extras {
   parameters: Parameters
-  /** What stands in `metadata` and is no parameter; null where there is nothing. */
+  /** What stands in `metadata` and is not a parameter; null where there is nothing. */
   metadata: Metadata | null
   /** What is neither, where that is left out. */
   ignored: readonly string[]
@@ -74,7 +74,7 @@ export function readParameters(
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = isParameter(name) ? card.parameters[name] : undefined
     if (!rule) {
-      refuse(name, () => unknownParameter(card, name.slice(0, 100), beside))
+      refuse(name, () => unknownParameter(card, name.slice(0, 100), { beside, reserved, fields }))
       continue
     }
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
@@ -111,7 +111,7 @@ function keep(entries: readonly [string, unknown][]): Metadata | null {
 }
 
 function isKeepable(value: unknown): value is Metadata[string] {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  return typeof value === 'string' || Number.isFinite(value) || typeof value === 'boolean'
 }
 
 /** The parameters that are URLs, by their names. */
@@ -167,7 +167,7 @@ function parsed(text: string): unknown {
 }
 
 function outside(name: string): Problem {
-  return new Problem('unknown_parameter', `'${name}' stands beside 'metadata', not in it.`, { param: name })
+  return new Problem('unknown_parameter', `Send '${name}' outside 'metadata'.`, { param: `metadata.${name}` })
 }
 
 function twice(name: string): Problem {
@@ -178,9 +178,18 @@ function twiceWithin(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice in 'metadata'.`, { param: name })
 }
 
-function unknownParameter(card: ModelCard, name: string, beside: readonly string[]): Problem {
+interface Known {
+  beside: readonly string[]
+  reserved: readonly string[]
+  fields: object
+}
+
+function unknownParameter(card: ModelCard, name: string, { beside, reserved, fields }: Known): Problem {
   const known = [...beside, ...Object.keys(card.parameters)]
-  const [near] = closest(name, known)
+  const [near] = closest(
+    name.toLowerCase(),
+    [...known, ...reserved].filter((one) => !Object.hasOwn(fields, one)),
+  )
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`
   const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' takes: ${known.join(', ')}.`
   return new Problem('unknown_parameter', message, { param: name })

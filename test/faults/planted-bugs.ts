@@ -195,7 +195,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'change-between-read-and-wait',
     file: 'src/api/wait.ts',
-    find: ' || (last && isChanged(seen, last))',
+    find: ' || (last && isAwaited(seen, last))',
     replace: '',
     tests: [
       {

@@ -45,6 +45,7 @@ function addImage(images: Images, { field, ...image }: Found, card: ModelCard | 
 
 function isSame(one: NamedImage['value'], other: NamedImage['value']): boolean {
   if (one instanceof Upload && other instanceof Upload) return Buffer.compare(one.bytes, other.bytes) === 0
+  if (one instanceof LongText && other instanceof LongText) return one.equals(other)
   return one === other
 }
 
@@ -73,12 +74,13 @@ const mostListed = 16
 function readImages(field: keyof Images, param: string, sent: Field): Found[] {
   const value = typeof sent === 'string' ? fromJson(sent, param) : sent
   if (!Array.isArray(value)) return [readImage(field, param, value)]
+  const listed = value.filter((one) => one !== '')
   if (value.length > mostListed) {
     const message = `'${param}' has ${value.length} entries. A request has one image.`
     throw new Problem('invalid_value', message, { param })
   }
-  const isOne = value.length === 1
-  return value.map((one, at) => readImage(field, isOne ? param : `${param}[${at}]`, one))
+  const isOne = listed.length === 1
+  return listed.map((one, at) => readImage(field, isOne ? param : `${param}[${at}]`, one))
 }
 
 /** A form has only text: an object or a list is JSON there. Neither a URL nor base64 begins like that. */
@@ -95,9 +97,16 @@ function fromJson(text: string, param: string): Field {
 function readImage(field: keyof Images, param: string, value: Field): Found {
   if (isImage(value)) return { field, param, value }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(param)
-  const { type: _type, frame_type: frame, ...rest } = value as Fields
-  const place = frame === 'last_frame' ? 'last_image' : field
-  return { field: place, ...readObject(param, rest) }
+  const { type = '', frame_type: frame, ...rest } = value as Fields
+  if (typeof type !== 'string') {
+    const at = `${param}.type`
+    throw new Problem('invalid_type', `Invalid type for '${at}': expected text.`, { param: at })
+  }
+  if (frame !== undefined && frame !== 'first_frame' && frame !== 'last_frame') {
+    const at = `${param}.frame_type`
+    throw new Problem('invalid_value', `Invalid '${at}': use first_frame or last_frame.`, { param: at })
+  }
+  return { field: frame === 'last_frame' ? 'last_image' : field, ...readObject(param, rest) }
 }
 
 /** The members that hold the image itself, in the forms of OpenAI, xAI and chat messages. */

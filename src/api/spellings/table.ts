@@ -34,6 +34,9 @@ export const otherNames: Readonly<Record<string, { means: Meaning; sentBy: strin
 /** Two fields that are one of ours together. */
 export const pair = { names: ['width', 'height'], means: 'size', sentBy: 'new-api, Azure Sora 1' } as const
 
+/** Within `metadata` they would look as if they had an effect. */
+export const namesElsewhere: readonly string[] = [...Object.keys(otherNames), ...pair.names]
+
 /** Other ways to write the value of a field. */
 export const otherValues: readonly { field: Meaning; written: readonly string[]; means: string }[] = [
   { field: 'seconds', written: ['5.0', '5s'], means: '5' },

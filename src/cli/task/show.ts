@@ -16,7 +16,7 @@ export function showTask(task: OperatorTask, terminal: Terminal): string {
 /** What an operator can type now: a held task waits for a decision. */
 function nextCommands({ id, state, deleted_at: deleted }: OperatorTask, { env }: Terminal): string[] {
   if (state !== 'held' || deleted !== null) return []
-  const commands = `Look for it at the provider, then:
+  const commands = `Look for it at the provider, then decide. Undecided it fails 30 minutes after it was held.
   filmgate task adopt ${id} <the provider's id>
   filmgate task resubmit ${id}
   filmgate task give-up ${id}
@@ -37,7 +37,7 @@ function header(task: OperatorTask, now: number, paint: Paint): string {
     ['state', `${state}${task.status === 'in_progress' ? `, ${task.progress} %` : ''}`],
     ['error', reasonText(task.error && (problem ?? task.error))],
     ['problem', unfinished ? reasonText(problem) : ''],
-    [problem ? 'next try' : 'next step', unfinished ? nextTime(task.due_at, now) : ''],
+    [problem && task.state !== 'held' ? 'next try' : 'next step', unfinished ? nextTime(task.due_at, now) : ''],
     ['prompt', task.prompt],
     ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
     ['requested', `${task.seconds} s, ${task.size}`],

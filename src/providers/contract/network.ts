@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tinyFilm } from '../../../simulators/upstream/film.fixture.ts'
+import { tinyFilm } from '../../../simulators/upstream/tiny-film.ts'
 import {
   downloadFaults,
   type NextFault,

@@ -11,11 +11,21 @@ function at(path: string, name: string): Operations {
   const answered = ({ answers }: Operation) => ({ 200: { ...answers[200], schema: refer('VideoGeneration') } })
   return {
     [`POST ${path}`]: {
-      ...{ ...create, id: `create${name}`, description: same('POST /v1/videos') },
+      ...{
+        ...create,
+        id: `create${name}`,
+        summary: `${create.summary}, at ${path}`,
+        description: same('POST /v1/videos'),
+      },
       answers: answered(create) as Operation['answers'],
     },
     [`GET ${path}/:id`]: {
-      ...{ ...retrieve, id: `retrieve${name}`, description: same('GET /v1/videos/{video_id}') },
+      ...{
+        ...retrieve,
+        id: `retrieve${name}`,
+        summary: `${retrieve.summary}, at ${path}`,
+        description: same('GET /v1/videos/{video_id}'),
+      },
       answers: answered(retrieve) as Operation['answers'],
     },
   }

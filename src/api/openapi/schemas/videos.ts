@@ -69,13 +69,13 @@ const video = {
       metadata: orNull({
         type: 'object',
         additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
-        description: `What was sent in \`metadata\` and is no parameter of the model. ${absent} if nothing was.`,
+        description: `What was sent in \`metadata\` and is not a parameter of the model. ${absent} if nothing was.`,
         examples: [{ project: 'snow' }],
       }),
       eta: orNull({
         type: 'integer',
         minimum: 0,
-        description: 'In how many seconds it should be finished, as far as anybody can tell. Only until it is.',
+        description: 'Estimated seconds until it is finished. Only until then.',
       }),
       queue_position: orNull({
         type: 'integer',
