@@ -88,7 +88,7 @@ it('fields that are missing, of another type, or of another request', async () =
   await refuses(remixes({ metadata: { aspect_ratio: '1:1' } }), [400, 'unknown_parameter', 'metadata.aspect_ratio'])
   await refuses(remixes({ duration: 5 }), [400, 'unknown_parameter', 'duration'])
   await refuses(edits({ n: 2 }), [400, 'invalid_value', 'n'])
-  await refuses(extensions({ seconds: undefined, duration: 21 }), [400, 'invalid_value', 'seconds'])
+  await refuses(extensions({ seconds: undefined, duration: 21 }), [400, 'invalid_value', 'duration'])
   await refuses(remixes({ seed: 'x' }), [400, 'invalid_value', 'seed'])
   await refuses(extensions({ finish_within: 0 }), [400, 'invalid_value', 'finish_within'])
   for (const body of ['', '{', '[]', '7', 'null']) {

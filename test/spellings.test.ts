@@ -46,7 +46,7 @@ it('other names and other texts of seconds', async () => {
     await takes(fields, { seconds: '5' })
   await takes({ seconds: 5, duration: '5.0' }, { seconds: '5' })
   await refuses({ seconds: '4', duration: 5 }, 'duration', /'seconds' \(4\) and 'duration' \(5\) contradict/)
-  await refuses({ duration: '5.5' }, 'seconds', /from '1' to '20'/)
+  await refuses({ duration: '5.5' }, 'duration', /from '1' to '20'/)
 })
 
 it('other names and other texts of a size', async () => {
@@ -72,6 +72,10 @@ it('other names and other texts of a size', async () => {
   await refuses({ size: '1280x720', width: 640, height: 360 }, 'width', /'size' \(1280x720\) and 'width' \(640x360\)/)
   await refuses({ size: '1280x720', aspect_ratio: '9:16' }, 'aspect_ratio', /not that of 'size' 1280x720/)
   await refuses({ aspect_ratio: '5:4' }, 'aspect_ratio', /makes: .*720p 16:9/)
+  await refuses({ aspect_ratio: '16:9', resolution: '4k' }, 'resolution', /makes: .*720p 16:9/)
+  await refuses({ size: '4K' }, 'size', /makes: .*720p 16:9/)
+  await refuses({ ratio: '5:7' }, 'ratio', /makes: .*720p 16:9/)
+  await refuses({ width: [1], height: 256 }, 'width', /./)
 })
 
 it('an image under any of its names, in any of its forms', async () => {
@@ -134,7 +138,7 @@ it('a last frame is the parameter of a model that takes one', async () => {
   ]
   await refuses(
     { model: 'kling-3.0', frame_images: frames('https://127.0.0.1/last.png') },
-    ...(['last_image', /./] as const),
+    ...(['frame_images[1].image_url.url', /./] as const),
   )
   assert.equal((await send({ model: 'kling-3.0', frame_images: frames('https://203.0.114.1/last.png') })).status, 200)
   const [image, last] = ['https://203.0.114.1/first.png', 'https://203.0.114.1/last.png']

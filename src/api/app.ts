@@ -109,6 +109,7 @@ function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): 
     // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
+    uploads.decorateRequest('sentAs')
     uploads.addHook('onRequest', rates.take)
     addUploadRoutes(uploads, dependencies)
   })

@@ -56,10 +56,11 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   storage_unavailable: 503,
 }
 
-export function toWireError(problem: Problem): WireError {
+export function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): WireError {
   const status = statuses[problem.code]
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
-  return { error: { message: problem.message, type, param: problem.param, code: problem.code } }
+  const { message, code, param } = problem
+  return { error: { message, type, param: (param && sentAs?.get(param)) ?? param, code } }
 }
 
 /** An id that is not there and one of another token get the same answer. */
@@ -104,7 +105,7 @@ export function errorHandler(log: Log, clock: Clock) {
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
     // A URL that can't be read never reaches the hook that sets this.
     reply.header('x-request-id', request.id)
-    return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem))
+    return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem, request.sentAs))
   }
 }
 

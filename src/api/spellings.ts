@@ -8,7 +8,14 @@ import { otherNames, pair, withoutEffect } from './spellings/table.ts'
 
 /* Turns what clients of other services send into our own fields, before anything is checked. */
 
-/** Where a value came from, so that an error can name the field that the client sent. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Under which names the client sent our fields, where they differ: an error names what was sent. */
+    sentAs?: Map<string, string>
+  }
+}
+
+/** Where a value came from. */
 interface Sent {
   name: string
   value: Field
@@ -22,7 +29,7 @@ export function readSubmit({ catalog, turns }: { catalog: Catalog; turns: FairTu
     const name = model === '' ? catalog.defaultModel : model
     // A wrong model is told before all that depends on it. One of another type is for the schema to refuse.
     const entry = typeof name === 'string' ? findModel(catalog, request.token, name) : undefined
-    request.body = respell(fields, entry?.card)
+    request.body = isPlain(fields) ? fields : respell(fields, entry?.card, namesOf(request))
   }
 }
 
@@ -37,20 +44,23 @@ export function readDerived({ turns }: { turns: FairTurns }) {
  * The fields of a submit in our own spelling. `card` is that of the requested model, if it names one: its
  * parameters keep their names. Throws where two spellings of one field contradict each other.
  */
-function respell(fields: Fields, card: ModelCard | undefined): Fields {
-  if (isPlain(fields)) return fields
+function respell(fields: Fields, card: ModelCard | undefined, sentAs: Map<string, string>): Fields {
   const given = withoutEmpty(fields)
   const isOwn = (name: string) => card !== undefined && Object.hasOwn(card.parameters, name)
   dropWithoutEffect(given, card)
-  moveSeconds(given, isOwn)
-  moveSize(given, isOwn)
+  moveSeconds(given, isOwn, sentAs)
+  moveSize(given, isOwn, sentAs)
   const { image, last_image } = takeImages(given, isOwn, card)
-  if (last_image)
-    putOne(given, 'last_image', [
-      ...takeAll(given, 'last_image', isOwn),
-      { name: last_image.param, value: last_image.value },
-    ])
+  if (last_image) {
+    const { param: name, value } = last_image
+    putOne(given, 'last_image', [...takeAll(given, 'last_image', isOwn), { name, value }], sentAs)
+  }
   return { ...given, ...(image && { image }) } as Fields
+}
+
+function namesOf(request: FastifyRequest): Map<string, string> {
+  request.sentAs = new Map()
+  return request.sentAs
 }
 
 /** Whether there is nothing to do, as for most requests: the rest costs more than all other reading of a small body. */
@@ -71,10 +81,10 @@ function isPlain(fields: Fields): boolean {
  * The same for a video that is made of another one, which has no size or image of its own, and a length only if it is an
  * extension. Its model is not known yet: `dropWithoutEffect` is for later.
  */
-export function respellDerived(fields: Fields, { routeOptions }: FastifyRequest): Fields {
+export function respellDerived(fields: Fields, request: FastifyRequest): Fields {
   const given = withoutEmpty(fields)
-  const body = routeOptions.schema?.body as { properties?: object } | undefined
-  if (Object.hasOwn(body?.properties ?? {}, 'seconds')) moveSeconds(given, () => false)
+  const body = request.routeOptions.schema?.body as { properties?: object } | undefined
+  if (Object.hasOwn(body?.properties ?? {}, 'seconds')) moveSeconds(given, () => false, namesOf(request))
   return given
 }
 
@@ -122,12 +132,13 @@ function takeAll(given: Fields, means: string, isOwn: (name: string) => boolean)
 }
 
 /** Puts the one value back that they all mean. */
-function putOne(given: Fields, field: string, sent: readonly Sent[]): void {
+function putOne(given: Fields, field: string, sent: readonly Sent[], sentAs: Map<string, string>): void {
   const [first, ...others] = sent
   if (!first) return
   const other = others.find(({ value }) => textOf(value) !== textOf(first.value))
   if (other) throw contradiction(first, other)
   given[field] = first.value
+  if (first.name !== field) sentAs.set(field, first.name)
 }
 
 /** Not of a list or an object, which may be nested so deep that its text overflows the stack. */
@@ -141,12 +152,13 @@ function contradiction(one: Sent, other: Sent): Problem {
   return new Problem('invalid_value', message, { param: other.name })
 }
 
-function moveSeconds(given: Fields, isOwn: (name: string) => boolean): void {
+function moveSeconds(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
   const sent = takeAll(given, 'seconds', isOwn)
   putOne(
     given,
     'seconds',
     sent.map(({ name, value }) => ({ name, value: secondsOf(value) })),
+    sentAs,
   )
 }
 
@@ -156,7 +168,7 @@ function secondsOf(value: Field): Field {
 }
 
 /** `size`, `resolution` and `aspect_ratio` are sent in each other's place: what a text is decides where it belongs. */
-function moveSize(given: Fields, isOwn: (name: string) => boolean): void {
+function moveSize(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
   const words = (['size', 'resolution', 'aspect_ratio'] as const).flatMap((field) =>
     takeAll(given, field, isOwn).map((sent) => placeOf(field, sent)),
   )
@@ -167,6 +179,7 @@ function moveSize(given: Fields, isOwn: (name: string) => boolean): void {
       given,
       field,
       all.filter((one) => one.field === field),
+      sentAs,
     )
   }
 }

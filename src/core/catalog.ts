@@ -192,20 +192,23 @@ export function fitSize(card: ModelCard, asked: AskedSize): Size {
 
 /** The size that the words mean; what of them is left out is as in the default. */
 function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSize): string | undefined {
-  const [param] = (['aspect_ratio', 'resolution'] as const).filter((name) => words[name] !== undefined)
-  if (param === undefined) return undefined
+  if (words.aspect_ratio === undefined && words.resolution === undefined) return undefined
   const shapes = shapesOf(rule, size)
   const usual = shapes[size ?? rule.default]
   const { resolution = usual?.resolution, aspect_ratio: ratio = usual?.ratio } = words
-  const named = Object.entries(shapes).find(
-    ([, shape]) => shape.resolution.toLowerCase() === resolution?.toLowerCase() && shape.ratio === ratio,
-  )?.[0]
+  const isAsked = (shape: Shape) => shape.resolution.toLowerCase() === resolution?.toLowerCase()
+  const named = Object.entries(shapes).find(([, shape]) => isAsked(shape) && shape.ratio === ratio)?.[0]
+  const isRatio =
+    words.resolution === undefined || (words.aspect_ratio !== undefined && Object.values(shapes).some(isAsked))
+  const param = isRatio ? 'aspect_ratio' : 'resolution'
   const refuse = (why: string) => {
     throw new Problem('invalid_value', `Invalid '${param}': ${why}`, { param })
   }
   if (named === undefined) {
-    const all = Object.values(shapes).map((shape) => `${shape.resolution} ${shape.ratio}`)
-    return refuse(`model '${id}' makes: ${all.join(', ')}.`)
+    const listed = Object.values(shapes)
+      .map((shape) => `${shape.resolution} ${shape.ratio}`)
+      .join(', ')
+    return refuse(`model '${id}' does not make '${String(words[param]).slice(0, 50)}'. It makes: ${listed}.`)
   }
   return size === undefined || size === named
     ? named

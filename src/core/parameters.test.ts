@@ -65,7 +65,10 @@ it('takes them in metadata as well, but nothing twice and nothing that stands be
   assert.deepEqual(readParameters(card, { metadata: { aspect_ratio: '9:16' } }, { text: false }), {})
   const code = 'unknown_parameter'
   for (const name of ['model', 'prompt', 'seconds', 'size'])
-    assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), { code, param: `metadata.${name}` })
+    assert.throws(() => readParameters(card, { metadata: { [name]: 'x' } }, { text: false }), {
+      code,
+      param: `metadata.${name}`,
+    })
   assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
   for (const metadata of ['{', 'null', 7, ['seed'], `{"seed":7,"x":"${'x'.repeat(65_536)}"}`])
     assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })

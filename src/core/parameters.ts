@@ -74,7 +74,7 @@ export function readParameters(
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = isParameter(name) ? card.parameters[name] : undefined
     if (!rule) {
-      refuse(name, () => unknownParameter(card, name.slice(0, 100), { beside, reserved, fields }))
+      refuse(name, () => unknownParameter(card, name.slice(0, 100), { beside, reserved }))
       continue
     }
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
@@ -178,18 +178,11 @@ function twiceWithin(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice in 'metadata'.`, { param: name })
 }
 
-interface Known {
-  beside: readonly string[]
-  reserved: readonly string[]
-  fields: object
-}
+type Known = Required<Pick<ReadOptions, 'beside' | 'reserved'>>
 
-function unknownParameter(card: ModelCard, name: string, { beside, reserved, fields }: Known): Problem {
+function unknownParameter(card: ModelCard, name: string, { beside, reserved }: Known): Problem {
   const known = [...beside, ...Object.keys(card.parameters)]
-  const [near] = closest(
-    name.toLowerCase(),
-    [...known, ...reserved].filter((one) => !Object.hasOwn(fields, one)),
-  )
+  const [near] = [...closest(name.toLowerCase(), known), ...closest(name.toLowerCase(), reserved)]
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`
   const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' takes: ${known.join(', ')}.`
   return new Problem('unknown_parameter', message, { param: name })

@@ -36,7 +36,7 @@ export const apps: Client = {
       source: canvas,
       as: 'form',
       body: { ...film, resolution_name: '480p', preset: 'normal' },
-      expected: { refused: 'resolution' },
+      expected: { refused: 'resolution_name' },
     },
   ],
 }

@@ -62,7 +62,7 @@ export const providers: Client = {
       what: 'Seedance: an adaptive ratio',
       source: fieldsOf('doubao'),
       body: { model: 'doubao-seedance-1-0-pro', prompt: 'x', ratio: 'adaptive' },
-      expected: { refused: 'aspect_ratio' },
+      expected: { refused: 'ratio' },
     },
     {
       what: 'Vidu: images and resolution',
