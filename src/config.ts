@@ -36,6 +36,8 @@ export interface Config {
   catalog: Catalog
   accounts: readonly AccountConfig[]
   tokens: readonly Token[]
+  /** Whether FILMGATE_TOKEN is one of them: the file may have another token of its name. */
+  takesGivenToken: boolean
   /** Where an outbound request may go although the address is not a public one. */
   outboundAllow: readonly string[]
   /** All secrets above in the clear, for the log to cut out. */
@@ -86,7 +88,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   refuseSharedPlaces(accounts.list, mistakes)
   const given = { where: raw('alias').where, pairs: read('alias') }
   const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, given, mistakes)
-  const { tokens, patterns, warnings, secrets } = readTokens(
+  const { tokens, patterns, warnings, takesGiven, secrets } = readTokens(
     yaml.tokens,
     { client: raw('token'), operator: raw('operator-token') },
     mistakes,
@@ -109,6 +111,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     catalog,
     accounts: accounts.list,
     tokens,
+    takesGivenToken: takesGiven,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
     warnings: [...warnings, ...warningsOf(places), ...unfitting(patterns, catalog, mistakes)],

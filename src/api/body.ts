@@ -161,7 +161,7 @@ function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> 
 
 /** `image`, `images[]`, `input_reference[image_url]`. */
 function isImageField(name = ''): boolean {
-  return name.length <= longestName && isImageName(name.replace(/\[[^\]]*\]$/, ''))
+  return isImageName(name.split('[', 1)[0] ?? '')
 }
 
 /** A part may be JSON, and then it is the value that it holds. */

@@ -1,6 +1,5 @@
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { digestSecret } from '../core/token.ts'
 import { type Service, start } from '../main.ts'
 import { readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
@@ -45,7 +44,11 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   // From here on: a signal in the middle of the start must not tear it apart.
   const signals = listenForSignals(terminal)
   const service = await startClearly(config)
-  const setBy = flags.token ? '--token' : isAccepted(terminal.env.FILMGATE_TOKEN, config) ? 'FILMGATE_TOKEN' : null
+  const setBy = flags.token
+    ? '--token'
+    : terminal.env.FILMGATE_TOKEN && config.takesGivenToken
+      ? 'FILMGATE_TOKEN'
+      : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
   terminal.out(banner(service, config, { program: programOf(terminal.env), setBy, operatorSetBy }))
@@ -86,8 +89,4 @@ function listenForSignals({ now }: Terminal): { stop: Promise<void>; again: Prom
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, hear)
   return { stop: stop.promise, again: again.promise }
-}
-
-function isAccepted(secret: string | undefined, { tokens }: Config): boolean {
-  return secret !== undefined && tokens.some(({ digest }) => digest === digestSecret(secret))
 }

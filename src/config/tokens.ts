@@ -54,7 +54,7 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
   const patterns: Pattern[] = given.flatMap(({ where, models }) =>
     models.map((glob, at) => ({ where: `${where}.models[${at}]`, glob })),
   )
-  return { tokens, patterns, warnings, secrets: given.map(({ secret }) => secret) }
+  return { tokens, patterns, warnings, takesGiven: clash !== 'name', secrets: given.map(({ secret }) => secret) }
 }
 
 /**
