@@ -32,11 +32,14 @@ export async function checkVideos(): Promise<void> {
 }
 
 /**
- * All of it, and nothing else but what Filmgate says of the queue: what does not apply is null, as the types of the SDK
+ * All of it, and nothing else but what Filmgate adds: what does not apply is null, as the types of the SDK
  * promise.
  */
 export function assertVideo(video: Video, expected: Partial<Video>): void {
-  const { id, created_at, eta, queue_position, ...rest } = video as Video & { eta?: unknown; queue_position?: unknown }
+  const { id, created_at, ...whole } = video as Video & Record<'eta' | 'queue_position' | 'output', unknown>
+  const { eta, queue_position, output, ...shown } = whole
+  const { warnings, metadata, ...rest } = shown as typeof shown & Record<'warnings' | 'metadata', unknown>
+  assert.deepEqual([warnings, metadata, output === null], [null, null, video.status !== 'completed'])
   for (const own of [eta ?? 0, queue_position ?? 0]) assert.ok(Number.isInteger(own))
   assert.match(id, /^video_[0-9a-f]{48}$/)
   assert.ok(Number.isInteger(created_at) && Math.abs(created_at - Date.now() / 1_000) < 120)
