@@ -11,7 +11,7 @@ const exposed = [
 export interface Cors {
   /** Lets the page read the answer, if it may. Before all else, for an error is an answer too. */
   allow(request: FastifyRequest, reply: FastifyReply): void
-  /** Answers the question of a browser whether a page may send a request. False if it is none. */
+  /** Answers the question of a browser whether a page may send a request. False if the request is not one. */
   answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean
 }
 

@@ -3,7 +3,7 @@ import { Problem } from '../core/problem.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route is there only to say that there is none. */
+    /** The route only says that this is not offered. */
     isRefusal?: true
   }
 }

@@ -130,7 +130,7 @@ function firstAfter({ words, pauses, found }: Text, from: number): number | null
   let strangers = 0
   for (let place = from; place < words.length && !pauses.has(place); place++) {
     const here = found.get(place)
-    // "a man with no hat walking": the walk is his.
+    // "a man with no hat walking": the walk is the man's.
     if (here) return strangers > 0 && here.every(isManner) ? null : place
     const word = words[place] ?? ''
     const isArticle = definites.has(word) || indefinites.has(word)
