@@ -31,7 +31,10 @@ interface Sent {
 type Answer = (sent: Sent) => Posted | Promise<Posted>
 
 /** The loop on a real store, with a network and a clock that the test has in its hand. */
-async function world(answer: Answer, { wrap = (store: Store) => store, knows = (_: string): boolean => true } = {}) {
+async function world(
+  answer: Answer,
+  { wrap = (store: Store) => store, knows = (_: string): boolean => true, hasFiles = (): boolean => true } = {},
+) {
   const stack = new AsyncDisposableStack()
   const data = mkdtempSync(join(folder, 'data-'))
   const store = stack.use(await openSqlite({ folder: data, now: 0, onFatal: assert.ifError }))
@@ -45,7 +48,15 @@ async function world(answer: Answer, { wrap = (store: Store) => store, knows = (
     },
   }
   const random = (count: number) => new Uint8Array(count)
-  const deliveries = startDeliveries({ store: wrap(store), outbound: { of: () => client }, clock, random, log, knows })
+  const deliveries = startDeliveries({
+    store: wrap(store),
+    outbound: { of: () => client },
+    clock,
+    random,
+    log,
+    knows,
+    hasFiles,
+  })
   return {
     ...{ store, clock, posts, deliveries },
     /** Another task of that owner has come to its end. */
@@ -74,6 +85,24 @@ async function world(answer: Answer, { wrap = (store: Store) => store, knows = (
 
 const answered = (status: number): Posted => ({ status, retryAfter: null })
 const isDelivered = (states: string[]) => states.length > 0 && states.every((state) => state === 'delivered')
+
+it('sends nothing while no connection can be opened, and no endpoint is blamed', async () => {
+  let looks = 0
+  let isFull = true
+  const hasFiles = () => {
+    looks += 1
+    return !isFull
+  }
+  await using loop = await world(() => answered(204), { hasFiles })
+  await loop.store.insertEndpoint(newEndpoint('1'), 9)
+  await loop.end('1')
+  await loop.until(() => looks > 3, 1_000)
+  assert.deepEqual(await loop.states(), ['pending'])
+  isFull = false
+  await loop.until(async () => isDelivered(await loop.states()), 1_000)
+  const [delivery] = await loop.store.deliveries(newEndpoint('1').id, { limit: 1 })
+  assert.equal(delivery?.tries, 1)
+})
 
 it('delivers what a task comes to, and tries again on time where that fails', async () => {
   let status = 500

@@ -56,7 +56,9 @@ async function keepLooking(
 }
 
 /** Starts what is due, and there is room for. Returns how long nothing else will be; a try that ends wakes us earlier. */
-async function look({ store, clock, knows }: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
+async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
+  const { store, clock, knows, hasFiles } = options
+  if (!hasFiles()) return idleMs
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
   const known = endpoints.filter(({ owner }) => knows(owner))

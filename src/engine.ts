@@ -31,7 +31,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const outcomes = openOutcomes(options)
   const records = openRecords(options, outcomes)
   const runs = openRuns(options, { outcomes, records, onEnd: bell.ring })
-  const mayClaim = () => !records.stuck && !stop.signal.aborted
+  const mayClaim = () => !records.stuck && options.hasFiles() && !stop.signal.aborted
   const claim = openClaims(options, { lanes, runs, mayClaim })
   // Not before: what an earlier process learnt of an attempt decides what is done about it.
   const claimDue = async () => {

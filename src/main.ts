@@ -22,7 +22,7 @@ import { openHealths } from './healths.ts'
 import { identityOf, localise } from './local.ts'
 import { type Log, openLog, openRedactor } from './log.ts'
 import { openMedia } from './media/pool.ts'
-import { limitConnections } from './open-files.ts'
+import { limitConnections, openFilesLeft } from './open-files.ts'
 import { type OutboundOptions, openOutbound, readBase } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 import { openRandom } from './random.ts'
@@ -134,7 +134,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   let clients = clientsOf(tokens)
   // A process that was given no tokens, as one that only works may be, takes everybody's word.
   const knows = (owner: string) => clients.size === 0 || clients.has(owner)
-  const common = { store, clock, random, log }
+  const common = { store, clock, random, log, hasFiles: openFilesLeft(clock, log) }
   const engine = { ...common, workers, discard, rehome, tools, ownerCaps, healths, spill, unsent, redact }
   const works: AsyncDisposable[] =
     config.role === 'api'

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { devNull } from 'node:os'
 import type { Clock } from './core/clock.ts'
 import type { Log } from './log.ts'
 
@@ -43,4 +44,40 @@ export function limitConnections(clock: Clock, log: Log): { connections?: { most
       { ...files },
     )
   return { connections: { most, clock } }
+}
+
+/** What the next action may open: a connection to a provider, or a child process with its pipes. */
+const actionFiles = 6
+const askAgainMs = 100
+
+/**
+ * Whether this process can open what another action needs. One that can't would take tasks from processes that can, and
+ * give each back with a longer wait.
+ */
+export function openFilesLeft(clock: Clock, log: Log): () => boolean {
+  let isEnough = true
+  let askedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = clock.now()
+    if (Math.abs(now - askedAt) < askAgainMs) return isEnough
+    askedAt = now
+    const before = isEnough
+    isEnough = canOpen(actionFiles)
+    if (before && !isEnough)
+      log.error('no files are left to open: nothing new is begun here', { limit: readOpenFiles()?.limit })
+    if (!before && isEnough) log.info('files can be opened again')
+    return isEnough
+  }
+}
+
+function canOpen(count: number): boolean {
+  const files: number[] = []
+  try {
+    while (files.length < count) files.push(openSync(devNull, 'r'))
+    return true
+  } catch {
+    return false
+  } finally {
+    for (const file of files) closeSync(file)
+  }
 }

@@ -9,6 +9,8 @@ export interface DeliveryOptions {
   clock: Clock
   random: Random
   log: Log
+  /** Whether this process can open another connection: nothing is claimed where it can't, and no endpoint blamed. */
+  hasFiles: () => boolean
   /** Whether there is a token of that name: what waits for one that is gone waits until it is back. */
   knows: (owner: string) => boolean
 }

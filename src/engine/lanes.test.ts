@@ -44,6 +44,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string) {
   const engine = await startEngine({
     ...{ store, workers: [], discard, rehome, ownerCaps: {}, clock: observed, log: quiet, spill: memorySpill() },
     unsent: memoryUnsentNotes(),
+    hasFiles: () => true,
     healths: openHealths({ store, accounts, clock, log: quiet, since: 0 }),
     tools: { clock, accounts, catalog } as unknown as Tools,
     random: (count) => new Uint8Array(count),

@@ -20,6 +20,8 @@ export interface EngineOptions {
   random: Random
   log: Log
   healths: Healths & Presence
+  /** Whether this process can open connections, files and children: nothing is claimed where it can't. */
+  hasFiles: () => boolean
   /** Where answers are kept that the store can't take. */
   spill: Spill
   /** What an earlier process on this data folder committed and did not send, and then what this one does. */

@@ -59,6 +59,7 @@ export async function world(
     random,
     log,
     spill,
+    hasFiles: () => true,
     unsent: memoryUnsentNotes(),
     redact,
   }

@@ -67,6 +67,7 @@ export async function runCrowd(crowd: number): Promise<CrowdReport> {
       store: timed(store, claims),
       spill: memorySpill(),
       unsent: memoryUnsentNotes(),
+      hasFiles: () => true,
       healths: noHealths,
       redact: (text) => text,
     }),

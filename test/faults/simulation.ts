@@ -147,6 +147,7 @@ async function live(world: World) {
       store: mortal,
       spill: memorySpill(),
       unsent,
+      hasFiles: () => true,
       healths: noHealths,
       redact: (text) => text,
     })
