@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createCanvas } from '@napi-rs/canvas'
-import { overlayOf } from '../src/media/caption.ts'
-import { sceneShot } from '../src/media/draw.ts'
-import { sceneOf } from '../src/media/scene.ts'
+import { overlayOf } from '../src/studio/caption.ts'
+import { sceneShot } from '../src/studio/draw.ts'
+import { sceneOf } from '../src/studio/scene.ts'
 
 /*
  * Draws the pictures of docs/studio.md: the first, the middle and the last frame of films of 24 prompts.

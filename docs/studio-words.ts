@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { vocabulary } from '../src/media/vocabulary.ts'
+import { vocabulary } from '../src/studio/vocabulary.ts'
 
 /*
  * Writes the table of words into docs/studio.md; a test compares the page with the vocabulary.

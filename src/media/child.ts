@@ -42,7 +42,7 @@ async function answer(request: Request): Promise<Answer> {
   // Loaded when asked for: the parent of these modules may lack their packages, and that must be a clear answer.
   switch (request.kind) {
     case 'render': {
-      const { render } = await import('./render.ts')
+      const { render } = await import('../studio/render.ts')
       return await render(request.film, (percent) => send({ kind: 'progress', percent }))
     }
     case 'verify': {

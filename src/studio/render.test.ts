@@ -3,9 +3,9 @@ import { readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { mountDisk, notMounted } from '../../test/small-disk.ts'
-import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
-import type { Film } from './media.ts'
-import { openMedia } from './pool.ts'
+import { film, manualClock, never, picture, temporaryFolder } from '../media/fixtures.ts'
+import type { Film } from '../media/media.ts'
+import { openMedia } from '../media/pool.ts'
 
 const silent = () => {}
 

@@ -9,10 +9,10 @@ import {
   FF_ENCODER_LIBX264,
 } from 'node-av/constants'
 import { FFmpegError, type Frame } from 'node-av/lib'
-import { openFootage, type Rate, usualRate } from './footage.ts'
-import type { DrawnFilm, Film } from './media.ts'
+import { openFootage, type Rate, usualRate } from '../media/footage.ts'
+import type { DrawnFilm, Film } from '../media/media.ts'
 import { pictures } from './pictures.ts'
-import { partOf } from './protocol.ts'
+import { partOf } from '../media/protocol.ts'
 import { read } from './reading.ts'
 
 /**

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { film, manualClock, never, temporaryFolder } from './fixtures.ts'
-import { openMedia } from './pool.ts'
+import { film, manualClock, never, temporaryFolder } from '../media/fixtures.ts'
+import { openMedia } from '../media/pool.ts'
 import { prompts } from './prompts.fixture.ts'
 
 const run = promisify(execFile)
