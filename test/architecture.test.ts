@@ -49,7 +49,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/upkeep\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'ipaddr.js']],
-  [/^src\/studio\//, ['src/core/', 'src/studio/', 'src/media/', 'node:', '@napi-rs/canvas']],
+  [/^src\/studio\//, ['src/core/', 'src/studio/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'src/studio/render.ts', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/stores\/postgres\//, ['src/core/', 'src/stores/', 'node:', 'pg']],
   [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],

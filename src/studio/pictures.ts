@@ -1,11 +1,11 @@
 import { type Canvas, createCanvas } from '@napi-rs/canvas'
 import { AV_PIX_FMT_RGBA } from 'node-av/constants'
 import { Frame, Rational } from 'node-av/lib'
+import { canvasOf, type Footage, middleOf, usualRate } from '../media/footage.ts'
+import type { Film } from '../media/media.ts'
 import { eased } from './camera.ts'
 import { overlayOf } from './caption.ts'
 import { type Shot, sceneShot } from './draw.ts'
-import { canvasOf, type Footage, middleOf, usualRate } from '../media/footage.ts'
-import type { Film } from '../media/media.ts'
 import { pictureShot, readPicture } from './picture.ts'
 import { sceneOf } from './scene.ts'
 

@@ -11,8 +11,8 @@ import {
 import { FFmpegError, type Frame } from 'node-av/lib'
 import { openFootage, type Rate, usualRate } from '../media/footage.ts'
 import type { DrawnFilm, Film } from '../media/media.ts'
-import { pictures } from './pictures.ts'
 import { partOf } from '../media/protocol.ts'
+import { pictures } from './pictures.ts'
 import { read } from './reading.ts'
 
 /**
