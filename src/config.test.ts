@@ -119,7 +119,7 @@ outbound: { allow: ["not a place"] }
 
 it('a file that is absent, broken or of another shape is a mistake, as is a variable that is not set', () => {
   assert.match(mistakesOf('', { FILMGATE_CONFIG: '/absent/filmgate.yaml' })[0] ?? '', /can't be read/)
-  assert.match(mistakesOf('a: [')[0] ?? '', /filmgate\.yaml: .*; mend the YAML/)
+  assert.match(mistakesOf('a: [')[0] ?? '', /filmgate\.yaml: .*; fix the YAML/)
   assert.match(mistakesOf('- a')[0] ?? '', /not a map/)
   // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file writes it
   assert.match(mistakesOf('default_model: ${NOT_SET}')[0] ?? '', /NOT_SET is not set/)
@@ -132,7 +132,7 @@ it('an account has a name that can be a folder', () => {
     assert.deepEqual(mistakesOf(yaml(name)), [], name)
   for (const name of ['.', '..', '...', 'a/b', '../x', 'a b', ''])
     assert.deepEqual(mistakesOf(yaml(name)), [
-      `accounts${name === 'a/b' ? '.a/b' : `["${name}"]`}: it is no name; use letters, digits and . _ -`,
+      `accounts${name === 'a/b' ? '.a/b' : `["${name}"]`}: it is not a valid name; use letters, digits and . _ -`,
     ])
 })
 

@@ -1,16 +1,16 @@
 import { availableParallelism } from 'node:os'
 import { type AccountConfig, readAccounts } from './config/accounts.ts'
-import { readAllow } from './config/allow.ts'
-import { readEngines, refuseSharedPlaces } from './config/engines.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
 import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, warningsOf } from './config/places.ts'
+import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, unfitting } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
+import { parseAllow } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 
 /** Everything the service needs to know, checked. Nothing else reads the environment or filmgate.yaml. */
@@ -80,21 +80,17 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
-  const { path, yaml } = readYaml(raw('config'), env, mistakes)
-  mistakes.keysOf(path, yaml, ['models', 'aliases', 'default_model', 'accounts', 'engines', 'tokens', 'outbound'])
-  const accounts = readAccounts(yaml.accounts, members, { cores: availableParallelism(), env }, mistakes)
-  const names = accounts.list.map(({ name }) => name)
-  accounts.list.push(...readEngines(yaml.engines, names, mistakes))
-  refuseSharedPlaces(accounts.list, mistakes)
+  const file = readYaml(raw('config'), env, mistakes)
+  const accounts = readAccounts(file, members, { cores: availableParallelism(), env }, mistakes)
   const given = { where: raw('alias').where, pairs: read('alias') }
-  const { cards, aliases, defaultModel } = readModels(yaml, accounts, members, given, mistakes)
+  const { cards, aliases, defaultModel } = readModels(file, accounts, members, given, mistakes)
   const { tokens, patterns, warnings, takesGiven, secrets } = readTokens(
-    yaml.tokens,
+    file.tokens ?? [],
     { client: raw('token'), operator: raw('operator-token') },
     mistakes,
   )
   const keys = accounts.list.flatMap(({ credential }) => credential ?? [])
-  const outboundAllow = readAllow(yaml.outbound, mistakes)
+  const outboundAllow = readAllow(file.outbound ?? {}, mistakes)
   mistakes.throwIfAny()
   const catalog = buildCatalog(cards, aliases, defaultModel)
   return {
@@ -118,7 +114,16 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 }
 
-/** A variable that looks like ours and is none is a typo, and a typo must not be a silent default. */
+/** The private addresses to which the service may connect for a client. */
+function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistakes: Mistakes): readonly string[] {
+  const fix = 'use an address, address:port, a range such as 10.1.0.0/16, or a host name'
+  for (const [at, entry] of allow.entries())
+    if (!parseAllow(entry))
+      mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is not an address`)
+  return allow
+}
+
+/** An unknown variable with our prefix is a typo, and a typo must not be a silent default. */
 function refuseUnknownVariables(env: ConfigSources['env'], mistakes: Mistakes): void {
   const known = [...Object.values(settings).map(({ variable }) => variable), ...clientVariables]
   for (const name of Object.keys(env)) {

@@ -95,7 +95,13 @@ const rules: [room: RegExp, may: string[]][] = [
       ...['type:src/stores/store.ts', 'type:src/buckets/bucket.ts', 'type:src/media/media.ts'],
     ],
   ],
-  [/^src\/config/, ['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml']],
+  [
+    /^src\/config/,
+    [
+      ...['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml'],
+      'type:typebox/schema',
+    ],
+  ],
   [/^src\/main\.ts$/, ['src/', 'node:']],
   [
     /^src\/discovery\.ts$/,
@@ -199,8 +205,8 @@ it('time, chance, the environment, the network and the exit belong to one place 
   }
 })
 
-it('no source file is longer than 300 lines', () => {
-  const long = production.filter((file) => textOf(file).split('\n').length > 300)
+it('no source file is longer than 500 lines', () => {
+  const long = production.filter((file) => textOf(file).split('\n').length > 500)
   assert.deepEqual(long, [])
 })
 

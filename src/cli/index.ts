@@ -28,6 +28,7 @@ const commands: Record<string, Entry> = {
   webhooks: { summary: 'be told of finished videos, and see what was sent', load: () => import('./webhooks.ts') },
   task: { summary: 'for operators: what happened to a task, and what to do', load: () => import('./task.ts') },
   accounts: { summary: 'for operators: the provider accounts and how they do', load: () => import('./accounts.ts') },
+  config: { summary: 'for operators: the JSON Schema of filmgate.yaml', load: () => import('./config.ts') },
   doctor: { summary: 'for operators: can each provider account be used?', load: () => import('./doctor.ts') },
   simulate: { summary: 'for operators: a provider to rehearse with', load: () => import('./simulate.ts') },
   migrate: { summary: 'for operators: move to PostgreSQL and S3, or back', load: () => import('./migrate.ts') },

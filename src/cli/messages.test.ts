@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { faultsByKind } from '../../simulators/upstream/faults.ts'
+import { schemaForEditors } from '../config/schema.ts'
 import { addTask, type FakeApi, filmBytes, runCli, send, startFakeApi } from './cli.fixture.ts'
 
 /* What the command line says, to whom it says it, and before what. */
@@ -27,6 +28,22 @@ it('every help fits into 80 columns, and shows commands as they can be typed', a
   const { stdout } = await runCli(['delete', '--help'], { env: throughNpx, cwd })
   assert.match(stdout, /^Usage: npx filmgate delete/)
   assert.doesNotMatch(stdout, /(?<!npx )filmgate [a-z]/)
+})
+
+it('config schema prints the JSON Schema of filmgate.yaml, and nothing else is a config command', async () => {
+  const cwd = newFolder()
+  const { code, stdout, stderr } = await runCli(['config', 'schema'], { cwd })
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.deepEqual(JSON.parse(stdout), schemaForEditors())
+  for (const [args, text] of [
+    [[], /the word after config is missing; say: config schema\n/],
+    [['shcema'], /there is no 'config shcema'; did you mean schema\?\n/],
+    [['schema', 'x'], /'x' is one argument too many\n/],
+  ] as const) {
+    const wrong = await runCli(['config', ...args], { cwd })
+    assert.deepEqual([wrong.code, wrong.stdout], [2, ''])
+    assert.match(wrong.stderr, text)
+  }
 })
 
 describe('what is wrong with a command is said with its fix, before any server is asked', () => {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { OnUnknown } from '../core/attempt.ts'
 import { isPossibleSecret } from '../core/token.ts'
-import { readBase } from '../outbound.ts'
+import { isPrivate, readBase } from '../outbound.ts'
 import type { KeyRule, Member } from '../providers/index.ts'
-import { isLimit, type Mistakes, mostAtOnce, placeIn } from './mistakes.ts'
+import { type Mistakes, placeIn } from './mistakes.ts'
+import type { AccountSettings, EngineSettings, FileSettings } from './schema.ts'
 
 /** A provider as the operator set it up. */
 export interface AccountConfig {
@@ -15,116 +16,81 @@ export interface AccountConfig {
   credential: string | null
 }
 
-type Members = Readonly<Record<string, Member>>
+export type Members = Readonly<Record<string, Member>>
 
 export interface Accounts {
   list: AccountConfig[]
-  /** Those of which it is not known what they are: their mistake is reported, and no model on them is another. */
+  /** Accounts of an unknown provider. That is reported once: a model on such an account is not another mistake. */
   unclear: ReadonlySet<string>
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
+type Machine = { cores: number; env: Environment }
 
 /**
- * `accounts: {name: {provider, enabled, concurrency, on_unknown, base_url, key}}`. The provider is the name unless it is
- * said otherwise. One that needs nothing is there without being named, and so is one whose key is in the environment,
- * unless an account there is configured.
+ * The accounts of `accounts` and `engines`. A provider that needs nothing has an account without being named, and so has
+ * one whose key is in the environment, unless the file has an account of that provider.
  */
-export function readAccounts(
-  given: unknown,
-  members: Members,
-  { cores, env }: { cores: number; env: Environment },
-  mistakes: Mistakes,
-): Accounts {
-  const map = mistakes.mapAt('accounts', given)
+export function readAccounts(file: FileSettings, members: Members, machine: Machine, mistakes: Mistakes): Accounts {
+  const { accounts: map = {}, engines = [] } = file
   const free = Object.entries(members)
     .filter(([name, { needsNothing, key }]) =>
-      Object.hasOwn(map, name) ? false : needsNothing || (isSet(key, env) && !isNamed(map, name)),
+      Object.hasOwn(map, name) ? false : needsNothing || (isSet(key, machine.env) && !isNamed(map, name)),
     )
     .map(([name]) => name)
   const list: AccountConfig[] = []
   const unclear = new Set<string>()
   for (const name of [...free, ...Object.keys(map)]) {
     const where = placeIn('accounts', name)
-    const options = mistakes.mapAt(where, map[name])
-    mistakes.keysOf(where, options, ['provider', 'enabled', 'concurrency', 'on_unknown', 'base_url', 'key'])
-    const { enabled = true, provider = name } = options
-    const member = typeof provider === 'string' && Object.hasOwn(members, provider) ? members[provider] : undefined
-    // It is the name of a folder as well.
-    if (!/^(?!\.+$)[\w.-]{1,100}$/.test(name)) mistakes.add(where, 'it is no name', 'use letters, digits and . _ -')
-    if (typeof enabled !== 'boolean')
-      mistakes.add(`${where}.enabled`, 'it is neither true nor false', 'write true or false')
+    const { enabled = true, provider = name, ...options } = map[name] ?? {}
+    const isKnown = Object.hasOwn(members, provider) && !mistakes.isRefused(`${where}.provider`)
+    const member = isKnown ? members[provider] : undefined
     if (!member) {
       const known = `use one of: ${Object.keys(members).join(', ')}`
       mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
     }
-    if (enabled === false) continue
-    const read = readOptions(where, options, member, { cores, env }, mistakes)
-    if (member) list.push({ name, provider: String(provider), ...read })
+    // An account that is switched off has no effect, and so have its options.
+    for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'base_url', 'key'])
+      mistakes.forget(`${where}.${option}`)
+    if (!enabled) continue
+    const read = readOptions(where, options, member, machine, mistakes)
+    if (member) list.push({ name, provider, ...read })
     else unclear.add(name)
   }
+  list.push(...readEngines(engines, list, mistakes))
+  refuseSharedPlaces(list, mistakes)
   return { list, unclear }
 }
 
-/** Without a member only what holds for all of them is checked. */
+/** Without a member only the checks that hold for all of them are made. */
 function readOptions(
   where: string,
-  options: Record<string, unknown>,
+  options: AccountSettings,
   member: Member | undefined,
-  { cores, env }: { cores: number; env: Environment },
+  { cores, env }: Machine,
   mistakes: Mistakes,
 ): Omit<AccountConfig, 'name' | 'provider'> {
-  const { concurrency = member?.needsNothing ? cores : 4 } = options
-  if (!isLimit(concurrency)) {
-    const fix = 'say how many tasks may be in work at once'
-    mistakes.add(`${where}.concurrency`, `it is not a whole number from 1 to ${mostAtOnce}`, fix)
+  const { concurrency = member?.needsNothing ? cores : 4, on_unknown: onUnknown = 'hold' } = options
+  const own = (name: 'base_url' | 'key') => {
+    if (!member?.needsNothing) return options[name]?.trimEnd()
+    if (options[name] !== undefined || mistakes.isRefused(`${where}.${name}`))
+      mistakes.add(`${where}.${name}`, 'this provider has none', 'leave it out')
+    return undefined
   }
-  const onUnknown = readOnUnknown(where, options, mistakes)
-  const baseUrl = readOwn(where, 'base_url', options.base_url, member, mistakes) ?? member?.baseUrl ?? null
-  if (baseUrl !== null) checkAddress(`${where}.base_url`, baseUrl, mistakes)
-  else if (member && !member.needsNothing && options.base_url === undefined)
+  const baseUrl = own('base_url') ?? member?.baseUrl ?? null
+  if (baseUrl !== null) checkBase(`${where}.base_url`, baseUrl, 'https://api.example.com/v1', mistakes)
+  else if (member && !member.needsNothing)
     mistakes.add(`${where}.base_url`, 'it is missing', 'say where the provider is: https://…')
-  const written = readOwn(where, 'key', options.key, member, mistakes)
-  const credential = written ?? readKey(where, member?.key, env, mistakes)
+  // A secret that was read from a file ends in a line break.
+  const credential = own('key') ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
-  return { concurrency: concurrency as number, onUnknown, baseUrl, credential }
+  return { concurrency, onUnknown, baseUrl, credential }
 }
 
-export function readOnUnknown(
-  where: string,
-  options: Record<string, unknown>,
-  mistakes: Mistakes,
-  usual: OnUnknown = 'hold',
-): OnUnknown {
-  const { on_unknown: given = usual } = options
-  if (given === 'hold' || given === 'fail' || given === 'resubmit') return given
-  const fix = 'use hold, fail or resubmit'
-  mistakes.addUnknown(`${where}.on_unknown`, given, fix, (quoted) => `${quoted} means nothing`)
-  return usual
-}
-
-/** The text of an option that only providers on the network have, or null. */
-function readOwn(
-  where: string,
-  name: 'base_url' | 'key',
-  value: unknown,
-  member: Member | undefined,
-  mistakes: Mistakes,
-): string | null {
-  if (value === undefined) return null
-  if (member?.needsNothing) mistakes.add(`${where}.${name}`, 'this provider has none', 'leave it out')
-  // A secret that was read from a file ends in a line break.
-  else if (typeof value === 'string' && value.trimEnd() !== '') return value.trimEnd()
-  else mistakes.add(`${where}.${name}`, 'it is no text', 'write it in quotes')
-  return null
-}
-
-/** An account of it is configured, whatever its name is, or one is switched off. */
-function isNamed(map: Record<string, unknown>, provider: string): boolean {
-  const providerOf = ([name, options]: [string, unknown]) =>
-    (options as { provider?: unknown } | null)?.provider ?? name
-  return Object.entries(map).some((entry) => providerOf(entry) === provider)
+/** The file has an account of this provider, under any name, even if it is switched off. */
+function isNamed(map: NonNullable<FileSettings['accounts']>, provider: string): boolean {
+  return Object.entries(map).some(([name, options]) => (options?.provider ?? name) === provider)
 }
 
 function isSet(key: KeyRule | undefined, env: Environment): boolean {
@@ -140,18 +106,78 @@ function readKey(where: string, key: KeyRule | undefined, env: Environment, mist
     try {
       return JSON.stringify(JSON.parse(readFileSync(text, 'utf8')))
     } catch (error) {
-      // Of a file that is no JSON nothing is quoted: it may be a key.
-      const why = (error as NodeJS.ErrnoException).code ?? 'it is no JSON'
+      // A file that is not JSON is not quoted: it may be a key.
+      const why = (error as NodeJS.ErrnoException).code ?? 'it is not JSON'
       const fix = `name the file that the vendor gave you, or write ${where}: {enabled: false}`
       mistakes.add(key.variable, `'${text}' can't be read (${why})`, fix)
     }
   return null
 }
 
-function checkAddress(where: string, text: string, mistakes: Mistakes): void {
+function isBase(text: string, onError?: (message: string) => void): boolean {
   try {
     readBase(text)
+    return true
   } catch (error) {
-    mistakes.add(where, (error as Error).message, 'write for example https://api.example.com/v1')
+    onError?.((error as Error).message)
+    return false
   }
+}
+
+function checkBase(where: string, text: string, example: string, mistakes: Mistakes): boolean {
+  return isBase(text, (what) => mistakes.add(where, what, `write for example ${example}`))
+}
+
+/**
+ * Servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and SGLang. The address is enough: their models
+ * are read from them. A GPU generates one video at a time unless the entry says otherwise.
+ */
+function readEngines(
+  given: readonly EngineSettings[],
+  accounts: readonly AccountConfig[],
+  mistakes: Mistakes,
+): AccountConfig[] {
+  const engines = given.flatMap((engine, at) => readEngine(`engines[${at}]`, engine, mistakes))
+  const names = [...accounts, ...engines].map(({ name }) => name)
+  const twice = engines.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name))
+  if (twice) mistakes.add('engines', `'${twice.name}' is the name of two`, 'give each a name of its own')
+  return engines
+}
+
+function readEngine(where: string, options: EngineSettings, mistakes: Mistakes): AccountConfig[] {
+  const { url: given, key, concurrency = 1 } = options
+  const credential = key?.trimEnd() ?? null
+  if (credential !== null && !isPossibleSecret(credential))
+    mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, or leave it out')
+  if (given === undefined || !checkBase(`${where}.url`, given, 'http://127.0.0.1:8000', mistakes)) return []
+  if (mistakes.isRefused(`${where}.name`)) return []
+  const url = new URL(given)
+  const { name = url.host.replace(/[^\w.-]+/g, '-') } = options
+  // The API lies below /v1, unless another path is named.
+  const baseUrl = url.pathname === '/' ? new URL('/v1', url).href : url.href
+  const { on_unknown: onUnknown = defaultOnUnknown(baseUrl, credential) } = options
+  return [{ name, provider: 'openai', concurrency, onUnknown, baseUrl, credential }]
+}
+
+/**
+ * An engine without a key on a private address costs GPU time, not money: a submit that its list does not show is
+ * submitted again. Any machine may be behind a name, except for `localhost`.
+ */
+function defaultOnUnknown(baseUrl: string, credential: string | null): OnUnknown {
+  const { host } = readBase(baseUrl)
+  return credential === null && (host === 'localhost' || isPrivate(host)) ? 'resubmit' : 'hold'
+}
+
+/**
+ * Two accounts at one place find each other's jobs in the same list. Neither knows its own, and a task could go on with
+ * the video of another.
+ */
+function refuseSharedPlaces(accounts: readonly AccountConfig[], mistakes: Mistakes): void {
+  const engines = accounts.filter(({ provider, baseUrl }) => provider === 'openai' && isBase(baseUrl ?? ''))
+  const placeOf = ({ baseUrl, credential }: AccountConfig) => `${credential} ${readBase(baseUrl ?? '').below('/').url}`
+  for (const [one, other] of Map.groupBy(engines, placeOf).values())
+    if (one && other) {
+      const what = `'${one.name}' and '${other.name}' are the same place with the same key`
+      mistakes.add('accounts and engines', what, 'use one of them, with a higher concurrency')
+    }
 }

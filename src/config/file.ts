@@ -1,89 +1,198 @@
 import { readFileSync } from 'node:fs'
 import { type Document, parseDocument } from 'yaml'
 import { type Mistakes, placeIn } from './mistakes.ts'
+import { type FileSettings, fileSchema } from './schema.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings in filmgate.yaml. Without a name, one in the working folder is used if it is there. */
+/** The settings in filmgate.yaml. Without a name, the file in the working folder is used if it exists. */
 export function readYaml(
   { where, text }: { where: string; text: string | undefined },
   env: Environment,
   mistakes: Mistakes,
-): { path: string; yaml: Record<string, unknown> } {
-  const path = text ?? 'filmgate.yaml'
+): FileSettings {
+  mistakes.file = text ?? mistakes.file
   let content = ''
   try {
-    content = readFileSync(path, 'utf8')
+    content = readFileSync(mistakes.file, 'utf8')
   } catch (error) {
     const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
-    if (!absent) mistakes.add(where, `${path} can't be read (${(error as Error).message})`, 'name a readable YAML file')
+    if (!absent)
+      mistakes.add(where, `${mistakes.file} can't be read (${(error as Error).message})`, 'name a readable YAML file')
   }
-  // Sets, dates and the like have no meaning here: with their tags unknown, they are told.
-  const value = contentOf(parseDocument(content, { resolveKnownTags: false }), path, mistakes) ?? {}
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    mistakes.add(path, 'it is not a map', "write settings such as 'aliases:' at its top level")
-    return { path, yaml: {} }
+  // Sets, dates and the like have no meaning here: with unknown tags they are reported.
+  const value = contentOf(parseDocument(content, { resolveKnownTags: false }), mistakes) ?? {}
+  if (!isMap(value)) {
+    mistakes.add('', 'it is not a map', "write settings such as 'aliases:' at its top level")
+    return {}
   }
-  const reader = new Reader(path, env, mistakes)
-  const yaml = reader.read(value, '') as Record<string, unknown>
-  return { path, yaml: reader.isEndless ? {} : yaml }
+  const variables = new Variables(env, mistakes)
+  const filled = variables.fill(value, '')
+  return variables.isEndless ? {} : (readBySchema(fileSchema, filled, '', mistakes) as FileSettings)
 }
 
-function contentOf(document: Document.Parsed, path: string, mistakes: Mistakes): unknown {
+function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
   const faults = [...document.errors, ...document.warnings]
   for (const { message } of faults)
-    mistakes.add(path, (message.split('\n')[0] ?? '').replace(/:$/, ''), 'mend the YAML there')
+    mistakes.add('', (message.split('\n')[0] ?? '').replace(/:$/, ''), 'fix the YAML there')
   if (faults.length > 0) return undefined
   try {
     return document.toJS()
   } catch (error) {
     // An alias of nothing, or aliases of aliases that would fill the memory.
-    mistakes.add(path, (error as Error).message, 'write out what its aliases stand for')
+    mistakes.add('', (error as Error).message, 'write out what its aliases stand for')
     return undefined
   }
 }
 
 /** `${NAME}` in any text of the file stands for that environment variable, so that secrets can stay out of it. */
-class Reader {
+class Variables {
   isEndless = false
-  readonly #path: string
   readonly #env: Environment
   readonly #mistakes: Mistakes
   readonly #around: object[] = []
 
-  constructor(path: string, env: Environment, mistakes: Mistakes) {
-    this.#path = path
+  constructor(env: Environment, mistakes: Mistakes) {
     this.#env = env
     this.#mistakes = mistakes
   }
 
-  read(value: unknown, where: string): unknown {
-    if (typeof value === 'string') return this.#fill(value, where)
+  fill(value: unknown, where: string): unknown {
+    this.#mistakes.places.push(where)
+    if (typeof value === 'string') return this.#fillText(value, where)
     if (typeof value !== 'object' || value === null) return value
     if (this.#around.includes(value)) {
       this.isEndless = true
-      this.#mistakes.add(this.#path, `${where} contains itself`, 'write out what its alias stands for')
+      this.#mistakes.add('', `${where} contains itself`, 'write out what its alias stands for')
       return null
     }
     this.#around.push(value)
-    const read = Array.isArray(value)
-      ? value.map((inner, at) => this.read(inner, `${where}[${at}]`))
+    const filled = Array.isArray(value)
+      ? value.map((inner, at) => this.fill(inner, `${where}[${at}]`))
       : Object.fromEntries(
-          Object.entries(value).map(([name, inner]) => [name, this.read(inner, placeIn(where, name))] as const),
+          Object.entries(value).map(([name, inner]) => [name, this.fill(inner, placeIn(where, name))] as const),
         )
     this.#around.pop()
-    return read
+    return filled
   }
 
-  #fill(text: string, where: string): string {
+  #fillText(text: string, where: string): string {
     const filled = text.replace(/\$\{(\w+)\}/g, (written, name: string) => {
       const value = this.#env[name]
       if (value !== undefined) return value
       const what = `the environment variable ${name} is not set`
-      this.#mistakes.add(this.#path, what, `set it, or write the value instead of ${written}`)
+      this.#mistakes.add('', what, `set it, or write the value instead of ${written}`)
       return written
     })
     if (filled !== text) this.#mistakes.hide(where, text)
     return filled
   }
+}
+
+/** The part of JSON Schema that schema.ts uses. */
+export interface KeySchema {
+  readonly type: string | readonly string[]
+  /** `what is wrong; how to fix it` */
+  readonly errorMessage?: string
+  readonly enum?: readonly unknown[]
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly minimum?: number
+  readonly exclusiveMinimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly items?: KeySchema
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, KeySchema>>
+  readonly additionalProperties?: false | KeySchema
+  readonly propertyNames?: KeySchema
+}
+
+/**
+ * Reports every value that its schema refuses, and returns the rest, so that the checks that follow find their own
+ * mistakes in the same run. A refused or empty map is {}; any other refused or empty value is left out. A validator of
+ * JSON Schema agrees with it on every key (schema.test.ts), but returns no rest.
+ */
+export function readBySchema(schema: KeySchema, value: unknown, where: string, mistakes: Mistakes): unknown {
+  const types = [schema.type].flat()
+  // An empty map that must not be empty is reported by the keys that it needs.
+  if (types.includes('object') && (value === null || isMap(value))) return readMap(schema, value ?? {}, where, mistakes)
+  if (value === null && types.includes('null')) return undefined
+  const { items, ...list } = schema
+  // A map in a list has places of its own; a wrong number or text is a mistake of its list.
+  if (items && [items.type].flat().includes('object')) {
+    if (Array.isArray(value) && fits(list, value))
+      return value.map((item, at) => readBySchema(items, item, `${where}[${at}]`, mistakes))
+  } else if (fits(schema, value)) return value
+  mistakes.refuse(where, ...faultOf(schema, value, (text) => mistakes.quote(where, text)))
+  return types.includes('object') ? {} : undefined
+}
+
+function readMap(schema: KeySchema, map: object, where: string, mistakes: Mistakes): object {
+  const { properties = {}, additionalProperties = false, propertyNames, required = [] } = schema
+  for (const name of required) {
+    const missing = Object.hasOwn(map, name) ? undefined : properties[name]
+    if (missing) mistakes.refuse(placeIn(where, name), ...faultOf(missing, undefined))
+  }
+  const valid = Object.entries(map).flatMap(([name, value]) => {
+    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+    if (!inner) {
+      mistakes.add(where, `'${name}' is not a setting`, `use one of: ${Object.keys(properties).join(', ')}`)
+      return []
+    }
+    const place = placeIn(where, name)
+    if (propertyNames && !fits(propertyNames, name)) mistakes.add(place, ...faultOf(propertyNames, name))
+    const read = readBySchema(inner, value, place, mistakes)
+    // The names of a map stay, so that later checks can report a more exact fix.
+    return read === undefined && inner !== additionalProperties ? [] : [[name, read] as const]
+  })
+  return Object.fromEntries(valid)
+}
+
+const typeChecks: Readonly<Record<string, (value: unknown) => boolean>> = {
+  null: (value) => value === null,
+  boolean: (value) => typeof value === 'boolean',
+  integer: Number.isInteger,
+  number: Number.isFinite,
+  string: (value) => typeof value === 'string',
+  array: Array.isArray,
+  object: isMap,
+}
+
+function fits(schema: KeySchema, value: unknown): boolean {
+  const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity } = schema
+  const { enum: words, pattern = '', minLength = 0, minItems = 0, items } = schema
+  if (![schema.type].flat().some((type) => typeChecks[type]?.(value))) return false
+  if (words && !words.includes(value)) return false
+  if (typeof value === 'number') return value >= minimum && value > exclusiveMinimum && value <= maximum
+  if (typeof value === 'string') return value.length >= minLength && new RegExp(pattern, 'u').test(value)
+  if (!Array.isArray(value)) return true
+  return value.length >= minItems && value.every((item) => items === undefined || fits(items, item))
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What is wrong with the value, and its fix. Only a text that should be one of a few words is shown. */
+function faultOf(
+  schema: KeySchema,
+  value: unknown,
+  quote = (text: string) => `'${text}'`,
+): [what: string, fix: string] {
+  const [what, fix] = messageOf(schema)
+  if (value === undefined) return ['it is missing', fix]
+  if (value === null) return ['it is empty', fix]
+  return [schema.enum && typeof value === 'string' ? `${quote(value)} means nothing` : what, fix]
+}
+
+function messageOf({ type, enum: words, errorMessage }: KeySchema): [what: string, fix: string] {
+  if (errorMessage !== undefined) return errorMessage.split('; ', 2) as [string, string]
+  if (words) {
+    const either = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+    return ['it is not text', `use ${either.format(words.filter((word) => typeof word === 'string'))}`]
+  }
+  if (type === 'boolean') return ['it is neither true nor false', 'write true or false']
+  if (type.includes('string')) return ['it is not text', 'write it in quotes']
+  return ['it is not a map', 'write it as indented "name: value" lines']
 }

@@ -1,14 +1,50 @@
-/** All that is wrong with the configuration, each with where it is and how to mend it. */
+interface Mistake {
+  where: string
+  what: string
+  fix: string
+}
+
+/** Every mistake in the configuration, each with its place and its fix. */
 export class Mistakes extends Error {
-  readonly list: string[] = []
-  /** By its place, how the file writes a text that a variable is part of. */
+  /** The path of filmgate.yaml. The place '' is the file itself. */
+  file = 'filmgate.yaml'
+  /** Every place of the file, from top to bottom. */
+  readonly places: string[] = []
+  #all: Mistake[] = []
+  /** By place, the values that the schema refuses. */
+  readonly #refused = new Map<string, Mistake>()
+  /** By place, the text in the file of a value that has a variable in it. */
   readonly #written = new Map<string, string>()
 
+  /** If the schema refuses the value already, only the fix is kept: it is the more exact one. */
   add(where: string, what: string, fix: string): void {
-    this.list.push(`${where}: ${what}; ${fix}`)
+    const refused = this.#refused.get(where)
+    if (refused) refused.fix = fix
+    else this.#all.push({ where, what, fix })
   }
 
-  /** The text at this place came from a variable, perhaps a secret in the wrong place: it is only shown as written. */
+  /** Reports a value that the schema refuses. */
+  refuse(where: string, what: string, fix: string): void {
+    const mistake = { where, what, fix }
+    this.#all.push(mistake)
+    this.#refused.set(where, mistake)
+  }
+
+  isRefused(where: string): boolean {
+    return this.#refused.has(where)
+  }
+
+  /** Takes back the mistakes at a place that has no effect. */
+  forget(where: string): void {
+    this.#all = this.#all.filter((mistake) => mistake.where !== where)
+  }
+
+  /** Reports a name that does not exist. */
+  addUnknown(where: string, name: string | undefined, fix: string, wording: (quoted: string) => string): void {
+    this.add(where, name === undefined ? 'it is missing' : wording(this.quote(where, name)), fix)
+  }
+
+  /** The text at this place came from a variable and may be a secret: messages show it as the file has it. */
   hide(where: string, written: string): void {
     this.#written.set(where, written)
   }
@@ -17,30 +53,28 @@ export class Mistakes extends Error {
     return `'${this.#written.get(where) ?? text}'`
   }
 
-  /** Reports a value that should be the name of something, or one of a few words. */
-  addUnknown(where: string, value: unknown, fix: string, wording: (quoted: string) => string): void {
-    if (value === undefined || value === null) this.add(where, 'it is missing', fix)
-    else if (typeof value !== 'string') this.add(where, 'it is not text', fix)
-    else this.add(where, wording(this.quote(where, value)), fix)
+  /** From top to bottom of the file. A mistake without a place in it stays behind the one that was found before it. */
+  get list(): string[] {
+    let rank = 0
+    return this.#all
+      .map((mistake) => {
+        rank = this.#rankOf(mistake.where) ?? rank
+        return { ...mistake, rank }
+      })
+      .sort((one, other) => one.rank - other.rank)
+      .map(({ where, what, fix }) => `${where === '' ? this.file : where}: ${what}; ${fix}`)
   }
 
-  /** Reports the keys of a map that mean nothing: a typo must not be a silent default. */
-  keysOf(where: string, map: Record<string, unknown>, known: readonly string[]): void {
-    for (const key of Object.keys(map)) {
-      if (!known.includes(key)) this.add(where, `'${key}' is not a setting`, `use one of: ${known.join(', ')}`)
-    }
-  }
-
-  /** The value as a map, or an empty one after reporting that it is none. Absent is empty. */
-  mapAt(where: string, value: unknown): Record<string, unknown> {
-    if (value === undefined || value === null) return {}
-    if (typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>
-    this.add(where, 'it is not a map', 'write it as indented "name: value" lines')
-    return {}
+  #rankOf(where: string): number | undefined {
+    // A missing key comes last in its map.
+    const map = where.slice(0, Math.max(where.lastIndexOf('.'), 0)) || where
+    const at = this.places.indexOf(where)
+    const rank = at >= 0 ? at : this.places.findLastIndex((place) => place === map || place.startsWith(`${map}.`))
+    return rank < 0 ? undefined : rank
   }
 
   throwIfAny(): void {
-    if (this.list.length === 0) return
+    if (this.#all.length === 0) return
     this.message = this.list.join('\n')
     throw this
   }
@@ -50,17 +84,4 @@ export class Mistakes extends Error {
 export function placeIn(where: string, name: string): string {
   if (!/^[\w-]+([.:/@][\w-]+)*$/.test(name)) return `${where}[${JSON.stringify(name)}]`
   return where === '' ? name : `${where}.${name}`
-}
-
-/** More tasks at once than any machine has files for is a slip of the finger. */
-export const mostAtOnce = 100_000
-
-export function isLimit(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= mostAtOnce
-}
-
-export const mostPerMinute = 10_000_000
-
-export function isRate(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostPerMinute
 }

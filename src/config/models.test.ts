@@ -28,10 +28,13 @@ it('what could mean two things, or nothing, is a mistake', () => {
     [{ routes: [{ account: 'studio' }] }, 'models.fox.account: there are routes as well; leave out one of the two'],
     [{ model: '' }, 'models.fox.model: it is not text; write in quotes what the provider or the catalogue calls'],
     [{ concurrency: 1e300 }, 'models.fox.concurrency: it is not a whole number from 1 to 100000; leave it out for no'],
-    [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is no time; use a number and a unit'],
+    [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is not a duration; use a number and a unit'],
     [{ deadlines: { start: '2h', total: '1h' } }, 'models.fox.deadlines.start: it is later than the end; make it'],
     [{ deadlines: { start: '7d' } }, 'models.fox.deadlines.start: it is later than the end; make it shorter'],
-    [{ seconds: { default: [4] } }, 'models.fox.seconds.default: it is outside the range; choose from 1 to 20'],
+    [
+      { seconds: { default: [4] } },
+      'models.fox.seconds.default: it is not a whole number from 1 to 3600; choose from 1 to 20',
+    ],
     [{ seconds: { values: [4], max: 9 } }, 'models.fox.seconds: there are values and a range; write values, or min'],
     [{ size: { default: ['640x360'] } }, "models.fox.size.default: it is not a size; write for example '1280x720'"],
     [{ image: ['none'] }, 'models.fox.image: it is not text; use none, optional or required'],
@@ -58,7 +61,10 @@ it('a model offers nothing that its provider can not make', () => {
     [{ size: { values: ['255x255'] } }, `${size} 255x255; ${takes}`],
     [{ size: { values: ['640x360', '1280x721'] } }, `${size} 1280x721; ${takes}`],
     [{ size: { values: ['4096x2160'] }, model: 'studio' }, `${size} 4096x2160; ${takes}`],
-    [{ size: { default: '255x255' } }, "models.fox.size.default: it is no size of this model; choose one such as '"],
+    [
+      { size: { default: '255x255' } },
+      "models.fox.size.default: the model does not accept this size; choose one such as '",
+    ],
     [
       { seconds: { max: 21 } },
       "models.fox.seconds: 'studio' makes no film of 21 s; Model 'studio' takes whole seconds",

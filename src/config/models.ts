@@ -1,17 +1,32 @@
-import { defaultDeadlines, type ModelCard, toCard } from '../core/catalog.ts'
+import {
+  type CardTemplate,
+  type Deadlines,
+  defaultDeadlines,
+  type ModelCard,
+  type SecondsRule,
+  type SizeRule,
+  takesSeconds,
+  takesSize,
+  toCard,
+  whatItTakes,
+} from '../core/catalog.ts'
 import type { Route } from '../core/routing.ts'
-import type { Accounts } from './accounts.ts'
-import { checkLimits } from './limits.ts'
+import type { Accounts, Members } from './accounts.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
-import { type Makers, readAccount, readNamed, readRoutes, toUpstreamModel } from './routes.ts'
-import { type Rules, readRules } from './rules.ts'
+import { type FileSettings, longestSeconds, type ModelSettings, modelName, type RouteSettings } from './schema.ts'
+import { parseDuration } from './settings.ts'
+
+interface Makers {
+  accounts: Accounts
+  members: Members
+}
 
 interface Known extends Makers {
-  /** Those of the providers, and of filmgate.yaml as far as it is read. */
+  /** The cards of the providers, and those of filmgate.yaml that are read so far. */
   cards: Map<string, ModelCard>
 }
 
-/** Those of the command line or of its variable. They come after those of the file, and win. */
+/** The aliases of the command line or of its variable. They come after those of the file, and win. */
 export interface GivenAliases {
   where: string
   pairs: readonly (readonly [alias: string, model: string])[]
@@ -19,9 +34,9 @@ export interface GivenAliases {
 
 /** The cards of the accounts' providers, as `models`, `aliases` and `default_model` of filmgate.yaml change them. */
 export function readModels(
-  yaml: Record<string, unknown>,
+  file: FileSettings,
   accounts: Accounts,
-  members: Makers['members'],
+  members: Members,
   given: GivenAliases,
   mistakes: Mistakes,
 ) {
@@ -30,41 +45,37 @@ export function readModels(
     const names = accounts.list.filter((account) => account.provider === provider).map(({ name }) => name)
     for (const card of names.length > 0 ? listed : []) cards.set(card.id, toCard(card, names))
   }
-  const changed = mistakes.mapAt('models', yaml.models)
-  for (const [id, value] of Object.entries(changed)) {
-    const settings = mistakes.mapAt(placeIn('models', id), value)
+  const { models: changed = {}, default_model: defaultModel } = file
+  for (const [id, settings = {}] of Object.entries(changed)) {
     const card = readCard(id, settings, { cards, accounts, members }, mistakes)
     if (card) cards.set(id, card)
   }
-  // A model with a mistake is a model all the same: its alias is none.
+  // A model with a mistake is still a model: its alias is not another mistake.
   const models = new Set([...cards.keys(), ...Object.keys(changed)])
-  const aliases = readAliases(yaml.aliases, given, models, mistakes)
-
-  const { default_model: wanted } = yaml
+  const aliases = readAliases(file.aliases ?? {}, given, models, mistakes)
   const names = [...models, ...Object.keys(aliases)]
-  if (wanted === undefined || wanted === null) return { cards: cards.values(), aliases, defaultModel: null }
-  if (typeof wanted !== 'string' || !names.includes(wanted))
-    mistakes.addUnknown('default_model', wanted, oneOf(names), (quoted) => `there is no model ${quoted}`)
-  return { cards: cards.values(), aliases, defaultModel: wanted as string }
+  if (defaultModel === undefined ? mistakes.isRefused('default_model') : !names.includes(defaultModel))
+    mistakes.addUnknown('default_model', defaultModel, oneOf(names), (quoted) => `there is no model ${quoted}`)
+  return { cards: cards.values(), aliases, defaultModel: defaultModel ?? null }
 }
 
 function readAliases(
-  listed: unknown,
+  listed: NonNullable<FileSettings['aliases']>,
   { where: place, pairs }: GivenAliases,
   models: ReadonlySet<string>,
   mistakes: Mistakes,
 ): Record<string, string> {
-  const aliases: [string, string][] = []
-  const inFile = Object.entries(mistakes.mapAt('aliases', listed))
+  const [what = '', fix = ''] = modelName.errorMessage.split('; ')
+  for (const [name] of pairs) if (!new RegExp(modelName.pattern).test(name)) mistakes.add(place, what, fix)
   const all = [
-    ...inFile.map(([name, target]) => ({ where: placeIn('aliases', name), name, target })),
+    ...Object.entries(listed).map(([name, target]) => ({ where: placeIn('aliases', name), name, target })),
     ...pairs.map(([name, target]) => ({ where: place, name, target })),
   ]
+  const aliases: [string, string][] = []
   for (const { where, name, target } of all) {
-    checkName(where, name, mistakes)
     if (models.has(name))
       mistakes.add(where, 'a model has this name already', 'choose another alias, or change the model under models')
-    else if (typeof target !== 'string' || !models.has(target))
+    else if (target === undefined || !models.has(target))
       mistakes.addUnknown(where, target, oneOf(models), (quoted) => `there is no model ${quoted}`)
     else aliases.push([name, target])
   }
@@ -72,32 +83,34 @@ function readAliases(
   return Object.fromEntries(aliases)
 }
 
-/** What is checked against where it is not known who makes the model. */
+function oneOf(names: Iterable<string>): string {
+  return `use one of: ${[...names].join(', ')}`
+}
+
+type Rules = Pick<ModelCard, 'concurrency' | 'deadlines' | 'description' | 'seconds' | 'size' | 'image'>
+
+/** The rules of a model whose provider is not known. */
 const anything: Rules = {
   ...{ concurrency: null, deadlines: defaultDeadlines, description: '', image: 'optional' },
-  seconds: { min: 1, max: 3_600, default: 4 },
+  seconds: { min: 1, max: longestSeconds, default: 4 },
   size: { minSide: 1, maxSide: 99_999, multipleOf: 1, default: '1280x720' },
 }
 
 /** A card of the catalogue with changes, or a new one like the first that the account's provider has. */
-function readCard(id: string, given: Record<string, unknown>, known: Known, mistakes: Mistakes): ModelCard | undefined {
+function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mistakes): ModelCard | undefined {
   const { cards, accounts } = known
   const where = placeIn('models', id)
-  mistakes.keysOf(where, given, [
-    ...['account', 'model', 'routes', 'description', 'seconds', 'size', 'image', 'concurrency', 'deadlines'],
-  ])
-  checkName(where, id, mistakes)
-  const first = Array.isArray(given.routes) ? given.routes[0]?.account : given.account
+  const first = given.routes ? given.routes[0]?.account : given.account
   const provider = accounts.list.find(({ name }) => name === first)?.provider
   const base =
     cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === provider) ?? unlisted(provider, known)
   const routes = readWays(where, given, { ...known, id, base }, mistakes)
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
-  // What is known of another model, such as its price, says nothing of this one.
+  // The facts of another model, such as its price, say nothing of this one.
   const { facts, makes = [], ...like } = base
   const own = cards.has(id) && facts ? { facts } : {}
-  // Whoever may get a task must be able to make it: another provider would leave its source out.
+  // Every route must be able to use the source of a task: another provider would leave it out.
   const sameMaker = routes.every(
     ({ account }) => accounts.list.find(({ name }) => name === account)?.provider === base.ownedBy,
   )
@@ -106,42 +119,204 @@ function readCard(id: string, given: Record<string, unknown>, known: Known, mist
   return card
 }
 
-/** Of a provider that lists none of its models: it is asked for them later. */
+/** Of a provider that lists none of its models: discovery asks it for them later. */
 function unlisted(provider: string | undefined, { members }: Known): ModelCard | undefined {
   const template = provider === undefined ? undefined : members[provider]?.unlisted
   return template && toCard(template, [])
 }
 
+/** The name of a model where a route does not say it, and its place if filmgate.yaml has it. */
+interface Named {
+  model: string
+  where: string | null
+}
+
 /** `account`, `routes`, or where the catalogue has the model already, neither. */
 function readWays(
   where: string,
-  given: Record<string, unknown>,
+  given: ModelSettings,
   { id, base, ...makers }: Makers & { id: string; base: ModelCard | undefined },
   mistakes: Mistakes,
 ): readonly Route[] {
-  const usual = { model: base?.routes[0]?.upstreamModel ?? id, where: null }
+  const { account: only, routes } = given
   const place = `${where}.model`
-  const named = readNamed(place, given.model, usual, mistakes)
-  const accountIsSaid = given.account !== undefined && given.account !== null
-  if (given.routes !== undefined && given.routes !== null) {
-    if (accountIsSaid) mistakes.add(`${where}.account`, 'there are routes as well', 'leave out one of the two')
-    return readRoutes(`${where}.routes`, given.routes, named, makers, mistakes)
+  const named =
+    given.model === undefined
+      ? { model: base?.routes[0]?.upstreamModel ?? id, where: null }
+      : { model: given.model, where: place }
+  if (mistakes.isRefused(`${where}.routes`)) return []
+  if (routes) {
+    if (only !== undefined) mistakes.add(`${where}.account`, 'there are routes as well', 'leave out one of the two')
+    return readRoutes(`${where}.routes`, routes, named, makers, mistakes)
   }
-  if (!accountIsSaid && base) {
-    // All of one provider, so that one is asked for all.
+  if (only === undefined && base && !mistakes.isRefused(`${where}.account`)) {
+    // Its routes are all of one provider: the first stands for all.
     const upstreamModel = toUpstreamModel(place, named, base.routes[0]?.account ?? '', makers, mistakes)
     return base.routes.map((route) => ({ ...route, upstreamModel }))
   }
-  const account = readAccount(`${where}.account`, given.account, makers.accounts, mistakes)
+  const account = readAccount(`${where}.account`, only, makers.accounts, mistakes)
   const upstreamModel = toUpstreamModel(place, named, account, makers, mistakes)
   return account === '' ? [] : [{ account, upstreamModel, priority: 0, weight: 1 }]
 }
 
-function checkName(where: string, name: string, mistakes: Mistakes): void {
-  if (!/^[\w.:/@-]{1,200}$/.test(name))
-    mistakes.add(where, 'the name has other characters', 'use letters, digits and . _ : / @ -')
+function readRoutes(
+  where: string,
+  given: readonly RouteSettings[],
+  usual: Named,
+  makers: Makers,
+  mistakes: Mistakes,
+): Route[] {
+  const routes = given.map(({ account: asked, model, priority = 0, weight = 1 }, at) => {
+    const account = readAccount(`${where}[${at}].account`, asked, makers.accounts, mistakes)
+    const place = `${where}[${at}].model`
+    const named = model === undefined ? usual : { model, where: place }
+    return { account, upstreamModel: toUpstreamModel(place, named, account, makers, mistakes), priority, weight }
+  })
+  const names = routes.map(({ account }) => account).filter((account) => account !== '')
+  if (new Set(names).size < names.length)
+    mistakes.add(where, 'two routes go to the same account', 'give each account one route')
+  return routes
 }
 
-function oneOf(names: Iterable<string>): string {
-  return `use one of: ${[...names].join(', ')}`
+/** The name of an account that exists, or '' after reporting that it does not. */
+function readAccount(
+  where: string,
+  given: string | undefined,
+  { list, unclear }: Accounts,
+  mistakes: Mistakes,
+): string {
+  if (given !== undefined && (unclear.has(given) || list.some(({ name }) => name === given))) return given
+  const known = list.length > 0 ? oneOf(list.map(({ name }) => name)) : 'configure one'
+  mistakes.addUnknown(where, given, known, (quoted) => `there is no account ${quoted}`)
+  return ''
+}
+
+/**
+ * What the account's provider calls the model, by that name or by the catalogue's. A name that it does not know would
+ * fail only when a task needs this route.
+ */
+function toUpstreamModel(
+  where: string,
+  named: Named,
+  account: string,
+  { accounts, members }: Makers,
+  mistakes: Mistakes,
+): string {
+  const { model } = named
+  const provider = accounts.list.find(({ name }) => name === account)?.provider ?? ''
+  const member = Object.hasOwn(members, provider) ? members[provider] : undefined
+  if (!member) return model
+  const { cards, unlisted, otherNames } = member
+  const card = cards.find((one) => one.upstreamModel === model) ?? cards.find(({ id }) => id === model)
+  if (card) return card.upstreamModel
+  if (unlisted || otherNames?.test(model)) return model
+  const others = otherNames ? ', or what it calls another of its models itself' : ''
+  const fix = `${oneOf(cards.map(({ id }) => id))}${others}`
+  mistakes.addUnknown(named.where ?? where, model, fix, (quoted) => `'${provider}' has no model ${quoted}`)
+  return model
+}
+
+function readRules(where: string, given: ModelSettings, base: Rules, mistakes: Mistakes): Rules {
+  return {
+    concurrency: given.concurrency ?? base.concurrency,
+    deadlines: readDeadlines(`${where}.deadlines`, given.deadlines ?? {}, base.deadlines, mistakes),
+    description: given.description ?? base.description,
+    seconds: readSeconds(`${where}.seconds`, given.seconds ?? {}, base.seconds, mistakes),
+    size: readSize(`${where}.size`, given.size ?? {}, base.size, mistakes),
+    image: given.image ?? base.image,
+  }
+}
+
+type Part<Key extends keyof ModelSettings> = NonNullable<ModelSettings[Key]>
+
+function readDeadlines(where: string, given: Part<'deadlines'>, base: Deadlines, mistakes: Mistakes): Deadlines {
+  const start = given.start === undefined ? undefined : parseDuration(given.start)
+  const totalMs = (given.total === undefined ? undefined : parseDuration(given.total)) ?? base.totalMs
+  if (start !== undefined && start > totalMs)
+    mistakes.add(`${where}.start`, 'it is later than the end', 'make it shorter than total')
+  return { startMs: Math.min(start ?? base.startMs, totalMs), totalMs }
+}
+
+function readSeconds(where: string, given: Part<'seconds'>, base: SecondsRule, mistakes: Mistakes): SecondsRule {
+  if (['values', 'min', 'max'].some((key) => mistakes.isRefused(`${where}.${key}`))) return base
+  const isRange = given.min !== undefined || given.max !== undefined
+  if (given.values && isRange) mistakes.add(where, 'there are values and a range', 'write values, or min and max')
+  const values = given.values ?? ('values' in base && !isRange ? base.values : undefined)
+  if (values) return { values, default: defaultOf(where, given.default, values, base.default, mistakes) }
+  const { min = 'min' in base ? base.min : 1, max = 'max' in base ? base.max : longestSeconds } = given
+  if (min > max) {
+    mistakes.add(where, `min (${min}) is greater than max (${max})`, 'write for example min: 1 and max: 20')
+    return base
+  }
+  const usual = given.default ?? Math.min(Math.max(base.default, min), max)
+  if (usual < min || usual > max || mistakes.isRefused(`${where}.default`))
+    mistakes.add(`${where}.default`, 'it is outside the range', `choose from ${min} to ${max}`)
+  return { min, max, default: usual }
+}
+
+function readSize(where: string, given: Part<'size'>, base: SizeRule, mistakes: Mistakes): SizeRule {
+  if (mistakes.isRefused(`${where}.values`)) return base
+  const values = given.values ?? ('values' in base ? base.values : undefined)
+  if (!values) {
+    const { default: usual = base.default } = given
+    if (takesSize(base, usual)) return { ...base, default: usual }
+    mistakes.add(`${where}.default`, 'the model does not accept this size', `choose one such as '${base.default}'`)
+    return base
+  }
+  // How the provider names the sizes that are left.
+  const shapes = 'shapes' in base ? base.shapes : undefined
+  const left = shapes && Object.fromEntries(Object.entries(shapes).filter(([size]) => values.includes(size)))
+  const usual = defaultOf(where, given.default, values, base.default, mistakes)
+  return { values, default: usual, ...(left && { shapes: left }) }
+}
+
+function defaultOf<T>(where: string, given: T | undefined, values: readonly T[], usual: T, mistakes: Mistakes): T {
+  const chosen = given ?? (values.includes(usual) ? usual : (values[0] ?? usual))
+  if (!values.includes(chosen) || mistakes.isRefused(`${where}.default`))
+    mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
+  return chosen
+}
+
+/** A model may offer less than the providers that make it, and never more: every such film would fail there. */
+function checkLimits(where: string, card: ModelCard, makers: Makers, mistakes: Mistakes): void {
+  const checked = new Set<CardTemplate>()
+  for (const route of card.routes) {
+    const limit = limitOf(route, makers)
+    if (!limit || checked.has(limit)) continue
+    checked.add(limit)
+    const takes = whatItTakes({ ...limit, id: limit.upstreamModel })
+    const tooLong = secondsOf(card).find((seconds) => !takesSeconds(limit.seconds, seconds))
+    if (tooLong !== undefined)
+      mistakes.add(`${where}.seconds`, `'${limit.provider}' makes no film of ${tooLong} s`, inOneLine(takes.seconds))
+    const wrong = sizesOf(card, limit).find((size) => !takesSize(limit.size, size))
+    if (wrong !== undefined)
+      mistakes.add(`${where}.size`, `'${limit.provider}' makes no film of ${wrong}`, inOneLine(takes.size))
+  }
+}
+
+/** What the provider itself says of the model. Nothing is known of a name that it does not list. */
+function limitOf({ account, upstreamModel }: Route, { accounts, members }: Makers): CardTemplate | undefined {
+  const provider = accounts.list.find(({ name }) => name === account)?.provider
+  const member = provider === undefined ? undefined : members[provider]
+  return member?.cards.find((card) => card.upstreamModel === upstreamModel)
+}
+
+function secondsOf({ seconds: rule }: ModelCard): readonly number[] {
+  if ('values' in rule) return rule.values
+  return Array.from({ length: rule.max - rule.min + 1 }, (_, at) => rule.min + at)
+}
+
+/** Of a range, its corners and the first step from them: every size in between is as good as they are. */
+function sizesOf({ size: rule }: ModelCard, limit: CardTemplate): readonly string[] {
+  if ('values' in rule) return rule.values
+  if ('values' in limit.size)
+    return [rule.default, `${rule.minSide}x${rule.minSide}`, `${rule.maxSide}x${rule.maxSide}`]
+  const step = rule.multipleOf
+  const least = Math.ceil(rule.minSide / step) * step
+  const most = Math.floor(rule.maxSide / step) * step
+  return [least, Math.min(least + step, most), most].map((side) => `${side}x${side}`)
+}
+
+function inOneLine(sentence: string): string {
+  return sentence.replace(/\.$/, '')
 }

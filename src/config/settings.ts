@@ -1,12 +1,19 @@
 import type { UnknownParameters } from '../core/token.ts'
-import { parseDuration } from './duration.ts'
-import { isRate, mostPerMinute } from './mistakes.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
+import { durationPattern, mostPerMinute } from './schema.ts'
 
 /** A parsed setting: the value, and how to mend it where the text can't be used. */
 export interface Parsed<T> {
   value: T
   fix?: string
+}
+
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** '90s', '30m', '24h' or '7d' in milliseconds. */
+export function parseDuration(text: string): number | undefined {
+  if (!new RegExp(durationPattern).test(text)) return undefined
+  return Number(text.slice(0, -1)) * (units[text.slice(-1)] ?? 0)
 }
 
 function parseSwitch(text: string): Parsed<boolean> {
@@ -90,7 +97,9 @@ export const settings = {
     help: 'videos a token may ask for per minute; 0 for no limit',
     parse: (text: string): Parsed<number> => ({
       value: Number(text),
-      ...(isRate(Number(text)) && /^\d+$/.test(text) ? {} : { fix: `use a whole number up to ${mostPerMinute}` }),
+      ...(/^\d+$/.test(text) && Number(text) <= mostPerMinute
+        ? {}
+        : { fix: `use a whole number up to ${mostPerMinute}` }),
     }),
   },
   alias: {

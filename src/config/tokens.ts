@@ -1,6 +1,7 @@
 import { type Catalog, matchesModel } from '../core/catalog.ts'
 import { digestSecret, isPossibleSecret, type Token, type UnknownParameters } from '../core/token.ts'
-import { isLimit, isRate, type Mistakes, mostAtOnce, mostPerMinute } from './mistakes.ts'
+import type { Mistakes } from './mistakes.ts'
+import type { TokenSettings } from './schema.ts'
 
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
 export const defaultTokenName = 'default'
@@ -27,12 +28,14 @@ interface Setting {
   text: string | undefined
 }
 
-/** `tokens: [{name, secret, models: [globs], concurrency, rate, unknown_parameters}]`, and those of the two settings. */
-export function readTokens(listed: unknown, settings: { client: Setting; operator: Setting }, mistakes: Mistakes) {
+/** The tokens of the file, and those of the two settings. */
+export function readTokens(
+  entries: readonly TokenSettings[],
+  { client, operator }: { client: Setting; operator: Setting },
+  mistakes: Mistakes,
+) {
   const given: Given[] = []
   const warnings: string[] = []
-  const { client, operator } = settings
-  const entries = Array.isArray(listed) ? listed : []
   const clash = client.where === 'FILMGATE_TOKEN' ? clashOf(client.text, entries) : undefined
   if (clash === 'name')
     warnings.push(`FILMGATE_TOKEN is not accepted by this service: tokens has another one named '${defaultTokenName}'`)
@@ -40,12 +43,12 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
     given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
   if (operator.text !== undefined)
     given.push({ where: operator.where, kind: 'operator', name: operatorTokenName, secret: operator.text, models: [] })
-  if (listed !== undefined && listed !== null && !Array.isArray(listed)) {
-    mistakes.add('tokens', 'it is not a list', 'write "- name: …" lines below it')
-  }
-  for (const [at, value] of entries.entries()) {
-    const token = readToken(`tokens[${at}]`, value, mistakes)
-    if (token) given.push(token)
+  for (const [at, entry] of entries.entries()) {
+    const where = `tokens[${at}]`
+    const { name, secret, models = ['*'], unknown_parameters: unknownParameters, ...limits } = entry
+    if (name === undefined || secret === undefined || mistakes.isRefused(`${where}.models`)) continue
+    const unknown = unknownParameters && { unknownParameters }
+    given.push({ where, kind: 'client', name, secret, models, ...limits, ...unknown })
   }
   given.forEach((token, at) => {
     refuseRepeated(token, given.slice(0, at), mistakes)
@@ -61,41 +64,10 @@ export function readTokens(listed: unknown, settings: { client: Setting; operato
  * The variable is also where a client keeps its own token. One that is exported for the command line must not keep the
  * service from starting: what the file says of that token, or of that name, holds.
  */
-function clashOf(secret: string | undefined, entries: readonly unknown[]): 'secret' | 'name' | undefined {
-  const has = (key: string, value: unknown) =>
-    entries.some((entry) => (entry as Record<string, unknown> | null)?.[key] === value)
+function clashOf(secret: string | undefined, entries: readonly TokenSettings[]): 'secret' | 'name' | undefined {
   if (secret === undefined) return undefined
-  if (has('secret', secret)) return 'secret'
-  return has('name', defaultTokenName) ? 'name' : undefined
-}
-
-function readToken(where: string, value: unknown, mistakes: Mistakes): Given | undefined {
-  const entry = mistakes.mapAt(where, value)
-  mistakes.keysOf(where, entry, ['name', 'secret', 'models', 'concurrency', 'rate', 'unknown_parameters'])
-  const { name, secret, models = ['*'], concurrency, rate, unknown_parameters: unknown } = entry
-  const named = typeof name === 'string' && /^[\w .@-]{1,100}$/.test(name)
-  const secretive = typeof secret === 'string' && secret !== ''
-  const globs = Array.isArray(models) && models.every((glob): glob is string => typeof glob === 'string')
-  if (!named) mistakes.add(`${where}.name`, 'it is no name', 'use up to 100 letters, digits, spaces or . _ @ -')
-  if (!secretive) mistakes.add(`${where}.secret`, 'it is no text', 'write in quotes what the client will send')
-  if (!globs) mistakes.add(`${where}.models`, 'it is not a list of names', 'write for example ["studio", "kling-*"]')
-  if (concurrency !== undefined && !isLimit(concurrency)) {
-    const what = `it is not a whole number from 1 to ${mostAtOnce}`
-    mistakes.add(`${where}.concurrency`, what, 'leave it out for no limit')
-  }
-  if (rate !== undefined && !isRate(rate)) {
-    const what = `it is not a whole number of videos a minute, up to ${mostPerMinute}`
-    mistakes.add(`${where}.rate`, what, 'use 0 for no limit, or leave it out for FILMGATE_RATE')
-  }
-  if (unknown !== undefined && unknown !== 'refuse' && unknown !== 'warn')
-    mistakes.add(`${where}.unknown_parameters`, 'it is neither of its values', 'use refuse or warn')
-  if (!named || !secretive || !globs) return undefined
-  const limits = {
-    ...(concurrency === undefined ? {} : { concurrency: concurrency as number }),
-    ...(rate === undefined ? {} : { rate: rate as number }),
-    ...(unknown === undefined ? {} : { unknownParameters: unknown as UnknownParameters }),
-  }
-  return { where, kind: 'client', name, secret, models, ...limits }
+  if (entries.some((entry) => entry.secret === secret)) return 'secret'
+  return entries.some((entry) => entry.name === defaultTokenName) ? 'name' : undefined
 }
 
 function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[], mistakes: Mistakes): void {
