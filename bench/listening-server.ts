@@ -3,15 +3,16 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openAccess } from '../src/access.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import { toRow } from '../src/core/row.ts'
 import { newTaskId, type Task } from '../src/core/task.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
-import { openRandom } from '../src/random.ts'
 import { openSqlite } from '../src/stores/index.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
@@ -53,9 +54,9 @@ async function serve(folder: string, count: number) {
     pause(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
   const app = buildApp({
     ...{ catalog, store, scratch: folder, media: {} as Media, outbound: openOutbound({ allow: [] }) },
-    tokens: new Map([
-      [digestSecret(token), { kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
-    ]),
+    access: openAccess({
+      tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
+    }),
     bucket: await openDisk({ folder: join(folder, 'bucket') }),
     accounts: new Map(),
     healths: { tell: async () => {}, learn: async () => {} },

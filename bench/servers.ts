@@ -1,11 +1,12 @@
 import { createServer } from 'node:http'
+import { openAccess } from '../src/access.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
-import { openRandom } from '../src/random.ts'
 import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 
@@ -35,9 +36,11 @@ async function serve(wanted: ServerKind): Promise<number> {
   const store = await openStore(wanted)
   const app = buildApp({
     catalog,
-    tokens: new Map([
-      [digestSecret(token), { kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
-    ]),
+    access: openAccess({
+      tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
+      // A limit that is never reached: every answer tells of it, as in earnest.
+      ratePerMinute: 10_000_000,
+    }),
     store,
     bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
     scratch: `${wanted.folder}/scratch`,
@@ -47,8 +50,6 @@ async function serve(wanted: ServerKind): Promise<number> {
     healths: { tell: async () => {}, learn: async () => {} },
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
-    // A limit that is never reached: every answer tells of it, as in earnest.
-    ratePerMinute: 10_000_000,
     log: {
       info() {},
       warn() {},

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
-import { openDataFolder } from './data-folder.ts'
+import { identityOf, openDataFolder } from './data-folder.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'filmgate-folder-'))
 after(() => rmSync(root, { recursive: true }))
@@ -106,7 +106,7 @@ it("a folder of another user that everybody can read is refused; a pod's volume 
     const open = (mode: number) => {
       const path = mkdtempSync(join(place, 'data-'))
       chmodSync(path, mode)
-      const code = `const { keepOthersOut } = await import('${import.meta.resolve('./data-folder/access.ts')}')
+      const code = `const { keepOthersOut } = await import('${import.meta.resolve('./data-folder.ts')}')
         try { console.log(keepOthersOut('${path}'), process.umask()) } catch (error) { console.log(error.message) }`
       const options = { uid: 65_534, gid: 65_534, encoding: 'utf8' as const, cwd: '/' }
       return execFileSync(process.execPath, ['--input-type=module', '-e', code], options).trim()
@@ -119,4 +119,15 @@ it("a folder of another user that everybody can read is refused; a pod's volume 
   } finally {
     rmSync(place, { recursive: true })
   }
+})
+
+it('a process keeps its name, and takes another where a full disk left none of it', () => {
+  const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
+  const folder = mkdtempSync(join(root, 'identity-'))
+  const file = join(folder, 'identity')
+  writeFileSync(file, '')
+  const name = identityOf(file, random)
+  assert.match(name, /^[0-9a-f]{12}$/)
+  assert.equal(identityOf(file, random), name)
+  assert.deepEqual(readdirSync(folder), ['identity'])
 })

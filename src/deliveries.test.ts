@@ -54,7 +54,7 @@ async function world(
     clock,
     random,
     log,
-    knows,
+    access: { knows },
     hasFiles,
   })
   return {

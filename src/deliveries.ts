@@ -57,11 +57,11 @@ async function keepLooking(
 
 /** Starts what is due, and there is room for. Returns how long nothing else will be; a try that ends wakes us earlier. */
 async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
-  const { store, clock, knows, hasFiles } = options
+  const { store, clock, access, hasFiles } = options
   if (!hasFiles()) return idleMs
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
-  const known = endpoints.filter(({ owner }) => knows(owner))
+  const known = endpoints.filter(({ owner }) => access.knows(owner))
   // What a process left that found out that they are gone, and died.
   for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
     await store.failDeliveries(id, { now, error: 'endpoint_disabled', limit: stepRows })

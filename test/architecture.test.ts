@@ -40,14 +40,18 @@ function importsOf(file: string): Import[] {
 /** The first rule whose room holds the file decides what it may import; `type:` allows only its types. */
 const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
-  [/^src\/log\.ts$/, ['src/core/']],
-  [/^src\/random\.ts$/, ['src/core/', 'node:crypto']],
-  [/^src\/(data-folder|spill|unsent)(\.ts$|\/)/, ['src/core/', 'src/data-folder/', 'node:']],
-  [/^src\/local\.ts$/, ['src/core/', 'type:src/config.ts', 'type:src/providers/index.ts', 'node:']],
-  [/^src\/open-files\.ts$/, ['src/core/', 'type:src/log.ts', 'node:']],
-  [/^src\/start-writes\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
-  [/^src\/upkeep\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
-  [/^src\/healths\.ts$/, ['src/core/', 'type:src/log.ts', 'type:src/stores/store.ts']],
+  [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
+  [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
+  [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
+  [/^src\/access/, ['src/core/', 'src/access', 'src/config/tokens.ts', 'type:src/stores/store.ts']],
+  [/^src\/accounts\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
+  [
+    /^src\/accounts/,
+    [
+      ...['src/core/', 'src/accounts', 'src/outbound.ts', 'node:', 'type:src/config', 'type:src/media/media.ts'],
+      ...['type:src/providers/', 'type:src/stores/store.ts', 'type:src/telemetry/', 'type:src/workers/worker.ts'],
+    ],
+  ],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'ipaddr.js']],
   [/^src\/studio\//, ['src/core/', 'src/studio/', 'src/media/', 'node:', 'node-av', '@napi-rs/canvas']],
   [/^src\/media\//, ['src/core/', 'src/media/', 'src/studio/render.ts', 'node:', 'node-av', '@napi-rs/canvas']],
@@ -63,21 +67,20 @@ const rules: [room: RegExp, may: string[]][] = [
       ...['type:src/buckets/bucket.ts', 'type:src/providers/provider.ts'],
     ],
   ],
+  [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'node:']],
   [
     /^src\/engine/,
     [
-      'src/core/',
-      'src/engine/',
-      'type:src/log.ts',
-      'type:src/spill.ts',
-      'type:src/unsent.ts',
-      'type:src/stores/store.ts',
+      ...['src/core/', 'src/engine/', 'type:src/access.ts', 'type:src/telemetry/', 'type:src/stores/store.ts'],
       'type:src/workers/worker.ts',
     ],
   ],
   [
     /^src\/deliveries/,
-    [...['src/core/', 'src/deliveries/'], ...['type:src/log.ts', 'type:src/outbound.ts', 'type:src/stores/store.ts']],
+    [
+      ...['src/core/', 'src/deliveries/', 'type:src/access.ts'],
+      ...['type:src/telemetry/', 'type:src/outbound.ts', 'type:src/stores/store.ts'],
+    ],
   ],
   [
     /^src\/api\//,
@@ -89,7 +92,8 @@ const rules: [room: RegExp, may: string[]][] = [
         'fastify',
         '@fastify/',
         'type:typebox/schema',
-        'type:src/log.ts',
+        'type:src/access.ts',
+        'type:src/telemetry/',
         'type:src/outbound.ts',
       ],
       ...['type:src/stores/store.ts', 'type:src/buckets/bucket.ts', 'type:src/media/media.ts'],
@@ -104,11 +108,6 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [/^src\/main\.ts$/, ['src/', 'node:']],
   [
-    /^src\/discovery\.ts$/,
-    ['src/core/', 'type:src/log.ts', 'type:src/workers/worker.ts', 'type:src/providers/provider.ts', 'node:'],
-  ],
-  [/^src\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
-  [
     /^src\/migrate/,
     [
       ...['src/core/', 'src/migrate', 'src/data-folder.ts', 'src/stores/index.ts', 'src/buckets/index.ts', 'node:'],
@@ -118,7 +117,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/cli\//,
     [
-      ...['src/cli/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'src/doctor.ts', 'simulators/', 'node:'],
+      ...['src/cli/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'src/accounts/doctor.ts', 'simulators/', 'node:'],
       'src/core/closest.ts',
     ],
   ],

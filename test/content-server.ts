@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import { openAccess } from '../src/access.ts'
 import { type AppDependencies, buildApp } from '../src/api/app.ts'
 import type { Bucket } from '../src/buckets/bucket.ts'
 import { buildCatalog } from '../src/core/catalog.ts'
 import type { Handover } from '../src/core/handover.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
-import { openLog } from '../src/log.ts'
+import { openLog } from '../src/telemetry/log.ts'
 
 /** The real API over a real bucket with one finished video in it, and as little as possible around them. */
 export interface ContentServer {
@@ -34,7 +35,7 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
   const errors: string[] = []
   const app = buildApp({
     ...{ bucket, handover },
-    tokens: new Map([[client.digest, client]]),
+    access: openAccess({ tokens: [client] }),
     store: { find: async (wanted: string) => (wanted === id ? { ...task } : undefined) },
     catalog: buildCatalog([], {}, null),
     clock: { now: () => Date.now() },

@@ -1,7 +1,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { ServerResponse } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
-import { watchDisk } from '../src/disk-watch.fixture.ts'
+import { watchDisk } from '../src/buckets/disk-watch.fixture.ts'
 
 /*
  * Loaded into a server by `--import`, in each of its threads: writes a line for each thing that durability depends on,

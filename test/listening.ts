@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openAccess } from '../src/access.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/index.ts'
 import { loadConfig } from '../src/config.ts'
@@ -11,9 +12,9 @@ import { type ManualClock, manualClock } from '../src/core/clock.fixture.ts'
 import type { Task } from '../src/core/task.ts'
 import { eventsOf } from '../src/core/timeline.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
-import { openRandom } from '../src/random.ts'
 import { newAttempt, newTask, take } from '../src/stores/contract/world.ts'
 import { openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
@@ -151,9 +152,9 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   const outbound = openOutbound({ allow: [] })
   const app = buildApp({
     ...{ catalog, store, clock, outbound, draining: draining.signal, random: openRandom() },
-    tokens: new Map(
-      secrets.map((name) => [digestSecret(name), { kind: 'client', name, digest: digestSecret(name), models: ['*'] }]),
-    ),
+    access: openAccess({
+      tokens: secrets.map((name) => ({ kind: 'client', name, digest: digestSecret(name), models: ['*'] })),
+    }),
     bucket: await openDisk({ folder: join(folder, 'bucket') }),
     scratch: join(folder, 'scratch'),
     media: {} as Media,

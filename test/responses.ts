@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { buffer } from 'node:stream/consumers'
+import { openAccess } from '../src/access.ts'
 import { type AppDependencies, buildApp } from '../src/api/app.ts'
 import type { Document } from '../src/api/openapi/document.ts'
 import type { Schema } from '../src/api/openapi/schemas/schema.ts'
 import { loadConfig } from '../src/config.ts'
 import { healthy } from '../src/core/health.ts'
 import { Problem } from '../src/core/problem.ts'
-import { digestSecret, type Token } from '../src/core/token.ts'
+import { digestSecret } from '../src/core/token.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
 import { operatorToken, token } from './service.ts'
 
@@ -150,10 +151,12 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     // It is no promise itself, and who only wants to be told of something hears nothing.
     { get: (_target, name) => (name === 'then' ? undefined : String(name).startsWith('on') ? ignore : fail) },
   )
-  const tokens = new Map<string, Token>([
-    [digestSecret(token), { kind: 'client', name: 'default', digest: '', models: ['*'] }],
-    [digestSecret(operatorToken), { kind: 'operator', name: 'operator', digest: '', models: [] }],
-  ])
+  const access = openAccess({
+    tokens: [
+      { kind: 'client', name: 'default', digest: digestSecret(token), models: ['*'] },
+      { kind: 'operator', name: 'operator', digest: digestSecret(operatorToken), models: [] },
+    ],
+  })
   const provider = { name: 'studio', recovery: 'key' } as const
   const studio = {
     name: 'studio',
@@ -164,7 +167,7 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     health: healthy,
   } as const
   const app = buildApp({
-    ...{ catalog, tokens, accounts: new Map([['studio', studio]]) },
+    ...{ catalog, access, accounts: new Map([['studio', studio]]) },
     clock: { now: () => Date.now(), sleep: () => new Promise(() => {}) },
     random: (bytes: number) => new Uint8Array(bytes),
     log: { info() {}, warn() {}, error() {} },

@@ -1,7 +1,8 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import type { FairTurns } from '../core/fair.ts'
-import { authenticate, type Tokens } from './auth.ts'
+import { authenticate } from './auth.ts'
 import { maxBodyBytes, multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, contentQuery, openContent } from './content.ts'
@@ -25,7 +26,7 @@ import {
   showTask,
 } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
-import { openRates } from './rates.ts'
+import { limitWrites, openRates } from './rates.ts'
 import { refuseCharacters, refuseReading } from './refusals.ts'
 import { retrieveVideo } from './retrieve.ts'
 import { openServer, type ServerDependencies } from './server.ts'
@@ -37,7 +38,6 @@ import { parseUrlencoded, urlencoded } from './urlencoded.ts'
 import { submitBody, submitVideo } from './videos.ts'
 import { openDeliveries } from './webhooks/deliveries.ts'
 import { openEndpoints, type WebhookDependencies } from './webhooks/endpoints.ts'
-import { limitWrites } from './webhooks/rate.ts'
 import {
   createBody,
   deliveriesQuery,
@@ -55,11 +55,9 @@ export interface AppDependencies
     HealthDependencies,
     Omit<ServerDependencies, 'turns'>,
     WebhookDependencies {
-  tokens: Tokens
+  access: Access
   /** Whether it shows its reference. */
   docs?: boolean
-  /** How many videos a token may ask for in a minute, if it has no rate of its own; 0, or nothing, is no limit. */
-  ratePerMinute?: number
 }
 
 interface RouteDependencies extends AppDependencies {
@@ -93,10 +91,10 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
 }
 
 function addClientRoutes(v1: FastifyInstance, dependencies: RouteDependencies): void {
-  const { catalog, tokens, clock, connections, azure = false, ratePerMinute = 0 } = dependencies
-  const rates = openRates({ clock, perMinute: ratePerMinute })
+  const { catalog, access, connections, azure = false } = dependencies
+  const rates = openRates(dependencies)
   v1.decorateRequest('token')
-  const identify = authenticate(tokens, 'client', { azure })
+  const identify = authenticate(access, 'client', { azure })
   const admitBody = limitUnread(connections)
   // One hook for all: a second one costs each poll a twentieth.
   v1.addHook('onRequest', (request, reply, done) => {
@@ -169,7 +167,7 @@ function addUploadRoutes(uploads: FastifyInstance, dependencies: RouteDependenci
 function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): void {
   const endpoints = openEndpoints(dependencies)
   const deliveries = openDeliveries(dependencies)
-  const onRequest = limitWrites(dependencies.clock)
+  const onRequest = limitWrites(dependencies)
   const all = '/webhook_endpoints'
   const one = `${all}/:id`
   v1.get('/webhook_event_types', endpoints.types)
@@ -188,7 +186,7 @@ function addWebhookRoutes(v1: FastifyInstance, dependencies: AppDependencies): v
 
 function addOperatorRoutes(operator: FastifyInstance, dependencies: AppDependencies): void {
   operator.decorateRequest('token')
-  const identify = authenticate(dependencies.tokens, 'operator')
+  const identify = authenticate(dependencies.access, 'operator')
   const admitBody = limitUnread(dependencies.connections)
   operator.addHook('onRequest', (request, reply, done) => {
     identify(request)

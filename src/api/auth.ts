@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import { Problem } from '../core/problem.ts'
 import { digestSecret, type Token } from '../core/token.ts'
 
@@ -8,21 +9,19 @@ declare module 'fastify' {
   }
 }
 
-/** Every access token by the digest of its secret: comparing digests tells an attacker's clock nothing of the secret. */
-export type Tokens = ReadonlyMap<string, Token>
-
 /**
  * Lets through who has a token of that kind; one of the other kind is as wrong as any. `azure`: it may also stand in
  * `api-key`, as clients of Azure send it.
  */
-export function authenticate(tokens: Tokens, kind: Token['kind'], { azure = false } = {}) {
+export function authenticate(access: Access, kind: Token['kind'], { azure = false } = {}) {
   // By the whole header: only those that were right, and of all their spellings only the usual one.
   const known = new Map<string, Token>()
+  access.onChange(() => known.clear())
   return (request: FastifyRequest): void => {
     const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
     let token = known.get(header)
     if (!token) {
-      token = identify(header, tokens, kind, azure)
+      token = identify(header, access, kind, azure)
       if (/^Bearer [^ ]/.test(header)) known.set(header, token)
     }
     request.token = token
@@ -33,7 +32,7 @@ function bearerOf(key: string | string[] | undefined): string {
   return key === undefined ? '' : `Bearer ${key}`
 }
 
-function identify(header: string, tokens: Tokens, kind: Token['kind'], azure: boolean): Token {
+function identify(header: string, access: Access, kind: Token['kind'], azure: boolean): Token {
   if (header === '') {
     const ways = `'Authorization: Bearer YOUR_KEY'${azure ? " or 'api-key: YOUR_KEY'" : ''}`
     throw new Problem('invalid_api_key', `You didn't provide an API key. Send it as ${ways}.`)
@@ -42,7 +41,7 @@ function identify(header: string, tokens: Tokens, kind: Token['kind'], azure: bo
   if (secret === undefined) {
     throw new Problem('invalid_api_key', "The Authorization header must have the form 'Bearer YOUR_KEY'.")
   }
-  const token = tokens.get(digestSecret(secret))
+  const token = access.find(digestSecret(secret))
   if (token?.kind === kind) return token
   if (token?.kind === 'operator')
     throw new Problem('invalid_api_key', "This is the operator's token: it makes no videos. Use a client token.")

@@ -3,8 +3,8 @@ import type { Clock } from '../core/clock.ts'
 import type { Notice } from '../core/notice.ts'
 import { openSequence, patienceMs, type Sequence } from '../core/sequence.ts'
 import type { TaskView } from '../core/task.ts'
-import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /** A notice, with the task as it is by now: undefined of one that is gone. */
 export interface Told {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fastify from 'fastify'
 import { Problem } from '../core/problem.ts'
-import { openLog } from '../log.ts'
+import { openLog } from '../telemetry/log.ts'
 import { readyz } from './health.ts'
 
 /* What /readyz says, of a store and a bucket that answer when the test wants, and by its clock. */

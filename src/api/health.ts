@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
-import type { Log } from '../log.ts'
 import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export interface HealthDependencies {
   store: Store

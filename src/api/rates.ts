@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } from '../core/rate.ts'
@@ -15,22 +16,33 @@ const freshMs = 100
 
 export interface RateOptions {
   clock: Clock
-  /** For tokens that have none of their own; 0 is no limit. */
-  perMinute: number
+  access: Access
+}
+
+/** A value for each token, by its name, until the token is removed. */
+function openByToken<Value>(access: Access): Map<string, Value> {
+  const values = new Map<string, Value>()
+  access.onChange(() => {
+    for (const name of values.keys()) if (!access.knows(name)) values.delete(name)
+  })
+  return values
 }
 
 /**
  * How many videos each token may ask for. Every answer tells what is left, in OpenAI's headers and in those of the IETF
  * draft; only requests to make one count. Each process counts for itself.
  */
-export function openRates({ clock, perMinute: usual }: RateOptions) {
-  const counts = new Map<string, Counted | null>()
+export function openRates({ clock, access }: RateOptions) {
+  const counts = openByToken<Counted>(access)
 
-  function countOf({ token }: FastifyRequest): Counted | null {
+  /** A rate that was changed starts with a full allowance. */
+  function countOf({ token }: FastifyRequest): Counted | undefined {
+    const perMinute = access.rateOf(token)
+    if (perMinute === 0) return undefined
     const known = counts.get(token.name)
-    if (known !== undefined) return known
-    const rate = { perMinute: token.rate ?? usual }
-    const counted = rate.perMinute === 0 ? null : write({ rate, allowance: fullAllowance(rate, clock.now()) })
+    if (known?.rate.perMinute === perMinute) return known
+    const rate = { perMinute }
+    const counted = write({ rate, allowance: fullAllowance(rate, clock.now()) })
     counts.set(token.name, counted)
     return counted
   }
@@ -66,8 +78,23 @@ export function openRates({ clock, perMinute: usual }: RateOptions) {
   }
 }
 
+const writes: Rate = { perMinute: 60 }
+const writing = `create, change, test and replay webhook endpoints ${writes.perMinute} times a minute`
+
+/** A hook for requests that resolve a host name or send to one, as often as a client likes. Each process counts for itself. */
+export function limitWrites({ clock, access }: RateOptions) {
+  const allowances = openByToken<Allowance>(access)
+  return ({ token }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const now = clock.now()
+    const { allowance, waitMs } = takeOne(allowances.get(token.name) ?? fullAllowance(writes, now), writes, now)
+    allowances.set(token.name, allowance)
+    if (waitMs > 0) throw refused(writing, waitMs, reply)
+    done()
+  }
+}
+
 /** The problem for a token that may do that, and has done it too often. The reply says when it may again. */
-export function refused(what: string, waitMs: number, reply: FastifyReply): Problem {
+function refused(what: string, waitMs: number, reply: FastifyReply): Problem {
   reply.headers({ 'retry-after': String(Math.ceil(waitMs / 1_000)), 'retry-after-ms': String(waitMs) })
   return new Problem(
     'rate_limit_exceeded',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { openLog } from '../log.ts'
-import { openRandom } from '../random.ts'
+import { openRandom } from '../main/random.ts'
+import { openLog } from '../telemetry/log.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 

@@ -7,7 +7,7 @@ import fastify, {
 } from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../telemetry/log.ts'
 import { openCors } from './cors.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'

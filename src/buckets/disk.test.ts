@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
-import { assertDurable, type DiskEvent, watchDisk } from '../disk-watch.fixture.ts'
 import { testBucket } from './contract.ts'
 import { openDisk } from './disk.ts'
+import { assertDurable, type DiskEvent, watchDisk } from './disk-watch.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-disk-'))
 after(() => rmSync(folder, { recursive: true }))

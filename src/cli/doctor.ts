@@ -1,5 +1,5 @@
+import { examine, type Finding, type RouteFinding } from '../accounts/doctor.ts'
 import { loadConfig } from '../config.ts'
-import { examine, type Finding, type RouteFinding } from '../doctor.ts'
 import { readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { exits } from './failure.ts'

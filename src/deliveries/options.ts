@@ -1,7 +1,8 @@
+import type { Access } from '../access.ts'
 import type { Clock, Random } from '../core/clock.ts'
-import type { Log } from '../log.ts'
 import type { ClientOutbound } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export interface DeliveryOptions {
   store: Store
@@ -11,8 +12,8 @@ export interface DeliveryOptions {
   log: Log
   /** Whether this process can open another connection: nothing is claimed where it can't, and no endpoint blamed. */
   hasFiles: () => boolean
-  /** Whether there is a token of that name: what waits for one that is gone waits until it is back. */
-  knows: (owner: string) => boolean
+  /** A delivery of an owner without a token waits until the token is back. */
+  access: Pick<Access, 'knows'>
 }
 
 /** Who has nothing to do, or can't do it, looks again after this long even if nothing woke it. */

@@ -17,7 +17,8 @@ it('knows who did not respond the last time, or slowly, of the hosts that were t
     clock.advance(tookMs)
     return posted
   }
-  const world = { store, outbound: { of: () => ({ post }) }, clock, log, knows: () => true, hasFiles: () => true }
+  const access = { knows: () => true }
+  const world = { store, outbound: { of: () => ({ post }) }, clock, log, access, hasFiles: () => true }
   const tries = openTries(
     { ...world, random: (count) => new Uint8Array(count) },
     { signal: new AbortController().signal, onEnd() {} },

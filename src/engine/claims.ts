@@ -1,18 +1,20 @@
 import { roomOf } from '../core/health.ts'
 import { orderRoutes } from '../core/routing.ts'
+import { dealOut, openRotation, openSlots, type Rotation } from '../core/shares.ts'
+import type { Task } from '../core/task.ts'
 import { leaseMs, renewMs } from '../core/timing.ts'
 import type { QueueCard } from '../core/turns.ts'
+import type { Lane, OwnerClaim, SharedLane, Store } from '../stores/store.ts'
 import type { Lanes, WorkerLane } from './lanes.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Runs } from './runs.ts'
-import { isShared, openShares } from './shares.ts'
 
 /** A lane that had something due is looked at again so soon, for there may be more. A run that ends wakes us earlier. */
 const crowdedMs = 100
 
 /** Starts what is due and returns how long nothing else will be. `mayClaim` is asked before each claim. */
 export function openClaims(
-  { store, tools, healths, ownerCaps, clock, random }: EngineOptions,
+  { store, tools, healths, access, clock, random }: EngineOptions,
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
   const claimShares = openShares(store, runs)
@@ -27,6 +29,7 @@ export function openClaims(
     const leaseUntil = now + leaseMs
     if (lane.where === 'queue') {
       const cards = openCards(now, lane)
+      const ownerCaps = access.ownerCaps()
       const { tasks, nextDue } = await store.claimQueued({ cards, ownerCaps, limit, now, leaseUntil })
       for (const task of tasks) runs.begin(task, lane)
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
@@ -89,4 +92,43 @@ export function openClaims(
     if (failed) throw failed.reason
     return Math.min(idleMs, ...settled.map((result) => (result.status === 'fulfilled' ? result.value : idleMs)))
   }
+}
+
+function isShared(lane: Lane): lane is SharedLane {
+  return lane.state === 'fetching' || lane.state === 'storing'
+}
+
+/**
+ * Claims in a lane that owners share: an owner whose tasks are slow leaves slots to the others. Slots are counted in this
+ * process alone, as its limit is: each process on a shared store has slots for every owner.
+ */
+function openShares(store: Store, runs: Pick<Runs, 'active'>) {
+  const rotations = new WeakMap<WorkerLane, Rotation>()
+
+  return async (
+    lane: WorkerLane,
+    where: SharedLane,
+    times: { now: number; leaseUntil: number },
+  ): Promise<readonly Task[]> => {
+    const rotation = rotations.get(lane) ?? openRotation()
+    rotations.set(lane, rotation)
+    const owners = rotation.inTurn(await store.dueOwners(where, times.now))
+    const holders = [...runs.active].filter((run) => run.lane === lane).map(({ task }) => task.owner)
+    const shares = sharesOf(owners, lane.worker.limit, holders)
+    const tasks = shares.length === 0 ? [] : await store.claimShares(where, shares, times)
+    for (const { owner } of tasks) rotation.serve(owner)
+    return tasks
+  }
+}
+
+function sharesOf(owners: readonly string[], limit: number, holders: readonly string[]): OwnerClaim[] {
+  const slots = openSlots(limit, holders)
+  const shares = new Map<string, number>()
+  dealOut(owners, (owner) => {
+    if (!slots.hasRoom(owner)) return false
+    slots.take(owner)
+    shares.set(owner, (shares.get(owner) ?? 0) + 1)
+    return true
+  })
+  return [...shares].map(([owner, limit]) => ({ owner, limit }))
 }

@@ -3,17 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
+import { openAccess } from '../access.ts'
+import { openHealths } from '../accounts/healths.ts'
 import { type ManualClock, manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
 import { startEngine } from '../engine.ts'
-import { openHealths } from '../healths.ts'
-import { memorySpill } from '../spill.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import { openSqlite } from '../stores/sqlite.ts'
 import type { Lane, Store } from '../stores/store.ts'
-import { memoryUnsentNotes } from '../unsent.fixture.ts'
 import { discard, rehome } from '../workers/index.ts'
-import type { Account, Tools } from '../workers/worker.ts'
+import type { Account, Tools, Worker } from '../workers/worker.ts'
+import { memorySpill, memoryUnsentNotes } from './memory.fixture.ts'
 import { idleMs } from './options.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-lanes-'))
@@ -28,7 +28,7 @@ async function openWorld() {
 }
 
 /** A process that makes films itself, and so slowly that whatever is due stays so. */
-async function startProcess(store: Store, clock: ManualClock, name: string) {
+async function startProcess(store: Store, clock: ManualClock, name: string, workers: readonly Worker[] = []) {
   const account = { name: `studio@${name}`, keyVersion: 'k', health: healthy, concurrency: 4 } as Account
   const accounts = new Map([[account.name, account]])
   let rest = Promise.withResolvers<void>()
@@ -42,7 +42,8 @@ async function startProcess(store: Store, clock: ManualClock, name: string) {
   }
   const catalog = { entries: new Map() }
   const engine = await startEngine({
-    ...{ store, workers: [], discard, rehome, ownerCaps: {}, clock: observed, log: quiet, spill: memorySpill() },
+    ...{ store, workers, discard, rehome, clock: observed, log: quiet, spill: memorySpill() },
+    access: openAccess(),
     unsent: memoryUnsentNotes(),
     hasFiles: () => true,
     healths: openHealths({ store, accounts, clock, log: quiet, since: 0 }),
@@ -55,7 +56,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string) {
     rest = Promise.withResolvers<void>()
     return rest.promise
   }
-  return { ...engine, look }
+  return { ...engine, accounts, look }
 }
 type Process = Awaited<ReturnType<typeof startProcess>>
 
@@ -108,6 +109,26 @@ it('nobody asks for tasks of accounts any more that no unfinished task has', asy
     await pass(clock, 60, process)
     assert.equal((await store.find(film.id))?.state, 'queued')
     assert.ok(!isAsked())
+  } finally {
+    await process[Symbol.asyncDispose]()
+  }
+})
+
+it('tasks of an account that was just added are looked for at once', async () => {
+  await using world = await openWorld()
+  const { store, clock } = world
+  let asked: readonly Lane[] = []
+  const nextDue = (lanes: readonly Lane[]) => {
+    asked = lanes
+    return store.nextDue(lanes)
+  }
+  const poll: Worker = { name: 'poll', states: ['running'], limit: 1, run: () => assert.fail() }
+  const process = await startProcess({ ...store, nextDue }, clock, 'a', [poll])
+  try {
+    await pass(clock, 1, process)
+    process.accounts.set('p', { name: 'p', health: healthy } as Account)
+    await pass(clock, 1, process)
+    assert.ok(asked.some((lane) => 'account' in lane && lane.account === 'p'))
   } finally {
     await process[Symbol.asyncDispose]()
   }

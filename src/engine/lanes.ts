@@ -15,8 +15,8 @@ export interface WorkerLane {
 export interface Lanes {
   readonly all: readonly WorkerLane[]
   /**
-   * Says that this process lives, which is said before anything is claimed. Now and then, since it asks the store, lays
-   * the lanes of accounts that others have begun to use, and takes up those that nobody uses any more.
+   * Says that this process lives, which is said before anything is claimed. Lays the lanes of accounts that were added;
+   * and now and then, since it asks the store, of those that others have begun to use. Takes up those that nobody uses.
    */
   extend(now: number): Promise<void>
   /** When each lane has something to do. One question for all: there are three lanes for each account. */
@@ -69,8 +69,9 @@ export async function openLanes({ store, workers, rehome, tools, clock, healths 
     },
     async extend(now) {
       await healths.beat()
+      const isAdded = [...tools.accounts.keys()].some((account) => !laid.has(account))
       // The clock may have been set back.
-      if (Math.abs(now - extended) < extendMs) return
+      if (!isAdded && Math.abs(now - extended) < extendMs) return
       extended = now
       await lay()
     },

@@ -1,12 +1,13 @@
+import type { Access } from '../access.ts'
 import type { Healths, Presence } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
-import type { Log } from '../log.ts'
-import type { Spill } from '../spill.ts'
 import type { Store } from '../stores/store.ts'
-import type { UnsentNotes } from '../unsent.ts'
+import type { Telemetry } from '../telemetry/log.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
+import type { Spill } from './spill.ts'
+import type { UnsentNotes } from './unsent.ts'
 
-export interface EngineOptions {
+export interface EngineOptions extends Telemetry {
   store: Store
   workers: readonly Worker[]
   /** Takes every task that its owner deleted, whatever its state. */
@@ -14,11 +15,9 @@ export interface EngineOptions {
   /** Takes tasks that another process was making itself, once it is gone. */
   rehome: Worker
   tools: Tools
-  /** How many tasks a token may have in work at once, for those that are limited. */
-  ownerCaps: Readonly<Record<string, number>>
+  access: Pick<Access, 'ownerCaps'>
   clock: Clock
   random: Random
-  log: Log
   healths: Healths & Presence
   /** Whether this process can open connections, files and children: nothing is claimed where it can't. */
   hasFiles: () => boolean
@@ -26,8 +25,6 @@ export interface EngineOptions {
   spill: Spill
   /** What an earlier process on this data folder committed and did not send, and then what this one does. */
   unsent: UnsentNotes
-  /** Cuts secrets out of a piece of JSON. */
-  redact: (json: string) => string
 }
 
 /** An engine that has nothing to do, or can't do it, looks again after this long even if nothing woke it. */

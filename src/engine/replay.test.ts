@@ -6,15 +6,14 @@ import { after, describe, it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import { noHealths } from '../healths.fixture.ts'
-import { openSpill } from '../spill.ts'
 import { decide, factOf, sent } from '../stores/contract/world.ts'
 import { openSqlite } from '../stores/sqlite.ts'
-import { memoryUnsentNotes } from '../unsent.fixture.ts'
+import { memoryUnsentNotes, noHealths } from './memory.fixture.ts'
 import type { EngineOptions } from './options.ts'
 import { openOutcomes } from './outcome.ts'
 import { openRecords } from './records.ts'
 import { replay } from './replay.ts'
+import { openSpill } from './spill.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-replay-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -4,9 +4,9 @@ import { apply } from '../core/states.ts'
 import { queueTask, type Task, type TaskError } from '../core/task.ts'
 import { eventsOf } from '../core/timeline.ts'
 import { leaseMs } from '../core/timing.ts'
-import type { Unsent } from '../unsent.ts'
 import { recordAnswer } from './answers.ts'
 import type { EngineOptions } from './options.ts'
+import type { Unsent } from './unsent.ts'
 
 type Means = Pick<EngineOptions, 'store' | 'spill' | 'unsent' | 'clock' | 'log'>
 

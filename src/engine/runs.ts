@@ -3,11 +3,11 @@ import { apply } from '../core/states.ts'
 import type { Task } from '../core/task.ts'
 import { leaseMs } from '../core/timing.ts'
 import type { Entry } from '../stores/store.ts'
-import type { Action, Decision, Worker } from '../workers/worker.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Action, Decision, Tools, Worker } from '../workers/worker.ts'
 import type { WorkerLane } from './lanes.ts'
 import type { EngineOptions } from './options.ts'
 import type { Outcomes } from './outcome.ts'
-import { openPauses } from './pauses.ts'
 import type { Records } from './records.ts'
 import { openTurnstile } from './turnstile.ts'
 
@@ -142,5 +142,21 @@ export function openRuns(
         if (lost && !lost.worker.persists) lost.abort.abort()
       }
     },
+  }
+}
+
+/** Says once that an account pauses, and once that it is over: one that needs its operator must not go unnoticed. */
+function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: string | null) => void {
+  /** Until when each account was last said to be paused. */
+  const said = new Map<string, number>()
+  return (name) => {
+    const health = accounts.get(name ?? '')?.health
+    if (!name || !health || said.get(name) === health.pausedUntil) return
+    const before = said.get(name) ?? 0
+    said.set(name, health.pausedUntil)
+    const until = new Date(health.pausedUntil).toISOString()
+    if (health.reason === 'credentials') log.error('account paused', { account: name, reason: health.reason, until })
+    else if (health.reason) log.warn('account paused', { account: name, reason: health.reason, until })
+    else if (before > 0) log.info('account works again', { account: name })
   }
 }

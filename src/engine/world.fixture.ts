@@ -3,19 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
+import { openAccess } from '../access.ts'
 import { type ManualClock, manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
 import type { Task } from '../core/task.ts'
 import { renewMs } from '../core/timing.ts'
 import { startEngine } from '../engine.ts'
-import { noHealths } from '../healths.fixture.ts'
-import { memorySpill } from '../spill.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import { openSqlite } from '../stores/sqlite.ts'
 import type { Store } from '../stores/store.ts'
-import { memoryUnsentNotes } from '../unsent.fixture.ts'
 import { rehome } from '../workers/rehome.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
+import { memorySpill, memoryUnsentNotes, noHealths } from './memory.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-engine-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -53,7 +52,7 @@ export async function world(
     discard,
     rehome,
     tools,
-    ownerCaps: {},
+    access: openAccess(),
     healths: noHealths,
     clock,
     random,

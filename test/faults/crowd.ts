@@ -4,18 +4,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { simulated } from '../../simulators/provider.ts'
+import { openAccess } from '../../src/access.ts'
 import { buildCatalog, defaultDeadlines, type ModelCard, toCard } from '../../src/core/catalog.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { healthy } from '../../src/core/health.ts'
 import { isFinished, newTaskId, queueTask } from '../../src/core/task.ts'
+import { memorySpill, memoryUnsentNotes, noHealths } from '../../src/engine/memory.fixture.ts'
 import { startEngine } from '../../src/engine.ts'
-import { noHealths } from '../../src/healths.fixture.ts'
+import { openRandom } from '../../src/main/random.ts'
 import { openOutbound } from '../../src/outbound.ts'
-import { openRandom } from '../../src/random.ts'
-import { memorySpill } from '../../src/spill.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { memoryUnsentNotes } from '../../src/unsent.fixture.ts'
 import { discard, rehome } from '../../src/workers/index.ts'
 import type { Account, Tools } from '../../src/workers/worker.ts'
 import { simulatedWorkers } from './simulation.ts'
@@ -60,7 +59,8 @@ export async function runCrowd(crowd: number): Promise<CrowdReport> {
   const claims: number[] = []
   const { clock, random } = tools
   const quiet = { info() {}, warn() {}, error() {} }
-  const options = { workers: simulatedWorkers, discard, rehome, tools, ownerCaps: {}, clock, random, log: quiet }
+  const access = openAccess()
+  const options = { workers: simulatedWorkers, discard, rehome, tools, access, clock, random, log: quiet }
   stack.use(
     await startEngine({
       ...options,

@@ -41,17 +41,17 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'spill-file-not-synced',
-    file: 'src/spill.ts',
+    file: 'src/engine/spill.ts',
     find: 'fsyncSync(file)',
     replace: '',
-    tests: [{ file: 'src/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
+    tests: [{ file: 'src/engine/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
   },
   {
     name: 'spill-folder-not-synced',
-    file: 'src/spill.ts',
+    file: 'src/engine/spill.ts',
     find: '      syncFolder(folder)\n',
     replace: '',
-    tests: [{ file: 'src/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
+    tests: [{ file: 'src/engine/spill.test.ts', name: 'a result that is kept is on disk, and so is its name' }],
   },
   {
     name: 'shard-folder-not-synced',
@@ -293,12 +293,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'one-note-of-a-task-struck',
-    file: 'src/unsent.ts',
+    file: 'src/engine/unsent.ts',
     find: '        notes[slot] = null\n      }',
     replace: '        notes[slot] = null\n        return\n      }',
     tests: [
       {
-        file: 'src/unsent.test.ts',
+        file: 'src/engine/unsent.test.ts',
         name: 'all notes of a task are struck, be it that one of them could not be before',
       },
     ],

@@ -3,17 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { simulated } from '../../simulators/provider.ts'
 import { submitFaults } from '../../simulators/upstream.ts'
+import { openAccess } from '../../src/access.ts'
 import type { Attempt, OnUnknown, Recovery } from '../../src/core/attempt.ts'
 import { buildCatalog, defaultDeadlines, toCard } from '../../src/core/catalog.ts'
 import { manualClock } from '../../src/core/clock.fixture.ts'
 import { healthy } from '../../src/core/health.ts'
 import { newTaskId, queueTask, type Task } from '../../src/core/task.ts'
+import { memorySpill, memoryUnsentNotes, noHealths } from '../../src/engine/memory.fixture.ts'
 import { startEngine } from '../../src/engine.ts'
-import { noHealths } from '../../src/healths.fixture.ts'
-import { memorySpill } from '../../src/spill.fixture.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { memoryUnsentNotes } from '../../src/unsent.fixture.ts'
 import { discard, rehome, workers } from '../../src/workers/index.ts'
 import type { Account, Tools, Worker } from '../../src/workers/worker.ts'
 import { type CrashPoint, crashPoints, Life, storeOf } from './life.ts'
@@ -136,7 +135,7 @@ async function live(world: World) {
       discard,
       rehome,
       tools,
-      ownerCaps: {},
+      access: openAccess(),
       clock,
       log: quiet,
     }

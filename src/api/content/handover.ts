@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Handover } from '../../core/handover.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { type Soundness, unusable } from './soundness.ts'
 import type { Kind } from './variants.ts'
 

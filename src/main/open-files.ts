@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { devNull } from 'node:os'
-import type { Clock } from './core/clock.ts'
-import type { Log } from './log.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../telemetry/log.ts'
 
 interface OpenFiles {
   /** How many this process may have open at once. */

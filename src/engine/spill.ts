@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { AttemptFact } from './core/attempt.ts'
-import { Problem } from './core/problem.ts'
+import type { AttemptFact } from '../core/attempt.ts'
+import { Problem } from '../core/problem.ts'
 
 /**
  * What providers answered and the store could not take, one file for each, on disk before anything else is done: it may

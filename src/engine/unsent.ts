@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
-import { Problem } from './core/problem.ts'
+import { Problem } from '../core/problem.ts'
 
 /** An attempt that is committed, or about to be, under a lease. */
 export interface Unsent {

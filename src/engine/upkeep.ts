@@ -1,8 +1,8 @@
-import type { Clock } from './core/clock.ts'
-import { stepRows } from './core/row.ts'
-import { deliveriesKeptMs } from './core/webhook.ts'
-import type { Log } from './log.ts'
-import type { Store } from './stores/store.ts'
+import type { Clock } from '../core/clock.ts'
+import { stepRows } from '../core/row.ts'
+import { deliveriesKeptMs } from '../core/webhook.ts'
+import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export interface UpkeepOptions {
   store: Store

@@ -1,3 +1,10 @@
+/** How the parts of the service report to the operator. `main.ts` opens it and hands it to each part, like the clock. */
+export interface Telemetry {
+  readonly log: Log
+  /** Cuts every secret out of a piece of JSON. */
+  readonly redact: (json: string) => string
+}
+
 /** JSON lines for the operator. Whatever was given as a secret is cut out of every line. */
 export interface Log {
   info(event: string, fields?: Record<string, unknown>): void
@@ -11,11 +18,14 @@ export interface LogOptions {
   secrets: readonly string[]
 }
 
-/** Cuts every secret out of a piece of JSON. */
-export function openRedactor(secrets: readonly string[]): (json: string) => string {
+function openRedactor(secrets: readonly string[]): (json: string) => string {
   // A secret of a few letters would be found in every second word, and hides nothing.
   const hidden = secrets.filter(({ length }) => length >= 8).map((secret) => JSON.stringify(secret).slice(1, -1))
   return (json) => hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json)
+}
+
+export function openTelemetry(options: LogOptions): Telemetry {
+  return { log: openLog(options), redact: openRedactor(options.secrets) }
 }
 
 export function openLog({ write, now, secrets }: LogOptions): Log {

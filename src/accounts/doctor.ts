@@ -1,8 +1,8 @@
-import type { AccountConfig } from './config/accounts.ts'
-import type { Config } from './config.ts'
-import { Problem } from './core/problem.ts'
-import { type Outbound, openOutbound } from './outbound.ts'
-import { type Member, providers } from './providers/index.ts'
+import type { AccountConfig } from '../config/accounts.ts'
+import type { Config } from '../config.ts'
+import { Problem } from '../core/problem.ts'
+import { type Outbound, openOutbound } from '../outbound.ts'
+import { type Member, providers } from '../providers/index.ts'
 
 interface Seen {
   state: 'usable' | 'unusable' | 'unclear'

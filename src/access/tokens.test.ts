@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { digestSecret, type Token } from './core/token.ts'
-import { makeToken } from './main.ts'
-import type { Store } from './stores/store.ts'
+import { openAccess } from '../access.ts'
+import { digestSecret, newSecret, type Token } from '../core/token.ts'
+import type { Store } from '../stores/store.ts'
+import { makeToken } from './tokens.ts'
 
-/* A made token's secret is known to nobody but the process that made it: shown now, or lost for good. */
+/* Only the process that generated a token has its secret: it is shown now, or lost. */
 
 function tokenStore(insert: (rows: Token[], token: Token, turn: number) => void) {
   const rows: Token[] = []
@@ -24,9 +25,14 @@ function add(rows: Token[], token: Token): void {
 }
 
 async function make({ rows, store }: ReturnType<typeof tokenStore>) {
-  const tokens = new Map<string, Token>()
-  const secret = await makeToken('client', tokens, store, 0, random)
-  assert.deepEqual([...tokens.values()], rows)
+  const access = openAccess()
+  const secret = await makeToken('client', access, { store, now: 0, random })
+  // The stored tokens are valid, and ours only if it is one of them.
+  for (const digest of [...rows.map(({ digest }) => digest), digestSecret(newSecret(random))])
+    assert.equal(
+      access.find(digest),
+      rows.find((row) => row.digest === digest),
+    )
   return secret
 }
 

@@ -1,8 +1,8 @@
-import { type AccountHealth, type AccountView, type Healths, isLocalName, type Presence } from './core/account.ts'
-import type { Clock } from './core/clock.ts'
-import { type Health, healthy } from './core/health.ts'
-import type { Log } from './log.ts'
-import type { Store } from './stores/store.ts'
+import { type AccountHealth, type AccountView, type Healths, isLocalName, type Presence } from '../core/account.ts'
+import type { Clock } from '../core/clock.ts'
+import { type Health, healthy } from '../core/health.ts'
+import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export interface HealthsOptions {
   store: Store

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
-import type { AccountView } from './core/account.ts'
-import { manualClock } from './core/clock.fixture.ts'
-import { type Health, healthy } from './core/health.ts'
+import type { AccountView } from '../core/account.ts'
+import { manualClock } from '../core/clock.fixture.ts'
+import { type Health, healthy } from '../core/health.ts'
+import { openSqlite } from '../stores/sqlite.ts'
+import type { Store } from '../stores/store.ts'
 import { goneMs, openHealths } from './healths.ts'
-import { openSqlite } from './stores/sqlite.ts'
-import type { Store } from './stores/store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-healths-'))
 after(() => rmSync(folder, { recursive: true }))

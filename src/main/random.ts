@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Random } from './core/clock.ts'
+import type { Random } from '../core/clock.ts'
 
 const pageBytes = 4096
 

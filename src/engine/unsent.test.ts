@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
-import { newAttemptId } from './core/attempt.ts'
-import { newTaskId } from './core/task.ts'
+import { newAttemptId } from '../core/attempt.ts'
+import { newTaskId } from '../core/task.ts'
 import { openUnsentNotes } from './unsent.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-unsent-'))

@@ -1,17 +1,18 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import type { CardTemplate, Catalog, ModelCard } from './core/catalog.ts'
-import { toCard } from './core/catalog.ts'
-import type { Clock } from './core/clock.ts'
-import { Problem } from './core/problem.ts'
-import type { Log } from './log.ts'
-import type { Cards } from './providers/provider.ts'
-import type { Account } from './workers/worker.ts'
+import type { AccountRegistry } from '../accounts.ts'
+import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
+import { toCard } from '../core/catalog.ts'
+import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import type { Cards } from '../providers/provider.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Account } from '../workers/worker.ts'
 
 export interface DiscoveryOptions {
   /** Grows by the models that are found. None is ever taken away: tasks of it may be in work. */
   catalog: Catalog
-  accounts: ReadonlyMap<string, Account>
+  accounts: Pick<AccountRegistry, 'all' | 'onChange'>
   clock: Clock
   log: Log
   /** Where what was found is kept: after a restart an engine may be slower than the first client. */
@@ -28,7 +29,7 @@ const refreshMs = 60_000
 /** How long a start waits for engines that are up. Those that are not are asked again. */
 const patienceMs = 2_000
 
-/** Asks the accounts that can be asked for their models, at the start and then again and again. */
+/** Asks the accounts that can be asked for their models: at the start, when an account is added, and then again and again. */
 export async function openDiscovery({
   catalog,
   accounts,
@@ -75,26 +76,37 @@ export async function openDiscovery({
     }
   }
 
-  async function keepAsking(account: Account, answered: boolean): Promise<void> {
-    let wait = answered ? refreshMs : retryMs
-    while (!stop.signal.aborted) {
-      await clock.sleep(wait, stop.signal)
-      if (stop.signal.aborted) return
-      wait = (await ask(account)) ? refreshMs : retryMs
+  /** Until the account is removed. */
+  async function keepAsking(name: string, first: Promise<boolean>): Promise<void> {
+    let answered = await first
+    for (;;) {
+      await clock.sleep(answered ? refreshMs : retryMs, stop.signal)
+      const account = accounts.all.get(name)
+      if (stop.signal.aborted || !account) break
+      answered = await ask(account)
     }
+    asking.delete(name)
+  }
+
+  /** The first answers of the accounts that are not asked yet. */
+  function askNew(): Promise<boolean>[] {
+    const fresh = [...accounts.all.values()].filter(({ name, provider }) => provider.discover && !asking.has(name))
+    return (stop.signal.aborted ? [] : fresh).map((account) => {
+      for (const card of kept[account.name] ?? []) add(card, account.name)
+      const answered = ask(account)
+      asking.set(account.name, keepAsking(account.name, answered))
+      return answered
+    })
   }
 
   let kept = readKept(file)
-  for (const { name, provider } of accounts.values())
-    for (const card of provider.discover ? (kept[name] ?? []) : []) add(card, name)
-  const asked = [...accounts.values()].filter(({ provider }) => provider.discover)
-  const first = asked.map((account) => ({ account, answered: ask(account) }))
-  const asking = first.map(async ({ account, answered }) => keepAsking(account, await answered))
-  await Promise.race([Promise.all(first.map(({ answered }) => answered)), clock.sleep(patienceMs, stop.signal)])
+  const asking = new Map<string, Promise<void>>()
+  accounts.onChange(askNew)
+  await Promise.race([Promise.all(askNew()), clock.sleep(patienceMs, stop.signal)])
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await Promise.all(asking)
+      await Promise.all(asking.values())
     },
   }
 }

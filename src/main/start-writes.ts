@@ -1,8 +1,8 @@
-import type { Clock } from './core/clock.ts'
-import { Problem } from './core/problem.ts'
-import { type StorageFault, storageFaultOf } from './core/storage-fault.ts'
-import type { Log } from './log.ts'
-import type { Store } from './stores/store.ts'
+import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
+import type { Store } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /** What a start writes. A store that can't be written keeps nobody from what it has: such a write is made later. */
 export interface StartWrites extends AsyncDisposable {

@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import type { AccountConfig } from './config/accounts.ts'
+import type { Config } from './config.ts'
+import { isLocalName, keyVersionOf, localName } from './core/account.ts'
+import type { ModelCard } from './core/catalog.ts'
+import { healthy } from './core/health.ts'
+import type { Media } from './media/media.ts'
+import { type Outbound, readBase } from './outbound.ts'
+import type { Member } from './providers/index.ts'
+import type { Account } from './workers/worker.ts'
+
+/** Accounts to add or to replace, and the names of accounts to remove. */
+export interface AccountChange {
+  set?: readonly AccountConfig[]
+  remove?: readonly string[]
+}
+
+/**
+ * The provider accounts that are configured now. Both maps are live: every part of the service looks an account up when it
+ * needs one and keeps no copy, so that a change is in force at once. `change` is the only way to change them.
+ */
+export interface AccountRegistry {
+  readonly all: ReadonlyMap<string, Account>
+  /** The accounts that the API shows. */
+  readonly shown: ReadonlyMap<string, Account>
+  change(change: AccountChange): Promise<void>
+  /** Calls the listener after each change, before `change` resolves. */
+  onChange(listener: () => void): void
+}
+
+export interface AccountOptions {
+  members: Readonly<Record<string, Member>>
+  /** Where each account may have a folder of its own. */
+  folder: string
+  media: Media
+  outbound: Outbound
+  /** False in a process that only accepts requests: its own accounts never run a task. */
+  showsLocal: boolean
+}
+
+export function openAccounts({ members, folder, media, outbound, showsLocal }: AccountOptions): AccountRegistry {
+  const all = new Map<string, Account>()
+  const shown = new Map<string, Account>()
+  const listeners: (() => void)[] = []
+
+  const open = async ({ name, provider, baseUrl, credential, ...rest }: AccountConfig): Promise<Account> => {
+    const member = members[provider]
+    if (!member) throw new Error(`there is no provider '${provider}'`)
+    const keyVersion = keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? '')
+    const before = all.get(name)
+    return {
+      ...{ ...rest, name, credential, keyVersion, spareSlots: member.spareSlots ?? 0 },
+      // A pause was found out with an address and a key: it says nothing of others.
+      health: before?.keyVersion === keyVersion ? before.health : healthy,
+      provider: await member.create({ folder: join(folder, name), media }),
+      upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
+    }
+  }
+
+  return {
+    all,
+    shown,
+    async change({ set = [], remove = [] }) {
+      const opened = await Promise.all(set.map(open))
+      for (const accounts of [all, shown]) for (const name of remove) accounts.delete(name)
+      for (const account of opened) {
+        all.set(account.name, account)
+        if (showsLocal || !isLocalName(account.name)) shown.set(account.name, account)
+      }
+      for (const listener of listeners) listener()
+    },
+    onChange: (listener) => void listeners.push(listener),
+  }
+}
+
+/** Accounts whose provider is this process itself are its own, where it shares a store with others. */
+export function localise(config: Config, members: Readonly<Record<string, Member>>, process: string): Config {
+  const own = config.accounts.filter(({ provider }) => members[provider]?.needsNothing).map(({ name }) => name)
+  const named = (name: string) => (own.includes(name) ? localName(name, process) : name)
+  const entries = [...config.catalog.entries.values()]
+  // Once for each card: its aliases share it.
+  const cards = new Map(entries.map(({ card }) => [card, withRoutes(card, named)]))
+  return {
+    ...config,
+    accounts: config.accounts.map((account) => ({ ...account, name: named(account.name) })),
+    catalog: {
+      ...config.catalog,
+      entries: new Map(entries.map((entry) => [entry.name, { ...entry, card: cards.get(entry.card) ?? entry.card }])),
+    },
+  }
+}
+
+function withRoutes(card: ModelCard, named: (account: string) => string): ModelCard {
+  return { ...card, routes: card.routes.map((route) => ({ ...route, account: named(route.account) })) }
+}
