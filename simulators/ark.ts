@@ -1,9 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Question, Wire } from './upstream/wire.ts'
-
-type Fields = Record<string, unknown>
+import { type Asked, type Fields, isObject, no, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 const tasks = '/api/v3/contents/generations/tasks'
 
@@ -52,7 +50,6 @@ function newId(): string {
 }
 
 function read({ method, path, query, headers, body }: Asked): Question {
-  const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
   const bearer = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1]
   if (bearer === undefined)
     return no(error(401, 'AuthenticationError', 'The API key or AK/SK in the request is missing or invalid.'))
@@ -65,7 +62,7 @@ function read({ method, path, query, headers, body }: Asked): Question {
     return wrong ? no(invalid(wrong)) : { ask: 'find', subject: '', matches: () => true }
   }
   if (method !== 'POST') return no({ status: 405 })
-  const fields = parsed(body.toString())
+  const fields = parsed(body)
   const refusal = fields === undefined ? invalid('body') : refusalOf(fields)
   if (fields === undefined || refusal) return no(refusal ?? invalid('body'))
   const { model, content, duration = 5, resolution = '720p' } = fields
@@ -74,25 +71,12 @@ function read({ method, path, query, headers, body }: Asked): Question {
   return { ask: 'submit', submission: { body: job, key: null, bearer } }
 }
 
-function parsed(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isWhole(value: unknown, least: number, most: number): boolean {
   return Number.isInteger(value) && Number(value) >= least && Number(value) <= most
 }
 
 function partsOf(content: unknown): Fields[] {
-  return Array.isArray(content) && content.every(isFields) ? content : []
+  return Array.isArray(content) && content.every(isObject) ? content : []
 }
 
 function invalid(name: string, code = 'InvalidParameter'): Answer {
@@ -171,7 +155,7 @@ function isContent(content: unknown): boolean {
 }
 
 function isImage({ type, image_url: image }: Fields): boolean {
-  const url = isFields(image) ? String(image.url) : ''
+  const url = isObject(image) ? String(image.url) : ''
   return type === 'image_url' && /^(https?:\/\/.|asset:\/\/.|data:image\/[a-z]+;base64,[\w+/]+=*$)/.test(url)
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Place, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** What a field takes: one of these texts, or something of this sort. */
 type Rule = readonly string[] | 'text' | 'boolean' | 'integer' | 'number' | 'url'
@@ -126,7 +126,7 @@ function read({ method, path, headers, body }: Asked): Question {
   if (key === undefined) return no(401, 'Authentication is required to access this application.')
   const [app = '', rest] = path.slice(1).split('/requests/')
   if (!apps.has(appOf(app))) return no(404, `Application "${appOf(app)}" not found`)
-  if (rest === undefined && method === 'POST') return submitOf(app, body.toString(), key)
+  if (rest === undefined && method === 'POST') return submitOf(app, body, key)
   // Work is asked about below its app alone.
   if (rest === undefined || app !== appOf(app)) return no(405, 'Method Not Allowed')
   const [id = ''] = rest.split('/', 1)
@@ -139,23 +139,14 @@ const questions: Readonly<Record<string, 'poll' | 'cancel'>> = {
 }
 
 /** The queue takes whatever an app is asked: what is wrong with it shows in the end. */
-function submitOf(endpoint: string, text: string, bearer: string): Question {
-  const input = parsed(text)
+function submitOf(endpoint: string, body: Buffer, bearer: string): Question {
+  const input = parsed(body)
   const known = schemas[endpoint]?.fields ?? {}
   const overlooked = Object.keys(input ?? {}).filter((name) => !Object.hasOwn(known, name))
   const more: More = { app: appOf(endpoint), overlooked, mistake: mistakeIn(endpoint, input) }
   const { prompt, duration, aspect_ratio: size } = input ?? {}
-  const body = { model: endpoint, prompt: String(prompt ?? ''), seconds: duration, size, more }
-  return { ask: 'submit', submission: { body, key: null, bearer } }
-}
-
-function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
+  const job = { model: endpoint, prompt: String(prompt ?? ''), seconds: duration, size, more }
+  return { ask: 'submit', submission: { body: job, key: null, bearer } }
 }
 
 function mistakeIn(endpoint: string, input: Record<string, unknown> | undefined): More['mistake'] {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type Answer, json } from './upstream/answer.ts'
+import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Place, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Fields, no, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
  * Gemini Omni, as the Interactions API of the Gemini API has it. `always inline`: a poll holds the film itself, also
@@ -27,7 +27,6 @@ export function googleWire(films: 'as asked' | 'always inline' = 'as asked'): Wi
   }
 }
 
-const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
 const failure = (status: number, code: string, message: string) => json(status, { error: { code, message } })
 const invalid = (message: string) => failure(400, 'invalid_request', message)
 const notRunning = invalid('Only an interaction that is running can be cancelled.')
@@ -99,23 +98,8 @@ function readSubmit({ body }: Asked, key: string): Question {
   return { ask: 'submit', submission: { body: job, key: null, bearer: key } }
 }
 
-type Values = Record<string, unknown>
-
-function parsed(body: Buffer): Values | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function objectOf(value: unknown): Values {
-  return typeof value === 'object' && value !== null ? (value as Values) : {}
-}
-
 /** A text, a list of content, or a list of steps with content. */
-function blocksOf(input: unknown): Values[] {
+function blocksOf(input: unknown): Fields[] {
   if (typeof input === 'string') return [{ type: 'text', text: input }]
   const list = Array.isArray(input) ? input.map(objectOf) : []
   return list.flatMap((item) =>
@@ -131,7 +115,7 @@ const fields = [
 ]
 const tasks = ['text_to_video', 'image_to_video', 'reference_to_video', 'edit', 'extend', 'upscale']
 
-function mistakeIn(given: Values): string | undefined {
+function mistakeIn(given: Fields): string | undefined {
   const { generation_config: config = {}, background = false, store = true, response_modalities: modalities } = given
   const strange = Object.keys(given).find((name) => !fields.includes(name))
   if (strange !== undefined) return `Unknown name "${strange}": Cannot find field.`
@@ -146,7 +130,7 @@ function mistakeIn(given: Values): string | undefined {
   return tasks.includes(String(task)) ? undefined : 'Invalid value at generation_config.video_config.task.'
 }
 
-function mistakeInBlock({ type, text, data, uri, mime_type: mime }: Values): string | undefined {
+function mistakeInBlock({ type, text, data, uri, mime_type: mime }: Fields): string | undefined {
   if (type === 'text') return typeof text === 'string' ? undefined : 'Invalid text.'
   if (type !== 'image' && type !== 'video') return 'Unknown type of content.'
   if (typeof mime !== 'string' || !mime.startsWith(`${type}/`)) return `Invalid mime_type of the ${type}.`
@@ -154,7 +138,7 @@ function mistakeInBlock({ type, text, data, uri, mime_type: mime }: Values): str
   return isData || typeof uri === 'string' ? undefined : `The ${type} has neither data nor uri.`
 }
 
-function mistakeInFormat(format: Values, model: string): string | undefined {
+function mistakeInFormat(format: Fields, model: string): string | undefined {
   const { aspect_ratio: ratio = '16:9', resolution = '720p', duration = '10s', delivery = 'inline' } = format
   if (ratio !== '16:9' && ratio !== '9:16') return 'Invalid aspect_ratio.'
   if (!['360p', '720p', '1080p', '4k'].includes(String(resolution))) return 'Invalid resolution.'
@@ -168,12 +152,12 @@ function mistakeInFormat(format: Values, model: string): string | undefined {
 
 const words: Record<string, string> = { waiting: 'queued', running: 'in_progress', done: 'completed' }
 
-function interactionOf({ id, body, acceptedAt }: Job, status: unknown): Values {
+function interactionOf({ id, body, acceptedAt }: Job, status: unknown): Fields {
   const created = new Date(acceptedAt).toISOString()
   return { id, status, model: body.model, created, updated: created }
 }
 
-function polled(job: Job, claim: Claim, at: Place, films: string): Values {
+function polled(job: Job, claim: Claim, at: Place, films: string): Fields {
   const { status, error } = claim
   if (status === 'failed' && error === 'policy') {
     const content = [{ type: 'text', text: "I can't make that." }]
@@ -193,13 +177,13 @@ function polled(job: Job, claim: Claim, at: Place, films: string): Values {
 }
 
 /** A claim may have no url, or one that is none: then there is no film either. */
-function placeOfFilm(job: Job, url: unknown, at: Place, films: string): Values {
+function placeOfFilm(job: Job, url: unknown, at: Place, films: string): Fields {
   const name = films === 'always inline' || objectOf(job.body.more).delivery === 'inline' ? 'data' : 'uri'
   if (typeof url !== 'string') return url === undefined ? {} : { [name]: url }
   if (name === 'data') return { data: Buffer.from(at.filmOf(job)).toString('base64') }
   return { uri: `${at.origin}/v1beta/files/${fileOf(job.id)}:download?alt=media` }
 }
 
-function usage(tokens: number): Values {
+function usage(tokens: number): Fields {
   return { total_input_tokens: 12, total_output_tokens: tokens }
 }

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Fields, objectOf, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
  * Kling's API with the model in the path. It takes a plain key alone, not a signed token. What it has beyond the making
@@ -62,8 +62,6 @@ function no(code: number, why?: string): Question {
   return { ask: 'nothing', answer: bad(code, why) }
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Each model's place, and which contents it takes; those that take a prompt alone have none. */
 const places: Readonly<Record<string, readonly string[]>> = {
   '/text-to-video/kling-3.0': [],
@@ -84,13 +82,13 @@ function read({ method, path, query, headers, body }: Asked, refusing: number | 
   const types = Object.hasOwn(places, path) ? places[path] : undefined
   if (types === undefined) return no(1203)
   if (method !== 'POST') return no(1202)
-  const asked = parsed(body.toString())
+  const asked = parsed(body)
   if (asked === undefined) return no(1200)
   const wrong = mistakeInContents(asked, types) ?? mistakeInSettings(asked, path) ?? mistakeInOptions(asked)
   if (wrong !== undefined) return no(1201, wrong)
   if (refusing !== undefined) return no(refusing)
-  const reference = text(fields(asked.options).external_task_id)
-  const { duration = 5, resolution = '720p', aspect_ratio: ratio = '16:9' } = fields(asked.settings)
+  const reference = text(objectOf(asked.options).external_task_id)
+  const { duration = 5, resolution = '720p', aspect_ratio: ratio = '16:9' } = objectOf(asked.settings)
   const job = { model: path, prompt: promptOf(asked), seconds: duration, size: `${resolution} ${ratio}` }
   return {
     ask: 'submit',
@@ -109,25 +107,12 @@ function readQuestion(query: URLSearchParams): Question {
   return { ask: 'find', subject: wanted[0] ?? '', matches }
 }
 
-function parsed(body: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {}
-}
-
 function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 function contentsOf({ contents }: Fields): Fields[] {
-  return Array.isArray(contents) ? contents.map(fields) : []
+  return Array.isArray(contents) ? contents.map(objectOf) : []
 }
 
 function promptOf(asked: Fields): string {
@@ -158,7 +143,7 @@ function isPicture(url: string): boolean {
 const ratios = ['16:9', '9:16', '1:1']
 
 function mistakeInSettings(asked: Fields, path: string): string | undefined {
-  const { resolution = '720p', aspect_ratio: ratio, duration = 5, audio, multi_shot: shots } = fields(asked.settings)
+  const { resolution = '720p', aspect_ratio: ratio, duration = 5, audio, multi_shot: shots } = objectOf(asked.settings)
   const [isTurbo, isOmni] = [path.endsWith('-turbo'), path.endsWith('-omni')]
   if (!['720p', '1080p', ...(isTurbo ? [] : ['4k'])].includes(text(resolution))) return 'resolution is not supported'
   if (!Number.isInteger(duration) || Number(duration) < 3 || Number(duration) > 15) return 'duration is not supported'
@@ -172,7 +157,7 @@ function mistakeInSettings(asked: Fields, path: string): string | undefined {
 }
 
 function mistakeInOptions({ options }: Fields): string | undefined {
-  const { external_task_id: reference, callback_url: place } = fields(options)
+  const { external_task_id: reference, callback_url: place } = objectOf(options)
   if (![reference, place].every((value) => value === undefined || typeof value === 'string'))
     return 'options must have text'
   return undefined

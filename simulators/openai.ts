@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { type Listing, listPage, mistakeInQuery } from './openai-list.ts'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job, JobView } from './upstream/jobs.ts'
-import type { Asked, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Head, no, type Question, type Wire } from './upstream/wire.ts'
 
 /** How engines differ from what OpenAI's API was: see src/providers/openai.ts. */
 export type Dialect = 'openai' | 'vllm-omni' | 'sglang' | 'fastvideo'
@@ -75,7 +74,6 @@ function troubleAt({ path }: Asked, trouble: Trouble | undefined): Question | un
 
 async function read(dialect: Dialect, asked: Asked, error: Refuse): Promise<Question> {
   const { method, path, headers } = asked
-  const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   // An engine of one's own has no key.
   if (dialect === 'openai' && bearer === undefined) return no(error(401, 'No API key was given.', 'invalid_api_key'))
@@ -194,4 +192,38 @@ function cancelled(
   if (trouble === 'slow-abort' && isRunning) return errors['vllm-omni'](...troubles[trouble])
   job.unknownUntil = Number.POSITIVE_INFINITY
   return dialect === 'vllm-omni' ? deleted : json(200, { id, object: 'video', status: 'deleted' })
+}
+
+/** How servers of OpenAI's Videos API list: they differ in how much they tell of a page, and how long one is. */
+interface Listing {
+  /** Videos of a page if the question names no limit. */
+  usual: number
+  limits: readonly [least: number, most: number]
+  /** Whether a page says where it begins and ends, and if there are more. */
+  tellsMore: boolean
+}
+
+/** What is wrong with a question for videos. */
+function mistakeInQuery({ query }: Pick<Head, 'query'>, { limits: [least, most] }: Listing): string | undefined {
+  const limit = query.get('limit')
+  const isFine = limit === null || (/^\d+$/.test(limit) && Number(limit) >= least && Number(limit) <= most)
+  return isFine ? undefined : `Invalid value for 'limit': it must be from ${least} to ${most}.`
+}
+
+interface Listed {
+  id: string
+  created_at: number
+}
+
+/** One page of videos that are given in the order of their creation. After an id that is not there, nothing comes. */
+function listPage(videos: readonly Listed[], { query }: Pick<Head, 'query'>, listing: Listing): Answer {
+  const turn = query.get('order') === 'asc' ? 1 : -1
+  // By whole seconds, and within a second as they came, whichever way the list goes.
+  const sorted = videos.toSorted((one, other) => turn * (one.created_at - other.created_at))
+  const after = query.get('after')
+  const last = after === null ? -1 : sorted.findIndex(({ id }) => id === after)
+  const rest = after !== null && last < 0 ? [] : sorted.slice(last + 1)
+  const data = rest.slice(0, Number(query.get('limit') ?? listing.usual))
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: rest.length > data.length }
+  return json(200, { object: 'list', data, ...(listing.tellsMore && ends) })
 }

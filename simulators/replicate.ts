@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Place, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Fields, isObject, no, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** Replicate's HTTP API below /v1, with a few of its official models. */
 export function replicateWire({ perPage = 100 } = {}): Wire {
@@ -34,7 +34,6 @@ function problem(status: number, fields: Record<string, unknown>): Answer {
 
 async function read(asked: Asked, at: Place, files: Map<string, object>): Promise<Question> {
   const { method, path, headers } = asked
-  const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   const detail = `You did not pass ${headers.authorization === undefined ? 'an' : 'a valid'} authentication token`
   if (bearer === undefined) return no(problem(401, { title: 'Unauthenticated', detail }))
@@ -95,34 +94,22 @@ async function upload({ headers, body }: Asked, at: Place, files: Map<string, ob
 }
 
 function submit(asked: Asked, model: string, bearer: string, at: Place, files: ReadonlyMap<string, object>): Question {
-  const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
   const rules = Object.hasOwn(models, model) ? models[model] : undefined
   if (rules === undefined) return no(notFound)
-  const body = parsed(asked.body.toString())
+  const body = parsed(asked.body)
   if (body === undefined) return no(problem(400, { detail: 'Request body is not valid JSON' }))
   const input = body.input
-  if (typeof input !== 'object' || input === null || Array.isArray(input))
-    return no(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
+  if (!isObject(input)) return no(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
   const here = `${at.origin}/v1/files/`
   const isLost = (uri: string) => uri.startsWith(here) && !files.has(uri.slice(here.length))
-  const mistakes = mistakesIn(input as Input, rules, isLost)
+  const mistakes = mistakesIn(input, rules, isLost)
   if (mistakes.length > 0) return no(invalid(mistakes))
-  const { prompt, duration, size, resolution } = input as Input
+  const { prompt, duration, size, resolution } = input
   const more = { input, webhook: body.webhook }
   const job = { model, prompt: String(prompt), seconds: duration, size: size ?? resolution, more }
   return { ask: 'submit', submission: { body: job, key: null, bearer } }
 }
 
-function parsed(text: string): Input | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Input) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-type Input = Record<string, unknown>
 type Mistake = { type: string; field: string; description: string }
 interface Rule {
   type: 'string' | 'uri' | 'uris' | 'integer' | 'boolean'
@@ -168,7 +155,7 @@ const models: Readonly<Record<string, Record<string, Rule>>> = {
   },
 }
 
-function mistakesIn(input: Input, rules: Record<string, Rule>, isLost: (uri: string) => boolean) {
+function mistakesIn(input: Fields, rules: Record<string, Rule>, isLost: (uri: string) => boolean) {
   const missing = Object.keys(rules).filter((name) => rules[name]?.required && input[name] === undefined)
   const required = missing.map((name) => ({ type: 'required', field: 'input', description: `${name} is required` }))
   const wrong = Object.entries(input).map(([name, value]) => mistakeIn(name, value, rules[name], isLost))

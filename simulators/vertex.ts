@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, verify } from 'node:crypto'
-import { type Answer, json } from './upstream/answer.ts'
+import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import type { Asked, Place, Question, Wire } from './upstream/wire.ts'
+import { type Asked, type Fields, no, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** What of the file of a service account's key matters. */
 export interface ServiceAccount {
@@ -36,7 +36,6 @@ export function vertexWire(account: ServiceAccount = newServiceAccount(), now: (
   }
 }
 
-const no = (answer: Answer): Question => ({ ask: 'nothing', answer })
 const failure = (code: number, status: string, message: string) => json(code, { error: { code, message, status } })
 const invalid = (message: string) => failure(400, 'INVALID_ARGUMENT', message)
 const unauthenticated = (message: string) => failure(401, 'UNAUTHENTICATED', message)
@@ -86,28 +85,14 @@ function mistakeIn(token: string, { account, key, now: clock }: Lock): string | 
   return scopes.includes('https://www.googleapis.com/auth/cloud-platform') ? undefined : 'The token has no such scope.'
 }
 
-function decoded(part: string): Values {
+function decoded(part: string): Fields {
   return objectOf(parsed(Buffer.from(part, 'base64url')))
-}
-
-type Values = Record<string, unknown>
-
-function parsed(text: Buffer): unknown {
-  try {
-    return JSON.parse(text.toString())
-  } catch {
-    return undefined
-  }
-}
-
-function objectOf(value: unknown): Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {}
 }
 
 const models = ['veo-3.1-generate-001', 'veo-3.1-fast-generate-001', 'veo-3.1-lite-generate-001']
 
 function readSubmit(
-  fields: Values,
+  fields: Fields,
   { model, parent, bearer }: { model: string; parent: string; bearer: string },
 ): Question {
   const [instance, ...others] = Array.isArray(fields.instances) ? fields.instances.map(objectOf) : []
@@ -145,7 +130,7 @@ const rules: Record<string, (value: unknown, model: string) => boolean> = {
   personGeneration: (value) => value === 'allow_adult' || value === 'dont_allow' || value === 'allow_all',
 }
 
-function mistakeInParameters(parameters: Values, model: string): string | undefined {
+function mistakeInParameters(parameters: Fields, model: string): string | undefined {
   if (parameters.durationSeconds !== undefined && typeof parameters.durationSeconds !== 'number')
     return 'The value type for `durationSeconds` needs to be a number.'
   const strange = Object.keys(parameters).find((name) => !Object.hasOwn(rules, name))
@@ -159,7 +144,7 @@ function nameOf({ id, body }: Job): string {
 }
 
 /** It has no words for how far it is: whatever else is claimed stands where `done` does. */
-function polled(job: Job, { status, error, url }: Claim, { filmOf }: Place): Values {
+function polled(job: Job, { status, error, url }: Claim, { filmOf }: Place): Fields {
   const name = nameOf(job)
   if (status === 'waiting') return { name }
   if (status === 'running') return { name, done: false }

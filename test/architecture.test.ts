@@ -8,7 +8,7 @@ import { it } from 'node:test'
  * network, what a family looks like, and how long a file may be.
  */
 const root = join(import.meta.dirname, '..')
-const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$|\/providers\/contract\//.test(file)
+const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$/.test(file)
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'))
 const production = sources.filter((file) => !isTest(file))
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -59,6 +59,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/stores\//, ['src/core/', 'src/stores/', 'node:']],
   [/^src\/buckets\/s3\//, ['src/core/', 'src/buckets/', 'node:', '@aws-sdk/']],
   [/^src\/buckets\//, ['src/core/', 'src/buckets/', 'node:']],
+  [/^src\/providers\/kit\//, ['src/core/', 'src/providers/kit/', 'type:src/providers/provider.ts']],
   [/^src\/providers\//, ['src/core/', 'src/providers/', 'type:src/media/media.ts', 'type:src/outbound.ts', 'node:']],
   [
     /^src\/workers\//,

@@ -9,10 +9,12 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, it } from 'node:test'
+import { assertPassesContract } from './acme.ts'
 import { assertMakesVideo, packCheckout, plainEnv, root, run } from './packed.ts'
 import { launcher, spawnServer } from './process.ts'
 
@@ -40,8 +42,9 @@ it('the package has what runs and nothing else', () => {
   const read = ['CHANGELOG.md', 'LICENSE', 'README.md']
   assert.deepEqual(readdirSync(installed).sort(), [...read, 'bin', 'dist', 'docs', 'package.json'])
   const files = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+  const isExported = (file: string) => /^src\/providers\/contract\.(js|d\.ts)$/.test(file)
   assert.deepEqual(
-    files.filter((file) => /\.ts$|\.(test|services|fixture)\.|contract/.test(file)),
+    files.filter((file) => /(?<!\.d)\.ts$|\.(test|services|fixture)\.|contract/.test(file) && !isExported(file)),
     [],
   )
   for (const file of files.filter((name) => name.endsWith('.js'))) {
@@ -49,6 +52,16 @@ it('the package has what runs and nothing else', () => {
     for (const [, imported = ''] of readFileSync(path, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g))
       assert.ok(existsSync(join(dirname(path), imported)), `${file} imports ${imported}`)
   }
+})
+
+it('an adapter that is written against filmgate/provider passes the contract there, and its types are checked', async () => {
+  const own = join(folder, 'acme')
+  const kit = ['src/providers/kit/index.ts', 'src/providers/provider.ts']
+  await assertPassesContract(own, (path) => (kit.includes(path) ? 'filmgate/provider' : 'filmgate/provider/contract'))
+  writeFileSync(join(own, 'package.json'), JSON.stringify({ type: 'module' }))
+  const project = { extends: join(root, 'tsconfig.json'), compilerOptions: { skipLibCheck: false }, include: ['.'] }
+  writeFileSync(join(own, 'tsconfig.json'), JSON.stringify(project))
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--project', own], { cwd: own })
 })
 
 it('the package rehearses as well', () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, json } from './answer.ts'
+import { json } from './answer.ts'
 import type { Job, JobBody, Mode } from './jobs.ts'
-import type { Asked, Question, Wire } from './wire.ts'
+import { type Asked, no, parsed, type Question, type Wire } from './wire.ts'
 
 /** The wire of nobody in particular, with each sort of recovery: README.md has its routes. */
 export function jobsWire(mode: Mode): Wire {
@@ -32,7 +32,7 @@ function read(mode: Mode, { method, path, query, headers, body }: Asked): Questi
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
   if (id === undefined && method === 'GET') return find(mode, query)
   if (id !== undefined || method !== 'POST') return no(json(405, { error: 'no such method' }))
-  const job = readBody(body.toString())
+  const job = readBody(body)
   if (job === undefined) return no(json(422, { error: 'the body must be an object with a prompt' }))
   const key = headers['idempotency-key']
   return { ask: 'submit', submission: { body: job, key: typeof key === 'string' ? key : null, bearer } }
@@ -48,10 +48,6 @@ function find(mode: Mode, query: URLSearchParams): Question {
   return no(json(404, { error: 'no such route' }))
 }
 
-function no(answer: Answer): Question {
-  return { ask: 'nothing', answer }
-}
-
 function bearerOf({ authorization = '' }: { authorization?: string | undefined }): string | undefined {
   return /^Bearer (.+)$/.exec(authorization)?.[1]
 }
@@ -61,12 +57,7 @@ function listed({ id, body, acceptedAt }: Job): object {
   return { id, model, prompt, seconds, size, reference, created_at: acceptedAt }
 }
 
-function readBody(body: string): JobBody | undefined {
-  try {
-    const value: unknown = JSON.parse(body)
-    const valid = typeof value === 'object' && value !== null && 'prompt' in value && typeof value.prompt === 'string'
-    return valid ? (value as JobBody) : undefined
-  } catch {
-    return undefined
-  }
+function readBody(body: Buffer): JobBody | undefined {
+  const job = parsed(body)
+  return typeof job?.prompt === 'string' ? (job as unknown as JobBody) : undefined
 }

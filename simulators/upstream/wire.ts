@@ -38,6 +38,31 @@ export type Question =
   | { ask: 'find'; subject: string; matches(job: Job): boolean }
   | { ask: 'nothing'; answer: Answer }
 
+/** What is wrong with a request is answered by the wire itself. */
+export function no(answer: Answer): Question {
+  return { ask: 'nothing', answer }
+}
+
+export type Fields = Record<string, unknown>
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function objectOf(value: unknown): Fields {
+  return isObject(value) ? value : {}
+}
+
+/** The object that a body has as JSON; undefined if it has none. */
+export function parsed(body: Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export interface Head {
   method: string
   path: string

@@ -1,27 +1,33 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import type { Json } from '../core/task.ts'
 import { arkCards, shapes } from './cards/ark.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
-  blameOf,
+  bearer,
   clockSlackMs,
+  createClient,
   dataUri,
   downloadFrom,
   type Fields,
   fieldsOf,
+  formatSize,
   foundIn,
   isSegment,
+  type Json,
   type Likeness,
+  listOf,
   problems,
-  readFields,
-  refused,
+  type RefusalDetails,
+  readAnswer,
+  readPolled,
+  readSubmitted,
   textOf,
+  toJson,
+  tookCancel,
+  toSegment,
   tryFields,
   unclear,
+  unknownSize,
   wordOf,
-} from './reading/answers.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
  * ByteDance's Seedance, by BytePlus ModelArk. Volcengine Ark in China is the same with keys and names of its own: there
@@ -34,76 +40,56 @@ import {
  *   progress  is never told.
  */
 
-const operations: OperationForm = { example: '"cgt-20261114100000-abcde"', fits: isSegment }
-
 export const ark: Member = {
   cards: arkCards,
   otherNames: /^(ep|(doubao|dreamina)-seedance)-[\w.-]+$/,
-  needsNothing: false,
   baseUrl: 'https://ark.ap-southeast.bytepluses.com/api/v3',
   key: { variable: 'ARK_API_KEY' },
-  create: createArk,
+  create: async () => provider,
 }
 
+const api = createClient(bearer)
 const tasks = '/contents/generations/tasks'
 const mostListed = 500
 
-async function createArk(): Promise<Provider> {
-  return {
-    name: 'ark',
-    cadenceMs: 5_000,
-    recovery: 'list',
-    operations,
-    async submit(request, call) {
-      const upstream = toUpstream(request, call.attemptId)
-      if (upstream === undefined)
-        return { refused: { blame: 'request', problem: problems.refused('a size that it has no words for') } }
-      const headers = { ...keyOf(call), 'content-type': 'application/json' }
-      const body = JSON.stringify(upstream)
-      return readSubmitted(await call.send(tasks, { method: 'POST', headers, body }, call.signal), call)
-    },
-    poll: async (operation, call) => readProgress(await ask('GET', pathOf(operation), call)),
-    download: (output, call) => downloadFrom(String(fieldsOf(output).url), call),
-    async find(request, openedAt, call) {
-      const response = await ask('GET', `${tasks}?page_num=1&page_size=${mostListed}`, call)
-      if (response.status !== 200) throw unclear(`the question for tasks got ${response.status}`)
-      const { items, total } = await readFields(response)
-      if (total === 0) return foundIn([], () => 'other')
-      if (!Array.isArray(items)) throw unclear('a list of tasks without items')
-      const isPartial = typeof total === 'number' ? total > items.length : items.length >= mostListed
-      const likeness = (task: Fields) => likenessOf(task, request, openedAt, call.attemptId)
-      return foundIn(items.map(fieldsOf), likeness, isPartial)
-    },
-    listedAs: ({ id }) => String(expiryOf(id)),
-    cancel,
-    check: (call) => ask('GET', `${tasks}?page_num=1&page_size=1`, call),
-  }
+const provider: Provider = {
+  name: 'ark',
+  cadenceMs: 5_000,
+  recovery: 'list',
+  operations: { example: '"cgt-20261114100000-abcde"', fits: isSegment },
+  async submit(request, call) {
+    const upstream = toUpstream(request, call.attemptId)
+    if (upstream === undefined) return unknownSize()
+    return readSubmitted(await api.send(tasks, toJson(upstream), call), call, { refusal: readRefusal })
+  },
+  poll: async (operation, call) => readPolled(await api.get(pathOf(operation), call), progressOf),
+  download: (output, call) => downloadFrom(String(fieldsOf(output).url), call),
+  async find(request, openedAt, call) {
+    const response = await api.get(`${tasks}?page_num=1&page_size=${mostListed}`, call)
+    const { items, total } = await readAnswer(response, 'the question for tasks')
+    if (total === 0) return foundIn([], () => 'other')
+    if (!Array.isArray(items)) throw unclear('a list of tasks without items')
+    const isPartial = typeof total === 'number' ? total > items.length : items.length >= mostListed
+    return foundIn(listOf(items), (task) => likenessOf(task, request, openedAt, call.attemptId), isPartial)
+  },
+  listedAs: ({ id }) => String(expiryOf(id)),
+  cancel,
+  check: (call) => api.get(`${tasks}?page_num=1&page_size=1`, call),
 }
 
 async function cancel(operation: Json, call: Call): Promise<'cancelled' | 'too_late'> {
-  const before = await ask('GET', pathOf(operation), call)
+  const before = await api.get(pathOf(operation), call)
   if (before.status === 404) return 'too_late'
-  if (before.status !== 200) throw unclear(`a question before a cancel got ${before.status}`)
-  const { status } = await readFields(before)
+  const { status } = await readAnswer(before, 'a question before a cancel')
   if (status === 'cancelled') return 'cancelled'
   if (status !== 'queued') return 'too_late'
-  const { status: answer } = await ask('DELETE', pathOf(operation), call)
-  if (answer === 200 || answer === 204) return 'cancelled'
+  const response = await api.request('DELETE', pathOf(operation), call)
   // It runs by now, or is gone.
-  if ([400, 403, 404, 409].includes(answer)) return 'too_late'
-  throw unclear(`a cancel got ${answer}`)
-}
-
-function ask(method: 'GET' | 'DELETE', path: string, call: Call): Promise<Response> {
-  return call.fetch(path, { method, headers: keyOf(call) }, call.signal)
-}
-
-function keyOf({ credential }: Call): Record<string, string> {
-  return { authorization: `Bearer ${credential}` }
+  return tookCancel(response, [400, 403, 404, 409], [200, 204]) ? 'cancelled' : 'too_late'
 }
 
 function pathOf(operation: Json): string {
-  return `${tasks}/${encodeURIComponent(String(operation))}`
+  return `${tasks}/${toSegment(operation)}`
 }
 
 /** Undefined where it has no words for the size. */
@@ -135,19 +121,12 @@ function expiryOf(attemptId: string): number {
   return 172_800 + (Number.parseInt(attemptId.slice(-8), 16) % 86_400)
 }
 
-async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
-  const blame = blameOf(response.status)
-  if (blame) {
-    const { code, message } = fieldsOf((await tryFields(response)).error)
-    const word = wordOf(code)
-    if (isPolicy(word)) return refused(response, call, 'request', problems.policy(word))
-    const problem = problems.refused(`a submit got ${response.status}: ${word}`)
-    return refused(response, call, isOurs(word, message) ? 'account' : blame, problem)
-  }
-  if (response.status !== 200) throw unclear(`a submit got ${response.status}`)
-  const { id } = await readFields(response)
-  if (!isSegment(id as Json)) throw unclear('a submit got 200 without an id')
-  return { operation: id as string }
+async function readRefusal(response: Response): Promise<RefusalDetails> {
+  const { code, message } = fieldsOf((await tryFields(response)).error)
+  const word = wordOf(code)
+  if (isPolicy(word)) return { blame: 'request', problem: problems.policy(word) }
+  const problem = problems.refused(`a submit got ${response.status}: ${word}`)
+  return isOurs(word, message) ? { blame: 'account', problem } : { problem }
 }
 
 function isPolicy(code: string): boolean {
@@ -165,10 +144,7 @@ function isOurs(code: string, message: unknown): boolean {
 
 const failures: readonly unknown[] = ['failed', 'cancelled', 'expired']
 
-async function readProgress(response: Response): Promise<Progress> {
-  if (response.status === 404) return { status: 'missing' }
-  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
-  const { status, error, content } = await readFields(response)
+function progressOf({ status, error, content }: Fields): Progress {
   if (failures.includes(status)) {
     const code = wordOf(fieldsOf(error).code)
     return { status: 'failed', problem: isPolicy(code) ? problems.policy(code) : problems.failed(`${status}: ${code}`) }

@@ -1,25 +1,29 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import { Problem } from '../core/problem.ts'
-import type { Json } from '../core/task.ts'
 import { type Endpoint, type FalModel, falCards, falModel } from './cards/fal.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
-  blameOf,
+  createClient,
   dataUri,
   downloadFrom,
   type Fields,
+  failed,
   fieldsOf,
+  formatSize,
   isSegment,
+  type Json,
+  listOf,
+  Problem,
   problems,
+  type RefusalDetails,
   readFields,
-  refused,
+  readPolled,
+  readSubmitted,
   textOf,
+  toJson,
+  tookCancel,
   tryFields,
   unclear,
   wordOf,
-} from './reading/answers.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
  * fal's queue. What is odd about it:
@@ -30,7 +34,58 @@ import {
  *   - There is no key against duplicates, and nothing on this host lists what was sent.
  */
 
-const operations: OperationForm = { example: '"fal-ai/kling-video/requests/…"', fits, ofId: operationOf }
+export const fal: Member = {
+  cards: falCards,
+  // Its paths, which never begin as our names for its models do.
+  otherNames: /^(?!fal\/)[\w.-]+(\/[\w.-]+)+$/,
+  baseUrl: 'https://queue.fal.run',
+  key: { variable: 'FAL_KEY' },
+  create: async () => provider,
+}
+
+const api = createClient(({ credential }) => ({ authorization: `Key ${credential}` }))
+
+const provider: Provider = {
+  name: 'fal',
+  cadenceMs: 3_000,
+  recovery: 'none',
+  operations: { example: '"fal-ai/kling-video/requests/…"', fits, ofId: operationOf },
+  async submit(request, call) {
+    const { path, fields } = endpointOf(falModel(request.model), request)
+    const untaken = Object.keys(request.parameters).find((name) => !Object.hasOwn(fields, name))
+    if (untaken !== undefined) return { refused: { blame: 'request', problem: notTaken(untaken, request) } }
+    return readSubmitted(await api.send(`/${path}`, toJson(toUpstream(request)), call), call, {
+      accepts: [200, 201, 202],
+      refusal: readRefusal,
+      operationIn: ({ request_id: id }) => (isSegment(id) ? operationOf(id, path) : undefined),
+      named: 'a request_id',
+    })
+  },
+  poll,
+  download: async (output, call) => downloadFrom(String(fieldsOf(output).url), call),
+  async cancel(operation, call) {
+    const response = await api.request('PUT', `/${String(operation)}/cancel`, call)
+    if (!tookCancel(response, [400, 404], [200, 202])) return 'too_late'
+    // That is only a request, which a run may not heed.
+    const { status } = await poll(operation, call)
+    return status === 'failed' ? 'cancelled' : 'too_late'
+  },
+  /** Without work nothing gets 2xx. Work that nobody has is unknown to who has a key, and refused to who has none. */
+  async check(call) {
+    const response = await api.get(`/fal-ai/veo3.1/requests/${nobody}/status`, call)
+    const { detail } = await tryFields(response.clone())
+    return response.status === 404 && detail !== undefined ? new Response(null) : response
+  },
+}
+
+const nobody = '00000000-0000-0000-0000-000000000000'
+
+async function poll(operation: Json, call: Call): Promise<Progress> {
+  const path = `/${String(operation)}`
+  const read = async (run: Fields): Promise<Progress> =>
+    run.status === 'COMPLETED' ? readResult(await api.get(path, call), run) : { status: 'running', progress: null }
+  return readPolled(await api.get(`${path}/status`, call), read, [200, 202])
+}
 
 function fits(operation: Json): boolean {
   const parts = typeof operation === 'string' ? operation.split('/') : []
@@ -43,63 +98,8 @@ function appOf(segments: readonly string[]): readonly string[] {
   return segments.slice(0, segments[0] === 'workflows' || segments[0] === 'comfy' ? 3 : 2)
 }
 
-export const fal: Member = {
-  ...{ cards: falCards, needsNothing: false, baseUrl: 'https://queue.fal.run', key: { variable: 'FAL_KEY' } },
-  // Its paths, which never begin as our names for its models do.
-  otherNames: /^(?!fal\/)[\w.-]+(\/[\w.-]+)+$/,
-  create: createFal,
-}
-
-async function createFal(): Promise<Provider> {
-  return {
-    ...{ name: 'fal', cadenceMs: 3_000, recovery: 'none', operations },
-    async submit(request, call) {
-      const { path, fields } = endpointOf(falModel(request.model), request)
-      const untaken = Object.keys(request.parameters).find((name) => !Object.hasOwn(fields, name))
-      if (untaken !== undefined) return { refused: { blame: 'request', problem: notTaken(untaken, request) } }
-      const headers = { ...keyOf(call), 'content-type': 'application/json' }
-      const body = JSON.stringify(toUpstream(request))
-      const response = await call.send(`/${path}`, { method: 'POST', headers, body }, call.signal)
-      return readSubmitted(response, path, call)
-    },
-    poll,
-    download: async (output, call) => downloadFrom(String(fieldsOf(output).url), call),
-    async cancel(operation, call) {
-      const init = { method: 'PUT' as const, headers: keyOf(call) }
-      const response = await call.fetch(`/${String(operation)}/cancel`, init, call.signal)
-      if (response.status === 400 || response.status === 404) return 'too_late'
-      if (response.status !== 202 && response.status !== 200) throw unclear(`a cancel got ${response.status}`)
-      // That is only a request, which a run may not heed.
-      const { status } = await poll(operation, call)
-      return status === 'failed' ? 'cancelled' : 'too_late'
-    },
-    /** Without work nothing gets 2xx. Work that nobody has is unknown to who has a key, and refused to who has none. */
-    async check(call) {
-      const response = await ask(`/fal-ai/veo3.1/requests/${nobody}/status`, call)
-      const { detail } = await tryFields(response.clone())
-      return response.status === 404 && detail !== undefined ? new Response(null) : response
-    },
-  }
-}
-
-const nobody = '00000000-0000-0000-0000-000000000000'
-
-async function poll(operation: Json, call: Call): Promise<Progress> {
-  const path = `/${String(operation)}`
-  const response = await ask(`${path}/status`, call)
-  if (response.status === 404) return { status: 'missing' }
-  if (response.status !== 200 && response.status !== 202) throw unclear(`a poll got ${response.status}`)
-  const status = await readFields(response)
-  if (status.status !== 'COMPLETED') return { status: 'running', progress: null }
-  return readResult(await ask(path, call), status)
-}
-
-function ask(path: string, call: Call): Promise<Response> {
-  return call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
-}
-
-function keyOf({ credential }: Call): Record<string, string> {
-  return { authorization: `Key ${credential}` }
+function operationOf(id: string, endpoint: string): string {
+  return [...appOf(endpoint.split('/')), 'requests', id].join('/')
 }
 
 function endpointOf(model: FalModel, { image, parameters }: ProviderRequest): Endpoint {
@@ -134,22 +134,9 @@ export function toUpstream(request: ProviderRequest): Record<string, unknown> {
   )
 }
 
-async function readSubmitted(response: Response, endpoint: string, call: Call): Promise<Submitted> {
-  const blame = blameOf(response.status)
-  if (blame) {
-    const code = codeOf(response, await tryFields(response))
-    return policies.has(code)
-      ? refused(response, call, 'request', problems.policy(code))
-      : refused(response, call, blame)
-  }
-  if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
-  const { request_id: id } = await readFields(response)
-  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without a request_id`)
-  return { operation: operationOf(id as string, endpoint) }
-}
-
-function operationOf(id: string, endpoint: string): string {
-  return [...appOf(endpoint.split('/')), 'requests', id].join('/')
+async function readRefusal(response: Response): Promise<RefusalDetails> {
+  const code = codeOf(response, await tryFields(response))
+  return policies.has(code) ? { blame: 'request', problem: problems.policy(code) } : {}
 }
 
 /** A film that is not there is mostly one that a maker did not want to hand out, and did not say so. */
@@ -174,21 +161,20 @@ export async function readResult(response: Response, { error, error_type: type }
   const speaksOfTheRun = isOfModel || [400, 422, 499].includes(response.status)
   if (speaksOfTheRun || (isOver && !ofTheQuestion.has(response.status))) {
     const known = code === noCode ? wordOf(type) : code
-    return { status: 'failed', problem: policies.has(known) ? problems.policy(known) : problems.failed(known) }
+    return failed(policies.has(known), known)
   }
   if (response.status === 404) return { status: 'missing' }
   throw unclear(`the question for a result got ${response.status}`)
 }
 
 function urlOf({ video, video_url: url, videos }: Fields): string | undefined {
-  const [first] = Array.isArray(videos) ? videos : []
-  return textOf(fieldsOf(video).url) ?? textOf(url) ?? textOf(fieldsOf(first).url)
+  return textOf(fieldsOf(video).url) ?? textOf(url) ?? textOf(listOf(videos)[0]?.url)
 }
 
 const noCode = wordOf(undefined)
 
 /** A model says what is wrong as a list with types, the platform by a type beside its words, or in a header. */
 function codeOf({ headers }: Response, { detail, error_type: type }: Fields): string {
-  const codes = (Array.isArray(detail) ? detail : []).map((one) => wordOf(fieldsOf(one).type))
+  const codes = listOf(detail).map((one) => wordOf(one.type))
   return codes.find((code) => policies.has(code)) ?? codes[0] ?? wordOf(type ?? headers.get('x-fal-error-type'))
 }

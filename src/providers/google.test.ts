@@ -4,8 +4,9 @@ import { googleWire } from '../../simulators/google.ts'
 import { downloadFaults } from '../../simulators/upstream.ts'
 import { picture, testNetworkProvider } from './contract.ts'
 import { google, toUpstream } from './google.ts'
+import { readRefusal } from './kit/google-errors.ts'
+import { readSubmitted } from './kit/index.ts'
 import type { Call, ProviderRequest } from './provider.ts'
-import { readRefusal } from './reading/google-errors.ts'
 
 const request: ProviderRequest = {
   ...{ model: 'gemini-omni-1.1-flash', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },
@@ -53,13 +54,15 @@ describe('the words of the google provider', () => {
       [429, { error: { code: 429, message: 'Quota', details: [quota] } }, 'account'],
       [429, { error: { code: 429, message: 'Your spend limit is reached' } }, 'account'],
     ] as const
+    const read = (body: unknown, status: number) =>
+      readSubmitted(Response.json(body, { status }), callOf(), { refusal: readRefusal })
     for (const [status, body, blame, code = 'generation_failed', wait] of cases) {
-      const answer = await readRefusal(Response.json(body, { status }), callOf())
+      const answer = await read(body, status)
       assert.ok('refused' in answer)
       const { refused } = answer
       assert.deepEqual([refused.blame, refused.problem.code, refused.retryAfterMs], [blame, code, wait])
     }
-    await assert.rejects(readRefusal(Response.json({}, { status: 500 }), callOf()), { code: 'provider_unavailable' })
+    await assert.rejects(read({}, 500), { code: 'provider_unavailable' })
   })
 
   it('are read wherever the film is, and whatever became of it', async () => {

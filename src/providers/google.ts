@@ -1,24 +1,29 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import type { Json } from '../core/task.ts'
 import { cards, shapes } from './cards/google.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest } from './provider.ts'
+import { isOfContent, readError, readRefusal } from './kit/google-errors.ts'
 import {
   base64,
+  createClient,
   downloadFrom,
   type Fields,
+  failed,
   fieldsOf,
+  filmAt,
+  formatSize,
   isSegment,
-  problems,
-  readFields,
+  type Json,
+  listOf,
+  type Path,
+  readOutline,
+  readSubmitted,
   textOf,
+  toJson,
+  tookCancel,
+  toSegment,
   tryFields,
   unclear,
   wordOf,
-} from './reading/answers.ts'
-import { isOfContent, readError, readRefusal } from './reading/google-errors.ts'
-import { filmAt, type Path, readOutline } from './reading/inline-video.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
  * Gemini Omni by the Interactions API of the Gemini API. What is odd about it:
@@ -30,67 +35,54 @@ import { filmAt, type Path, readOutline } from './reading/inline-video.ts'
  *             so is an unknown interaction
  */
 
-const operations: OperationForm = { example: '"v1_…"', fits: isSegment }
-
 export const google: Member = {
-  ...{ cards, needsNothing: false, baseUrl: 'https://generativelanguage.googleapis.com' },
+  cards,
+  baseUrl: 'https://generativelanguage.googleapis.com',
   key: { variable: 'GEMINI_API_KEY' },
-  create: createGoogle,
+  create: async () => provider,
 }
 
-async function createGoogle(): Promise<Provider> {
-  return {
-    name: 'google',
-    cadenceMs: 5_000,
-    recovery: 'none',
-    operations,
-    async submit(request, call) {
-      const headers = { ...keyOf(call), 'content-type': 'application/json' }
-      const body = JSON.stringify(toUpstream(request))
-      const response = await call.send('/v1beta/interactions', { method: 'POST', headers, body }, call.signal)
-      if (response.status !== 200) return readRefusal(response, call)
-      const { id } = await readFields(response)
-      if (!isSegment(id as Json)) throw unclear('a submit got 200 without an id')
-      return { operation: id as string }
-    },
-    async poll(operation, call) {
-      const path = pathOf(operation)
-      const response = await call.download(path, { headers: keyOf(call), isQuestion: true }, call.signal)
-      if (!response.ok) return readMissing(response)
-      const progress = readProgress(path, await readOutline(response.body))
-      const { file } = fieldsOf(progress.status === 'succeeded' ? progress.output : null)
-      return typeof file === 'string' ? readFile(file, progress, call) : progress
-    },
-    async download(output, call) {
-      const { file, url, inside, at } = fieldsOf(output)
-      if (typeof url === 'string') return downloadFrom(url, call)
-      if (typeof file === 'string') return downloadFrom(`/v1beta/files/${file}:download?alt=media`, call, keyOf(call))
-      const { body } = await downloadFrom(String(inside), call, keyOf(call))
-      return filmAt(body, at as Path)
-    },
-    async cancel(operation, call) {
-      const headers = { ...keyOf(call), 'content-type': 'application/json' }
-      const path = `${pathOf(operation)}/cancel`
-      const response = await call.fetch(path, { method: 'POST', headers, body: '{}' }, call.signal)
-      if ([400, 404, 409].includes(response.status)) return 'too_late'
-      if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
-      return (await tryFields(response)).status === 'cancelled' ? 'cancelled' : 'too_late'
-    },
-    async check(call) {
-      const path = '/v1beta/models?pageSize=1'
-      const response = await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
-      // Nothing but the key can be wrong with it.
-      return response.status === 400 ? new Response(null, { status: 401 }) : response
-    },
-  }
+const keyOf = ({ credential }: Call) => ({ 'x-goog-api-key': credential ?? '' })
+const api = createClient(keyOf)
+
+const provider: Provider = {
+  name: 'google',
+  cadenceMs: 5_000,
+  recovery: 'none',
+  operations: { example: '"v1_…"', fits: isSegment },
+  async submit(request, call) {
+    const response = await api.send('/v1beta/interactions', toJson(toUpstream(request)), call)
+    return readSubmitted(response, call, { refusal: readRefusal })
+  },
+  async poll(operation, call) {
+    const path = pathOf(operation)
+    const response = await call.download(path, { headers: keyOf(call), isQuestion: true }, call.signal)
+    if (!response.ok) return readMissing(response)
+    const progress = readProgress(path, await readOutline(response.body))
+    const { file } = fieldsOf(progress.status === 'succeeded' ? progress.output : null)
+    return typeof file === 'string' ? readFile(file, progress, call) : progress
+  },
+  async download(output, call) {
+    const { file, url, inside, at } = fieldsOf(output)
+    if (typeof url === 'string') return downloadFrom(url, call)
+    if (typeof file === 'string') return api.download(`/v1beta/files/${file}:download?alt=media`, call)
+    const { body } = await api.download(String(inside), call)
+    return filmAt(body, at as Path)
+  },
+  async cancel(operation, call) {
+    const response = await api.request('POST', `${pathOf(operation)}/cancel`, call, toJson({}))
+    if (!tookCancel(response, [400, 404, 409])) return 'too_late'
+    return (await tryFields(response)).status === 'cancelled' ? 'cancelled' : 'too_late'
+  },
+  async check(call) {
+    const response = await api.get('/v1beta/models?pageSize=1', call)
+    // Nothing but the key can be wrong with it.
+    return response.status === 400 ? new Response(null, { status: 401 }) : response
+  },
 }
 
 function pathOf(operation: Json): string {
-  return `/v1beta/interactions/${encodeURIComponent(String(operation))}`
-}
-
-function keyOf({ credential }: Call): Record<string, string> {
-  return { 'x-goog-api-key': credential ?? '' }
+  return `/v1beta/interactions/${toSegment(operation)}`
 }
 
 export function toUpstream({ model, prompt, seconds, size, parameters, image }: ProviderRequest) {
@@ -99,7 +91,7 @@ export function toUpstream({ model, prompt, seconds, size, parameters, image }: 
   return {
     model,
     input: [
-      ...(image ? [{ type: 'image', mime_type: image.type, data: base64(image.bytes) }] : []),
+      ...(image ? [{ type: 'image', mime_type: image.type, data: base64(image) }] : []),
       { type: 'text', text: prompt },
     ],
     response_modalities: ['video'],
@@ -120,30 +112,24 @@ async function readMissing(response: Response): Promise<Progress> {
   throw unclear(`a poll got ${response.status}`)
 }
 
-const failures = new Set([
-  ...['failed', 'cancelled', 'incomplete', 'budget_exceeded', 'requires_action', 'requires_continuation'],
-])
+const failures = /^(failed|cancelled|incomplete|budget_exceeded|requires_action|requires_continuation)$/
 
 function readProgress(inside: string, interaction: Fields): Progress {
   const { status } = interaction
-  if (failures.has(String(status))) {
+  if (failures.test(String(status))) {
     const inSteps = listOf(interaction.steps).map((step) => step.error)
     const errors = [...listOf(interaction.errors), ...inSteps.map(fieldsOf)]
     const code = wordOf(errors[0]?.code ?? status)
-    return { status: 'failed', problem: errors.some(isOfContent) ? problems.policy(code) : problems.failed(code) }
+    return failed(errors.some(isOfContent), code)
   }
   if (status !== 'completed') return { status: 'running', progress: null }
   const found = videoIn(interaction)
-  if (found === undefined) return { status: 'failed', problem: problems.policy('completed without a video') }
+  if (found === undefined) return failed(true, 'completed without a video')
   const { video, path } = found
   const url = textOf(video.uri)
   if (url !== undefined) return { status: 'succeeded', output: toLink(url) }
   if (textOf(video.data) === undefined) throw unclear('a video with neither a link nor data')
   return { status: 'succeeded', output: { inside, at: [...path, 'data'] } }
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : []
 }
 
 /** The last one that the model put out. */
@@ -164,8 +150,8 @@ function toLink(url: string): { file: string } | { url: string } {
 
 /** Where this gives no answer, the download will. */
 async function readFile(file: string, progress: Progress, call: Call): Promise<Progress> {
-  const response = await call.fetch(`/v1beta/files/${file}`, { method: 'GET', headers: keyOf(call) }, call.signal)
+  const response = await api.get(`/v1beta/files/${file}`, call)
   const { state } = response.status === 200 ? await tryFields(response) : {}
   if (state === 'PROCESSING') return { status: 'running', progress: null }
-  return state === 'FAILED' ? { status: 'failed', problem: problems.failed('the file has failed') } : progress
+  return state === 'FAILED' ? failed(false, 'the file has failed') : progress
 }

@@ -1,24 +1,32 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize, type Shape } from '../core/catalog.ts'
 import { klingCards, shapes } from './cards/kling.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 import {
   base64,
+  bearer,
   blameOf,
+  createClient,
   downloadFrom,
   type Fields,
+  failed,
   fieldsOf,
+  formatSize,
   foundIn,
   isSegment,
+  listOf,
   problems,
+  readAnswer,
   readFields,
+  readPolled,
   refused,
+  type Shape,
   textOf,
+  toJson,
+  toSegment,
   tryFields,
   unclear,
+  unknownSize,
   wordOf,
-} from './reading/answers.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 
 /*
  * Kling's API of 2026, which has the model in the path and takes a plain key. The older one, with `model_name` in the
@@ -32,57 +40,44 @@ import {
  *   images   are base64 without "data:", png or jpeg; with a first frame, the film has its shape
  */
 
-const operations: OperationForm = { example: '"930831534075682845"', fits: isSegment }
-
 export const kling: Member = {
   cards: klingCards,
-  needsNothing: false,
   baseUrl: 'https://api-singapore.klingai.com',
   key: { variable: 'KLING_API_KEY' },
   create: async () => provider,
 }
 
+const api = createClient((call) => ({ ...bearer(call), 'content-type': 'application/json' }))
+
 const provider: Provider = {
   name: 'kling',
   cadenceMs: 5_000,
   recovery: 'lookup',
-  operations,
+  operations: { example: '"930831534075682845"', fits: isSegment },
   async submit(request, call) {
     const shape = shapes[formatSize(request.size)]
-    if (!shape) return { refused: { blame: 'request', problem: problems.refused('a size that it has no words for') } }
+    if (!shape) return unknownSize()
     const { path, body } = toUpstream(request, shape, call.attemptId)
-    const sent = { method: 'POST', headers: headersOf(call), body: JSON.stringify(body) } as const
-    return readSubmitted(await call.send(path, sent, call.signal), call)
+    return readCreated(await api.send(path, toJson(body), call), call)
   },
   async poll(operation, call) {
-    const id = String(operation)
-    return readProgress(await ask(`task_ids=${encodeURIComponent(id)}`, call), id)
+    const response = await api.get(`/tasks?task_ids=${toSegment(operation)}`, call)
+    return readPolled(response, (body) => progressOf(tasksOf(body).find(({ id }) => id === String(operation))))
   },
   download: (output, call) => downloadFrom(String(output), call),
   async find(_request, _openedAt, call) {
-    const { attemptId } = call
-    const response = await ask(`external_task_ids=${encodeURIComponent(attemptId)}`, call)
-    if (response.status !== 200) throw unclear(`the question for a task got ${response.status}`)
-    const tasks = tasksOf(await readFields(response)).map((task) => ({ ...task, id: String(task.id) }))
-    return foundIn(tasks, ({ external_id: reference }) =>
-      reference === attemptId ? 'match' : reference === undefined ? 'possible' : 'other',
+    const response = await api.get(`/tasks?external_task_ids=${toSegment(call.attemptId)}`, call)
+    return foundIn(tasksOf(await readAnswer(response, 'the question for a task')), ({ external_id: reference }) =>
+      reference === call.attemptId ? 'match' : reference === undefined ? 'possible' : 'other',
     )
   },
   /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
   async check(call) {
-    const response = await ask('task_ids=0', call)
+    const response = await api.get('/tasks?task_ids=0', call)
     const { code } = [200, 429].includes(response.status) ? await tryFields(response.clone()) : {}
     if (blames.get(code) !== 'account') return response
     return new Response(null, { status: response.status === 429 ? 402 : 401 })
   },
-}
-
-function ask(query: string, call: Call): Promise<Response> {
-  return call.fetch(`/tasks?${query}`, { method: 'GET', headers: headersOf(call) }, call.signal)
-}
-
-function headersOf({ credential }: Call): Record<string, string> {
-  return { authorization: `Bearer ${credential}`, 'content-type': 'application/json' }
 }
 
 /** Only Omni takes a picture of what shall be in the film; to the others it is the first frame. */
@@ -91,7 +86,7 @@ export function toUpstream(request: ProviderRequest, { resolution, ratio }: Shap
   const { audio, multi_shot, last_image: last } = parameters
   const isOmni = model.endsWith('-omni')
   const hasFrames = !isOmni && (image !== null || last !== undefined)
-  const url = image && base64(image.bytes)
+  const url = image && base64(image)
   const contents = [
     { type: 'prompt', text: prompt },
     ...(url === null ? [] : [isOmni ? { type: 'refer_image', url, id: 'image_1' } : { type: 'first_frame', url }]),
@@ -114,7 +109,8 @@ export function toUpstream(request: ProviderRequest, { resolution, ratio }: Shap
   }
 }
 
-async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
+/** Its code counts before the status, which may be 200 for a refusal. */
+async function readCreated(response: Response, call: Call): Promise<Submitted> {
   const { status } = response
   if (status !== 200 && !blameOf(status)) throw unclear(`a submit got ${status}`)
   // A 400 that can't be read may be about a task of ours.
@@ -122,12 +118,12 @@ async function readSubmitted(response: Response, call: Call): Promise<Submitted>
   const { code } = answer
   const what = `a submit got ${status}, code ${wordOf(code)}`
   if (code === 1201 && isDuplicate(answer, call)) throw unclear(what)
-  if (policies.has(code)) return refused(response, call, 'request', problems.policy(what))
+  if (policies.has(code)) return refused(response, call, { blame: 'request', problem: problems.policy(what) })
   const blame = blames.get(code) ?? blameOf(status)
-  if (blame) return refused(response, call, blame, problems.refused(what))
+  if (blame) return refused(response, call, { blame, problem: problems.refused(what) })
   const { id } = fieldsOf(answer.data)
-  if (code !== 0 || !isSegment(id as string)) throw unclear(`${what} without an id`)
-  return { operation: id as string }
+  if (code !== 0 || !isSegment(id)) throw unclear(`${what} without an id`)
+  return { operation: id }
 }
 
 /** "External_task_id … already exists". Ours is never wrong in any other way. */
@@ -145,16 +141,11 @@ const blames = new Map<unknown, Refusal['blame']>([
   ...[1302, 1303].map((code) => [code, 'busy'] as const),
 ])
 
-async function readProgress(response: Response, operation: string): Promise<Progress> {
-  if (response.status === 404) return { status: 'missing' }
-  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
-  const task = tasksOf(await readFields(response)).find(({ id }) => String(id) === operation)
+function progressOf(task: Fields | undefined): Progress {
   if (!task) return { status: 'missing' }
-  if (task.status === 'failed')
-    return { status: 'failed', problem: isPolicy(task) ? problems.policy() : problems.failed() }
+  if (task.status === 'failed') return failed(isPolicy(task))
   if (task.status !== 'succeeded') return { status: 'running', progress: null }
-  const outputs = Array.isArray(task.outputs) ? task.outputs.map(fieldsOf) : []
-  const url = outputs.filter(({ type }) => type === 'video').flatMap(({ url }) => textOf(url) ?? [])[0]
+  const [url] = listOf(task.outputs).flatMap(({ type, url }) => (type === 'video' && textOf(url)) || [])
   if (url === undefined) throw unclear('a task that succeeded without a video')
   return { status: 'succeeded', output: url }
 }
@@ -166,7 +157,7 @@ function tasksOf({ code, data }: Fields): Fields[] {
   const one = fieldsOf(data)
   const tasks = 'id' in one ? [one] : Array.isArray(data) ? data : one.result
   if (!Array.isArray(tasks)) throw unclear('an answer without tasks')
-  return tasks.map(fieldsOf)
+  return listOf(tasks).map((task) => ({ ...task, id: String(task.id) }))
 }
 
 /** Such as "Failure to pass the risk control system". */

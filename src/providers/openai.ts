@@ -1,27 +1,36 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import { Problem } from '../core/problem.ts'
-import type { Json } from '../core/task.ts'
 import { anyModel, toCards } from './cards/openai.ts'
-import type { Member } from './index.ts'
-import { findVideo } from './openai/find.ts'
-import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 import {
-  blameOf,
+  bearer,
+  clockSlackMs,
+  createClient,
   downloadFrom,
   type Fields,
+  failed,
   fieldsOf,
+  formatSize,
+  foundIn,
   isSegment,
+  type Json,
+  type Likeness,
+  listOf,
+  Problem,
   percentOf,
   plainPrompt,
   problems,
+  type RefusalDetails,
+  readAnswer,
   readFields,
+  readSubmitted,
   refused,
   textOf,
+  toForm,
+  tookCancel,
+  toSegment,
   tryFields,
   unclear,
   wordOf,
-} from './reading/answers.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest, Refusal } from './provider.ts'
 
 /*
  * Whoever speaks OpenAI's Videos API: another Filmgate, vLLM-Omni, SGLang, FastVideo, gateways. They differ in small
@@ -32,33 +41,33 @@ import {
  *   gateways   say pending, processing, cancelled; count milliseconds; give a `url` in place of /content
  */
 
-const operations: OperationForm = { example: '"video_…"', fits: isSegment }
-
 export const openai: Member = {
   // They are read from it.
   cards: [],
   unlisted: anyModel,
-  needsNothing: false,
   create: async () => provider,
 }
+
+const api = createClient(bearer)
 
 const provider: Provider = {
   name: 'openai',
   cadenceMs: 3_000,
   recovery: 'list',
-  operations,
-  async submit(request, call) {
-    const { headers, body } = await toUpstream(request)
-    const all = { ...keyOf(call), ...headers }
-    return readSubmitted(await call.send('/videos', { method: 'POST', headers: all, body }, call.signal), call)
+  operations: { example: '"video_…"', fits: isSegment },
+  async submit({ model, prompt, seconds, size, parameters, image }, call) {
+    // A form, with the image as a file: the one encoding that all of them take.
+    const fields = { ...parameters, model, prompt, seconds, size: formatSize(size) }
+    const response = await api.send('/videos', await toForm(fields, 'input_reference', image), call)
+    const fault = await setupFaultOf(response)
+    if (!fault) return readSubmitted(response, call, { accepts: [200, 201, 202], refusal: readRefusal })
+    const problem = problems.refused(`a submit got ${response.status}: ${fault.why}`)
+    return refused(response, call, { blame: fault.blame, problem })
   },
-  async poll(operation, call) {
-    const path = `/videos/${encodeURIComponent(String(operation))}`
-    return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal), String(operation))
-  },
+  poll: async (operation, call) => readProgress(await api.get(pathOf(operation), call), String(operation)),
   async download(output, call) {
     const { id, url } = fieldsOf(output)
-    const own = downloadFrom(`/videos/${id}/content`, call, keyOf(call))
+    const own = api.download(`/videos/${id}/content`, call)
     if (typeof url !== 'string') return own
     // Where it keeps its films elsewhere, only the link of the poll leads there.
     return own.catch((error: unknown) => {
@@ -66,68 +75,36 @@ const provider: Provider = {
       return downloadFrom(url, call)
     })
   },
-  find: (request, openedAt, call) => findVideo(request, openedAt, { ...call, headers: keyOf(call) }),
+  async find(request, openedAt, call) {
+    const { videos, span, isPartial } = await listSince(openedAt, call)
+    return foundIn(videos, (video) => likenessOf(video, request, span), isPartial)
+  },
   listedAs: ({ prompt }) => plainPrompt(prompt),
   async cancel(operation, call) {
-    const path = `/videos/${encodeURIComponent(String(operation))}`
-    const response = await call.fetch(path, { method: 'DELETE', headers: keyOf(call) }, call.signal)
+    const response = await api.request('DELETE', pathOf(operation), call)
     if (response.status === 409 && isPostponed(await tryFields(response))) throw unclear('a cancel got 409: not yet')
     // It has ended, can't be stopped now, or never can.
-    if ([400, 404, 405, 409].includes(response.status)) return 'too_late'
-    if (response.status !== 200) throw unclear(`a cancel got ${response.status}`)
+    if (!tookCancel(response, [400, 404, 405, 409])) return 'too_late'
     return (await tryFields(response)).deleted === true ? 'cancelled' : 'too_late'
   },
   async check(call) {
-    const ask = (path: string) => call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal)
-    const models = await ask('/models')
-    const fault = models.ok && (await setupFaultOf(await ask('/videos?limit=1')))
+    const models = await api.get('/models', call)
+    const fault = models.ok && (await setupFaultOf(await api.get('/videos?limit=1', call)))
     if (fault) throw problems.refused(fault.why)
     return models
   },
-  async discover(call) {
-    const response = await call.fetch('/models', { method: 'GET', headers: keyOf(call) }, call.signal)
-    if (response.status !== 200) throw unclear(`the question for models got ${response.status}`)
-    return toCards(await readFields(response))
-  },
+  discover: async (call) => toCards(await readAnswer(await api.get('/models', call), 'the question for models')),
 }
 
-/** Of an engine of one's own there may be none. */
-function keyOf({ credential }: Call): Record<string, string> {
-  return credential === null ? {} : { authorization: `Bearer ${credential}` }
+function pathOf(operation: Json): string {
+  return `/videos/${toSegment(operation)}`
 }
 
-/** A form, with the image as a file: the one encoding that all of them take. */
-async function toUpstream({ model, prompt, seconds, size, parameters, image }: ProviderRequest) {
-  const form = new FormData()
-  const fields = { ...parameters, model, prompt, seconds, size: formatSize(size) }
-  for (const [name, value] of Object.entries(fields)) form.set(name, String(value))
-  if (image) {
-    const name = `image.${image.type.slice('image/'.length)}`
-    form.set('input_reference', new File([Buffer.from(image.bytes)], name, { type: image.type }))
-  }
-  const encoded = new Response(form)
-  const headers = { 'content-type': encoded.headers.get('content-type') ?? '' }
-  return { headers, body: new Uint8Array(await encoded.arrayBuffer()) }
-}
-
-async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
-  const blame = blameOf(response.status)
-  if (blame) {
-    const answer = await tryFields(response)
-    const code = codeOf(fieldsOf(answer.error))
-    return policies.has(code) || (response.status === 400 && isGuardrail(messageOf(answer)))
-      ? refused(response, call, 'request', problems.policy(code))
-      : refused(response, call, blame)
-  }
-  const fault = await setupFaultOf(response)
-  if (fault) {
-    const problem = problems.refused(`a submit got ${response.status}: ${fault.why}`)
-    return refused(response, call, fault.blame, problem)
-  }
-  if (![200, 201, 202].includes(response.status)) throw unclear(`a submit got ${response.status}`)
-  const { id } = await readFields(response)
-  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without an id`)
-  return { operation: id as string }
+async function readRefusal(response: Response): Promise<RefusalDetails> {
+  const answer = await tryFields(response)
+  const code = wordOf(fieldsOf(answer.error).code)
+  const isPolicy = policies.has(code) || (response.status === 400 && isGuardrail(messageOf(answer)))
+  return isPolicy ? { blame: 'request', problem: problems.policy(code) } : {}
 }
 
 interface SetupFault {
@@ -194,7 +171,7 @@ async function readProgress(response: Response, id: string): Promise<Progress> {
   // Before the status: a failed video comes with its error as the status, which may be 404. Only a video is one, and only ours.
   const isOurs = video.id === id || (video.id === undefined && video.object === 'video')
   if (end === 'failed' && (isOurs || (isFine && video.id === undefined && video.status !== 'error')))
-    return { status: 'failed', problem: failureOf(fieldsOf(video.error)) }
+    return failureOf(fieldsOf(video.error))
   if (end === 'failed' && isFine) throw unclear('a poll got a failure that is not of its video')
   if (response.status === 404 || video.status === 'deleted') return { status: 'missing' }
   if (!isFine) throw unclear(`a poll got ${response.status}`)
@@ -203,12 +180,108 @@ async function readProgress(response: Response, id: string): Promise<Progress> {
   return { status: 'succeeded', output: { id, ...(url !== undefined && { url }) } }
 }
 
-function failureOf(error: Fields): Problem {
-  const code = codeOf(error)
-  const isPolicy = policies.has(code) || (error.code === 400 && isGuardrail(textOf(error.message) ?? ''))
-  return isPolicy ? problems.policy(code) : problems.failed(code)
+function failureOf(error: Fields): Progress {
+  const code = wordOf(error.code)
+  return failed(policies.has(code) || (error.code === 400 && isGuardrail(textOf(error.message) ?? '')), code)
 }
 
-function codeOf(error: Fields): string {
-  return wordOf(error.code)
+/* `find` looks for the video of an attempt in what an upstream lists, and says what that proves: docs/decisions/0016. */
+
+/** The most that all of them list at once, and the fewest that one lists at a time. */
+const [mostListed, fewestPerPage] = [100, 20]
+const mostPages = 10
+
+/** In seconds, in milliseconds, or as a date. What can't be the time of a video is not told. */
+function createdAt({ created_at: created }: Fields): number | undefined {
+  const at = typeof created === 'number' ? created * (created > 1e11 ? 1 : 1_000) : Date.parse(String(created))
+  return at > 1e12 && at < 1e13 ? at : undefined
+}
+
+interface Listed {
+  videos: Fields[]
+  span: Span
+  /** There may be more that are as young as the attempt. */
+  isPartial: boolean
+}
+
+/** The newest videos, page by page, as far back as the attempt. */
+async function listSince(openedAt: number, call: Call): Promise<Listed> {
+  const videos: Fields[] = []
+  for (let pages = 1; ; pages += 1) {
+    const last = videos.at(-1)?.id
+    const after = last === undefined ? '' : `&after=${encodeURIComponent(String(last))}`
+    const response = await api.get(`/videos?limit=${mostListed}&order=desc${after}`, call)
+    const list = await readAnswer(response, 'the question for videos')
+    if (!Array.isArray(list.data) || list.error) throw unclear('a list of videos without data')
+    const page = listOf(list.data)
+    const span = spanOf(openedAt, response, call)
+    // One that knows no pages tells the same ones again.
+    const isRepeated = page.length > 0 && videos.some(({ id }) => id === page[0]?.id)
+    if (!isRepeated) videos.push(...page)
+    const isPartial = isRepeated || !isWhole(list, videos, span)
+    const goesOn = isPartial && !isRepeated && page.length > 0 && pages < mostPages && isSegment(page.at(-1)?.id)
+    if (!goesOn) return { videos, span, isPartial }
+  }
+}
+
+/** Whether a video that is not in the list does not exist: there are no more, or the last one is older than the attempt. */
+function isWhole(list: Fields, videos: readonly Fields[], { since }: Span): boolean {
+  const times = videos.map(createdAt)
+  const isSorted = times.every((at, index) => at !== undefined && at <= (times[index - 1] ?? at))
+  if ((isSorted && (times.at(-1) ?? since) < since) || list.has_more === false) return true
+  const marks = [list.has_more, list.next, list.next_page, list.last_id]
+  return marks.every((mark) => mark === undefined || mark === null) && videos.length < fewestPerPage
+}
+
+/** By its own clock. */
+interface Span {
+  since: number
+  until: number
+}
+
+/** No engine takes longer to register what it got, however busy it is. */
+const arrivalMs = 5 * 60_000
+
+/**
+ * When the video of an attempt must have been created. The date of the answer tells how far its clock is from ours now;
+ * where that is far, our own may have been changed since the attempt was opened, so both times are allowed for.
+ */
+function spanOf(openedAt: number, { headers }: Response, call: Pick<Call, 'now'>): Span {
+  const date = Date.parse(headers.get('date') ?? '')
+  const skewMs = Number.isNaN(date) ? 0 : date - call.now()
+  return {
+    since: openedAt + Math.min(0, skewMs) - clockSlackMs,
+    until: openedAt + Math.max(0, skewMs) + clockSlackMs + arrivalMs,
+  }
+}
+
+/**
+ * What a list does not tell proves nothing: without a prompt (SGLang, FastVideo), or without a time, a video may be
+ * anybody's. Seconds and sizes may be those that the engine adjusted to its model, so they are compared with a tolerance.
+ */
+function likenessOf(video: Fields, { prompt, seconds, size }: ProviderRequest, { since, until }: Span): Likeness {
+  const at = createdAt(video)
+  if (at !== undefined && (at < since || at > until)) return 'other'
+  const [told, ours] = [plainPrompt(textOf(video.prompt) ?? ''), plainPrompt(prompt)]
+  if (told === '') return 'possible'
+  const isTold = at !== undefined && areClose(video.seconds, seconds) && isCloseSize(video.size, size)
+  if (told === ours) return isTold ? 'match' : 'possible'
+  // It may be cut off, or embellished.
+  const [theirs, wanted] = [told.replace(/(…|\.{3})$/, '').toLowerCase(), ours.toLowerCase()]
+  return theirs.includes(wanted) || wanted.includes(theirs) ? 'possible' : 'other'
+}
+
+/** Engines align frames to their model and their GPUs. What is not told as a number may be anything. */
+function areClose(told: unknown, wanted: number): boolean {
+  const seconds = Number.parseFloat(String(told))
+  return Number.isNaN(seconds) || Math.abs(seconds - wanted) <= Math.max(1, wanted / 4)
+}
+
+function isCloseSize(told: unknown, { width, height }: ProviderRequest['size']): boolean {
+  const sides = /^(\d+)x(\d+)$/
+    .exec(String(told ?? ''))
+    ?.slice(1)
+    .map(Number)
+  const near = (side = 0, wanted: number) => Math.abs(side - wanted) <= Math.max(64, wanted / 10)
+  return sides === undefined || (near(sides[0], width) && near(sides[1], height))
 }

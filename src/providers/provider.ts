@@ -4,7 +4,41 @@ import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
 import type { ImageType, Json, Parameters, Size, SourceKind } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
+import type { Media } from '../media/media.ts'
 import type { Upstream } from '../outbound.ts'
+
+/** What the list of providers has of each. */
+export interface Member {
+  readonly cards: Cards
+  /** It has neither key nor address: it is available without being configured. */
+  readonly needsNothing?: boolean
+  /**
+   * How many tasks an account takes beyond its slots, each of an owner that has no other there. Only for work that shares
+   * this machine: what a vendor allows an account is never exceeded.
+   */
+  readonly spareSlots?: number
+  /** Its address unless filmgate.yaml has another. */
+  readonly baseUrl?: string
+  /** Its key. The vendor's usual environment variable is enough to have an account there. */
+  readonly key?: KeyRule
+  /** The card of a model that it does not list. */
+  readonly unlisted?: CardTemplate
+  /** Other names of models that it accepts beside its cards: an endpoint of the operator's own, a newer model. */
+  readonly otherNames?: RegExp
+  create(setting: Setting): Promise<Provider>
+}
+
+export interface KeyRule {
+  readonly variable: string
+  /** The variable names a file of JSON, which is the key. */
+  readonly isFile?: true
+}
+
+export interface Setting {
+  /** The provider's own folder in the data folder. */
+  folder: string
+  media: Media
+}
 
 /**
  * Who makes videos. A member never sleeps, retries, reads the clock or the environment: the engine does. Failure of the
@@ -61,9 +95,14 @@ export interface ProviderRequest {
   seconds: number
   size: Size
   parameters: Parameters
-  image: { type: ImageType; bytes: Uint8Array } | null
+  image: InputImage | null
   /** Only for a model whose card says that it `makes` this kind. */
   source?: ProviderSource
+}
+
+export interface InputImage {
+  type: ImageType
+  bytes: Uint8Array
 }
 
 /** Another video that this one is made of. */

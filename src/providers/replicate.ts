@@ -1,27 +1,33 @@
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import type { Json } from '../core/task.ts'
 import { dialects, replicateCards, usualDialect } from './cards/replicate.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
 import {
-  blameOf,
+  bearer,
   clockSlackMs,
+  createClient,
   dataUri,
   downloadFrom,
   type Fields,
+  failed,
   fieldsOf,
+  formatSize,
   foundIn,
   isSegment,
   type Likeness,
+  listOf,
   percentOf,
   problems,
+  type RefusalDetails,
+  readAnswer,
   readFields,
-  refused,
+  readPolled,
+  readSubmitted,
   textOf,
+  toForm,
+  toJson,
+  toSegment,
   tryFields,
   unclear,
-} from './reading/answers.ts'
+} from './kit/index.ts'
+import type { Call, InputImage, Member, Progress, Provider, ProviderRequest, Refusal } from './provider.ts'
 
 /*
  * Replicate runs the models of others, each of which has names of its own for its input: cards/replicate.ts has them.
@@ -32,70 +38,52 @@ import {
  *   an hour  after its end a prediction has neither input nor output any more
  */
 
-const operations: OperationForm = { example: '"9x3k…"', fits: isSegment }
-
 export const replicate: Member = {
   cards: replicateCards,
   // Owner and name, which never begin as our names for its models do.
   otherNames: /^(?!replicate\/)[\w.-]+\/[\w.-]+$/,
-  needsNothing: false,
   baseUrl: 'https://api.replicate.com/v1',
   key: { variable: 'REPLICATE_API_TOKEN' },
-  create: createReplicate,
+  create: async () => provider,
 }
 
-async function createReplicate(): Promise<Provider> {
-  return {
-    name: 'replicate',
-    cadenceMs: 4_000,
-    recovery: 'list',
-    operations,
-    async submit(request, call) {
-      const { path, input } = toUpstream(request, request.image && (await placeOf(request.image, call)))
-      const headers = { ...keyOf(call), 'content-type': 'application/json' }
-      const body = JSON.stringify({ input })
-      return readSubmitted(await call.send(path, { method: 'POST', headers, body }, call.signal), call)
-    },
-    async poll(operation, call) {
-      const path = `/predictions/${encodeURIComponent(String(operation))}`
-      return readProgress(await call.fetch(path, { method: 'GET', headers: keyOf(call) }, call.signal))
-    },
-    // Its results lie on another host, for whoever knows their name.
-    download: (output, call) => downloadFrom(String(output), call),
-    find: async (request, openedAt, call) =>
-      foundIn(await predictionsOf(openedAt, call), (prediction) => likenessOf(prediction, request, openedAt)),
-    async cancel(operation, call) {
-      const path = `/predictions/${encodeURIComponent(String(operation))}/cancel`
-      const response = await call.fetch(path, { method: 'POST', headers: keyOf(call) }, call.signal)
-      if (response.status === 404) return 'too_late'
-      if (!response.ok) throw unclear(`a cancel got ${response.status}`)
-      // One that was asked to stop may go on for a moment: whoever asks again is told.
-      const { status } = await readFields(response)
-      return status === 'canceled' || status === 'aborted' ? 'cancelled' : 'too_late'
-    },
-    check: (call) => call.fetch('/account', { method: 'GET', headers: keyOf(call) }, call.signal),
-  }
-}
+const api = createClient(bearer)
 
-function keyOf({ credential }: Call): Record<string, string> {
-  return { authorization: `Bearer ${credential ?? ''}` }
+const provider: Provider = {
+  name: 'replicate',
+  cadenceMs: 4_000,
+  recovery: 'list',
+  operations: { example: '"9x3k…"', fits: isSegment },
+  async submit(request, call) {
+    const { path, input } = toUpstream(request, request.image && (await placeOf(request.image, call)))
+    const response = await api.send(path, toJson({ input }), call)
+    return readSubmitted(response, call, { accepts: [201, 202], refusal: readRefusal })
+  },
+  poll: async (operation, call) => readPolled(await api.get(`/predictions/${toSegment(operation)}`, call), progressOf),
+  // Its results lie on another host, for whoever knows their name.
+  download: (output, call) => downloadFrom(String(output), call),
+  find: async (request, openedAt, call) =>
+    foundIn(await predictionsOf(openedAt, call), (prediction) => likenessOf(prediction, request, openedAt)),
+  async cancel(operation, call) {
+    const response = await api.request('POST', `/predictions/${toSegment(operation)}/cancel`, call)
+    if (response.status === 404) return 'too_late'
+    if (!response.ok) throw unclear(`a cancel got ${response.status}`)
+    // One that was asked to stop may go on for a moment: whoever asks again is told.
+    const { status } = await readFields(response)
+    return status === 'canceled' || status === 'aborted' ? 'cancelled' : 'too_late'
+  },
+  check: (call) => api.get('/account', call),
 }
 
 /** More than this is not to be sent inside a request. */
 const mostInline = 256 * 1_024
 
 /** What an input has in place of an image. Nothing is billed here, so whatever fails leaves the task unsent. */
-async function placeOf(image: NonNullable<ProviderRequest['image']>, call: Call): Promise<string> {
+async function placeOf(image: InputImage, call: Call): Promise<string> {
   if (image.bytes.length <= mostInline) return dataUri(image)
-  const form = new FormData()
-  const name = `image.${image.type.slice('image/'.length)}`
-  form.set('content', new File([Buffer.from(image.bytes)], name, { type: image.type }))
-  const encoded = new Response(form)
-  const headers = { ...keyOf(call), 'content-type': encoded.headers.get('content-type') ?? '' }
-  const body = new Uint8Array(await encoded.arrayBuffer())
-  const response = await call.fetch('/files', { method: 'POST', headers, body }, call.signal)
-  if (response.status !== 200 && response.status !== 201) throw unclear(`an upload got ${response.status}`)
-  const place = textOf(fieldsOf((await readFields(response)).urls).get)
+  const response = await api.request('POST', '/files', call, await toForm({}, 'content', image))
+  const { urls } = await readAnswer(response, 'an upload', [200, 201])
+  const place = textOf(fieldsOf(urls).get)
   if (place === undefined) throw unclear('an upload got no place')
   return place
 }
@@ -124,18 +112,8 @@ function dialectOf(model: string) {
   return (Object.hasOwn(dialects, model) ? dialects[model] : undefined) ?? usualDialect
 }
 
-async function readSubmitted(response: Response, call: Call): Promise<Submitted> {
-  const blame = blameOf(response.status)
-  if (blame) {
-    const answer = refused(response, call, blame)
-    const wait = blame === 'busy' ? waitIn(await tryFields(response)) : undefined
-    // Its header, where there is one, is the better word.
-    return 'refused' in answer && wait !== undefined ? { refused: { retryAfterMs: wait, ...answer.refused } } : answer
-  }
-  if (response.status !== 201 && response.status !== 202) throw unclear(`a submit got ${response.status}`)
-  const { id } = await readFields(response)
-  if (!isSegment(id as Json)) throw unclear(`a submit got ${response.status} without an id`)
-  return { operation: id as string }
+async function readRefusal(response: Response, blame: Refusal['blame']): Promise<RefusalDetails> {
+  return blame === 'busy' ? { retryAfterMs: waitIn(await tryFields(response)) } : {}
 }
 
 /** "… Your rate limit resets in ~30s." */
@@ -144,25 +122,20 @@ function waitIn({ detail }: Fields): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1_000
 }
 
-async function readProgress(response: Response): Promise<Progress> {
-  if (response.status === 404) return { status: 'missing' }
-  if (response.status !== 200) throw unclear(`a poll got ${response.status}`)
-  const prediction = await readFields(response)
-  const { status, output, error, logs } = prediction
-  if (status === 'canceled' || status === 'aborted') return { status: 'failed', problem: problems.failed(status) }
-  if (status === 'failed') return { status: 'failed', problem: problemOf(textOf(error) ?? '') }
+function progressOf({ status, output, error, logs, data_removed: isRemoved }: Fields): Progress {
+  if (status === 'canceled' || status === 'aborted') return failed(false, status)
+  if (status === 'failed') return failureOf(textOf(error) ?? '')
   if (status !== 'succeeded') return { status: 'running', progress: progressIn(logs) }
   const link = linkIn(output)
   if (link !== undefined) return { status: 'succeeded', output: link }
-  if (prediction.data_removed === true) return { status: 'failed', problem: problems.gone('its data was removed') }
+  if (isRemoved === true) return { status: 'failed', problem: problems.gone('its data was removed') }
   throw unclear('a finished prediction without a link')
 }
 
 /** No more of the sentence than its code goes on. */
-function problemOf(error: string) {
+function failureOf(error: string): Progress {
   const code = /\((E\d{3,4})\)/.exec(error)?.[1] ?? 'no code'
-  const isPolicy = code === 'E005' || /flagged|sensitive|nsfw|moderation|content policy/i.test(error)
-  return isPolicy ? problems.policy(code) : problems.failed(code)
+  return failed(code === 'E005' || /flagged|sensitive|nsfw|moderation|content policy/i.test(error), code)
 }
 
 /** The last percentage of a log, in which it draws a bar; most models have none. */
@@ -190,11 +163,10 @@ async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
   const all: Fields[] = []
   let query = new URLSearchParams({ created_after: after ?? '', created_before: before ?? '' })
   for (let pages = 0; pages < 10; pages += 1) {
-    const response = await call.fetch(`/predictions?${query}`, { method: 'GET', headers: keyOf(call) }, call.signal)
-    if (response.status !== 200) throw unclear(`the question for predictions got ${response.status}`)
-    const { results, next } = await readFields(response)
+    const response = await api.get(`/predictions?${query}`, call)
+    const { results, next } = await readAnswer(response, 'the question for predictions')
     if (!Array.isArray(results)) throw unclear('a list of predictions without results')
-    const page = results.map(fieldsOf)
+    const page = listOf(results)
     all.push(...page)
     // The newest come first.
     const isPast = page.some((prediction) => (createdAt(prediction) ?? openedAt) < openedAt - clockSlackMs)

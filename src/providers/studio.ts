@@ -3,23 +3,16 @@ import { access, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { isAttemptId } from '../core/attempt.ts'
+import { isAttemptId, type OperationForm } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
-import type { DrawnFilm, Media } from '../media/media.ts'
-import type { Cards, Progress, Provider } from './provider.ts'
-import { filmOf, type Operation, operationOf, operations } from './studio/operation.ts'
-
-export interface StudioOptions {
-  /** Its own folder: images and sources of films to draw, and films that are not collected yet. */
-  folder: string
-  media: Media
-}
+import type { DrawnFilm } from '../media/media.ts'
+import type { Cards, Member, Progress, Provider, ProviderRequest, Setting } from './provider.ts'
 
 const name = 'studio'
 
-export const studioCards: Cards = [
+const cards: Cards = [
   {
     id: 'studio',
     provider: name,
@@ -48,6 +41,9 @@ export const studioCards: Cards = [
   },
 ]
 
+/** Each film that is drawn takes memory, so that the spare slots are few. */
+export const studio: Member = { cards, needsNothing: true, spareSlots: 2, create: createStudio }
+
 /** A film being drawn in this process. After a restart there is none: the next poll finds it done, or draws it again. */
 interface Drawing {
   progress: number
@@ -58,8 +54,11 @@ interface Drawing {
   ended: Promise<void>
 }
 
-/** Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. */
-export async function createStudio({ folder, media }: StudioOptions): Promise<Provider> {
+/**
+ * Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. Its folder has
+ * images and sources of films to draw, and films that are not collected yet.
+ */
+export async function createStudio({ folder, media }: Setting): Promise<Provider> {
   // A disk that is full or can only be read keeps nobody from the films that are stored.
   await sweep(folder).catch((error) => {
     if (Problem.from(error).code !== 'storage_unavailable') throw error
@@ -164,6 +163,67 @@ export async function createStudio({ folder, media }: StudioOptions): Promise<Pr
     },
     forget,
   }
+}
+
+/** All that it takes to draw a film, or to draw it again after a restart; its image and its source lie beside it. */
+interface Operation {
+  /** It has the name of its attempt: any other would be another's film, or another file. */
+  film: string
+  prompt: string
+  /** How long the part is that is drawn. */
+  seconds: number
+  width: number
+  height: number
+  image: boolean
+  seed: number | null
+  caption: boolean
+  /** The prompt of what it changes or continues. One that was begun by an older version has neither this nor a source. */
+  earlier?: string | null
+  source?: SourceUse | null
+}
+
+/** Whether the source comes first, or lends the film a picture. */
+type SourceUse = 'beginning' | 'image'
+
+function operationOf(request: ProviderRequest, film: string): Operation {
+  const { prompt, size, image, parameters, source } = request
+  const { seed = null, caption = true } = parameters as { seed?: number; caption?: boolean }
+  const extending = source?.kind === 'extension'
+  return {
+    ...{ film, prompt, ...size, image: image !== null, seed, caption },
+    seconds: extending ? request.seconds - source.seconds : request.seconds,
+    earlier: source?.prompt ?? null,
+    source: source?.video ? (extending ? 'beginning' : 'image') : null,
+  }
+}
+
+const operations: OperationForm = {
+  example:
+    '{"film":"<the id of the attempt>","prompt":"a red fox","seconds":4,"width":1280,"height":720,"image":false,"seed":null,"caption":true,"earlier":null,"source":null}',
+  fits(json, attempt) {
+    if (filmOf(json) !== attempt) return false
+    const { prompt, seconds, width, height, image, seed, caption, earlier, source } = json as unknown as Operation
+    const isWhole = (value: unknown, least: number, most: number) =>
+      Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+    const isSide = (value: unknown) => isWhole(value, 256, 1920) && Number(value) % 2 === 0
+    return (
+      typeof prompt === 'string' &&
+      isWhole(seconds, 1, 20) &&
+      isSide(width) &&
+      isSide(height) &&
+      typeof image === 'boolean' &&
+      typeof caption === 'boolean' &&
+      (seed === null || isWhole(seed, 0, 2 ** 32 - 1)) &&
+      (earlier === undefined || earlier === null || typeof earlier === 'string') &&
+      [undefined, null, 'beginning', 'image'].includes(source)
+    )
+  },
+}
+
+/** Undefined where it is no name for a film. */
+function filmOf(handle: Json): string | undefined {
+  const { film } = (handle ?? {}) as { film?: Json }
+  return isAttemptId(film) ? film : undefined
 }
 
 /** What an earlier process had not finished is drawn again; what has its name is whole, and stays until it is forgotten. */

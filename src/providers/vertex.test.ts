@@ -9,8 +9,8 @@ import { downloadFaults, startUpstream } from '../../simulators/upstream.ts'
 import { newServiceAccount, vertexWire } from '../../simulators/vertex.ts'
 import { openOutbound } from '../outbound.ts'
 import { picture, testNetworkProvider } from './contract.ts'
+import type { Fields } from './kit/index.ts'
 import type { Call, ProviderRequest } from './provider.ts'
-import type { Fields } from './reading/answers.ts'
 import { toUpstream, vertex } from './vertex.ts'
 
 const account = newServiceAccount()

@@ -1,23 +1,26 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import type { OperationForm } from '../core/attempt.ts'
-import { formatSize } from '../core/catalog.ts'
-import type { Json } from '../core/task.ts'
 import { cards, shapes } from './cards/vertex.ts'
-import type { Member } from './index.ts'
-import type { Call, Progress, Provider, ProviderRequest } from './provider.ts'
+import { isOfContent, readRefusal } from './kit/google-errors.ts'
 import {
   base64,
+  createClient,
   type Fields,
+  failed,
   fieldsOf,
+  filmAt,
+  formatSize,
   isSegment,
+  listOf,
+  type Path,
   problems,
-  readFields,
+  readOutline,
+  readSubmitted,
   textOf,
+  toJson,
   unclear,
   wordOf,
-} from './reading/answers.ts'
-import { isOfContent, readRefusal } from './reading/google-errors.ts'
-import { filmAt, type Path, readOutline } from './reading/inline-video.ts'
+} from './kit/index.ts'
+import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
  * Veo on Vertex AI. What is odd about it:
@@ -31,67 +34,61 @@ import { filmAt, type Path, readOutline } from './reading/inline-video.ts'
 const location = 'us-central1'
 const scope = 'https://www.googleapis.com/auth/cloud-platform'
 
-const operations: OperationForm = {
-  example: `"projects/…/locations/${location}/publishers/google/models/veo-…/operations/…"`,
-  fits: (operation) => isOperation(operation),
-}
-
 export const vertex: Member = {
-  ...{ cards, needsNothing: false, baseUrl: `https://${location}-aiplatform.googleapis.com` },
+  cards,
+  baseUrl: `https://${location}-aiplatform.googleapis.com`,
   key: { variable: 'GOOGLE_APPLICATION_CREDENTIALS', isFile: true },
-  create: createVertex,
+  create: async () => provider,
 }
 
-async function createVertex(): Promise<Provider> {
-  return {
-    name: 'vertex',
-    cadenceMs: 10_000,
-    recovery: 'none',
-    operations,
-    async submit(request, call) {
-      const account = readAccount(call)
-      if (account === undefined) return { refused: { blame: 'account', problem: problems.refused(noAccount) } }
-      const path = `${placeOf(account)}/publishers/google/models/${request.model}:predictLongRunning`
-      const init = {
-        method: 'POST',
-        headers: headersOf(account, call),
-        body: JSON.stringify(toUpstream(request)),
-      } as const
-      const response = await call.send(path, init, call.signal)
-      if (response.status !== 200) return readRefusal(response, call)
-      const { name } = await readFields(response)
-      if (!isOperation(name as Json)) throw unclear('a submit got 200 without an operation')
-      return { operation: name as string }
-    },
-    async poll(operation, call) {
-      const response = await ask(String(operation), call, { isQuestion: true })
-      if (response.status === 404) return { status: 'missing' }
-      if (!response.ok) throw unclear(`a poll got ${response.status}`)
-      return readProgress(String(operation), await readOutline(response.body))
-    },
-    async download(output, call) {
-      const { inside, at } = fieldsOf(output)
-      const response = await ask(String(inside), call)
-      if (response.ok) return filmAt(response.body, at as Path)
-      throw response.status === 404 ? problems.gone('a download got 404') : unclear(`a download got ${response.status}`)
-    },
-    async check(call) {
-      const account = readAccount(call)
-      if (account === undefined) return new Response(null, { status: 401 })
-      const path = `${placeOf(account)}/models?pageSize=1`
-      return call.fetch(path, { method: 'GET', headers: headersOf(account, call) }, call.signal)
-    },
-  }
+const provider: Provider = {
+  name: 'vertex',
+  cadenceMs: 10_000,
+  recovery: 'none',
+  operations: {
+    example: `"projects/…/locations/${location}/publishers/google/models/veo-…/operations/…"`,
+    fits: isOperation,
+  },
+  async submit(request, call) {
+    const account = readAccount(call)
+    if (account === undefined) return { refused: { blame: 'account', problem: problems.refused(noAccount) } }
+    const path = `${placeOf(account)}/publishers/google/models/${request.model}:predictLongRunning`
+    return readSubmitted(await apiOf(account).send(path, toJson(toUpstream(request)), call), call, {
+      refusal: readRefusal,
+      operationIn: ({ name }) => (isOperation(name) ? name : undefined),
+      named: 'an operation',
+    })
+  },
+  async poll(operation, call) {
+    const response = await ask(String(operation), call, { isQuestion: true })
+    if (response.status === 404) return { status: 'missing' }
+    if (!response.ok) throw unclear(`a poll got ${response.status}`)
+    return readProgress(String(operation), await readOutline(response.body))
+  },
+  async download(output, call) {
+    const { inside, at } = fieldsOf(output)
+    const response = await ask(String(inside), call)
+    if (response.ok) return filmAt(response.body, at as Path)
+    throw response.status === 404 ? problems.gone('a download got 404') : unclear(`a download got ${response.status}`)
+  },
+  async check(call) {
+    const account = readAccount(call)
+    return account
+      ? apiOf(account).get(`${placeOf(account)}/models?pageSize=1`, call)
+      : new Response(null, { status: 401 })
+  },
 }
 
 /** Whatever it is, its answer may be as long as its film. */
 function ask(operationName: string, call: Call, more: { isQuestion?: true } = {}): Promise<Response> {
+  const account = readAccount(call)
+  if (account === undefined) throw unclear(noAccount)
   const [model] = operationName.split('/operations/')
-  const init = { headers: headersOf(accountOf(call), call), post: JSON.stringify({ operationName }), ...more }
+  const init = { headers: headersOf(account, call), post: JSON.stringify({ operationName }), ...more }
   return call.download(`/v1/${model}:fetchPredictOperation`, init, call.signal)
 }
 
-function isOperation(value: Json | undefined): value is string {
+function isOperation(value: unknown): value is string {
   if (typeof value !== 'string') return false
   const form = /^projects\/([^/]+)\/locations\/([^/]+)\/publishers\/google\/models\/([^/]+)\/operations\/([^/]+)$/
   return form.exec(value)?.slice(1).every(isSegment) ?? false
@@ -118,10 +115,8 @@ function readAccount({ credential }: Call): Account | undefined {
   }
 }
 
-function accountOf(call: Call): Account {
-  const account = readAccount(call)
-  if (account === undefined) throw unclear(noAccount)
-  return account
+function apiOf(account: Account) {
+  return createClient((call) => headersOf(account, call))
 }
 
 function placeOf({ project }: Account): string {
@@ -142,7 +137,7 @@ export function toUpstream({ prompt, seconds, size, parameters, image }: Provide
   const { resolution, ratio } = shapes[formatSize(size)] ?? {}
   const { seed, negative_prompt: negativePrompt, audio: generateAudio } = parameters
   return {
-    instances: [{ prompt, ...(image && { image: { bytesBase64Encoded: base64(image.bytes), mimeType: image.type } }) }],
+    instances: [{ prompt, ...(image && { image: { bytesBase64Encoded: base64(image), mimeType: image.type } }) }],
     parameters: {
       ...{ sampleCount: 1, durationSeconds: seconds, aspectRatio: ratio, resolution },
       ...(seed !== undefined && { seed }),
@@ -155,13 +150,12 @@ export function toUpstream({ prompt, seconds, size, parameters, image }: Provide
 function readProgress(inside: string, { done, error, response }: Fields): Progress {
   if (done !== true) return { status: 'running', progress: null }
   if (error !== undefined) {
-    const code = wordOf(fieldsOf(error).code)
-    return { status: 'failed', problem: isOfContent(fieldsOf(error)) ? problems.policy(code) : problems.failed(code) }
+    const told = fieldsOf(error)
+    return failed(isOfContent(told), wordOf(told.code))
   }
   if (response === undefined) throw unclear('an operation that is done, with neither an error nor a response')
-  const { videos } = fieldsOf(response)
-  const [video] = Array.isArray(videos) ? videos.map(fieldsOf) : []
-  if (video === undefined) return { status: 'failed', problem: problems.policy('done without a video') }
+  const [video] = listOf(fieldsOf(response).videos)
+  if (video === undefined) return failed(true, 'done without a video')
   if (textOf(video.bytesBase64Encoded) === undefined) throw unclear('a video without bytes')
   return { status: 'succeeded', output: { inside, at: ['response', 'videos', 0, 'bytesBase64Encoded'] } }
 }

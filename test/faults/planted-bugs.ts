@@ -158,7 +158,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'find-ignores-created-at',
-    file: 'src/providers/openai/find.ts',
+    file: 'src/providers/openai.ts',
     find: 'at !== undefined && (at < since || at > until)',
     replace: 'false',
     tests: [
@@ -175,7 +175,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: 'const isRecent = true',
     tests: [
       {
-        file: 'src/providers/replicate-find.test.ts',
+        file: 'src/providers/replicate.test.ts',
         name: 'a prediction from before the submit is not taken for it, also where the list is not limited to a time',
       },
     ],
@@ -353,7 +353,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'a-list-without-prompts-matches',
-    file: 'src/providers/openai/find.ts',
+    file: 'src/providers/openai.ts',
     find: "if (told === '') return 'possible'",
     replace: "if (told === '') return 'match'",
     tests: [

@@ -7,8 +7,8 @@ import {
   takesSize,
 } from '../../core/catalog.ts'
 import { commonFields, type ParameterRule } from '../../core/parameters.ts'
+import { type Fields, fieldsOf, textOf, unclear } from '../kit/responses.ts'
 import type { Cards } from '../provider.ts'
-import { type Fields, fieldsOf, textOf, unclear } from '../reading/answers.ts'
 
 /** What a model is like of which only the name is known. An engine refuses by itself what it can't do. */
 export const anyModel: CardTemplate = {

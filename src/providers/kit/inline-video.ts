@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, problems, unclear } from './answers.ts'
+import { type Fields, fieldsOf, problems, unclear } from './responses.ts'
 
 /*
  * Some providers put the film itself into the JSON of a poll: one string of base64, tens of MiB long. It is read from

@@ -1,19 +1,17 @@
-import { retryAfterMs } from '../../core/retry-after.ts'
-import type { Call, Submitted } from '../provider.ts'
-import { blameOf, type Fields, fieldsOf, problems, textOf, unclear, wordOf } from './answers.ts'
+import type { Refusal } from '../provider.ts'
+import { type Fields, fieldsOf, listOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
 
-/* What both of Google's wires have in common. */
+/* What both of Google's APIs have in common. */
 
-/** Thrown where it is no refusal. */
-export async function readRefusal(response: Response, call: Call): Promise<Submitted> {
+type Blame = Refusal['blame']
+
+export async function readRefusal(response: Response, usual: Blame): Promise<RefusalDetails> {
   const error = await readError(response)
-  const blame = blameFor(response.status, error)
-  if (blame === undefined) throw unclear(`a submit got ${response.status}`)
+  const blame = blameFor(usual, error)
   const word = wordOf(error.status ?? error.code)
   const isPolicy = blame === 'request' && isOfContent(error)
   const problem = isPolicy ? problems.policy(word) : problems.refused(`a submit got ${response.status}: ${word}`)
-  const wait = retryAfterMs(response, call.now()) ?? delayOf(error)
-  return { refused: { blame, problem, ...(wait !== undefined && { retryAfterMs: wait }) } }
+  return { blame, problem, retryAfterMs: delayOf(error) }
 }
 
 export async function readError(response: Response): Promise<Fields> {
@@ -22,8 +20,7 @@ export async function readError(response: Response): Promise<Fields> {
 }
 
 /** A bad key is a 400, and so is a country or a project that it does not serve; a day's quota is a 429. */
-function blameFor(status: number, error: Fields) {
-  const usual = blameOf(status)
+function blameFor(usual: Blame, error: Fields): Blame {
   const text = textOf(error.message) ?? ''
   const details = JSON.stringify(error.details ?? null)
   const ofAccount = /^failed_precondition$/i.test(wordOf(error.status ?? error.code)) || /^API key/.test(text)
@@ -39,7 +36,7 @@ export function isOfContent({ message }: Fields): boolean {
 
 /** Google's way to ask for patience: { "@type": "…RetryInfo", "retryDelay": "17s" }. */
 function delayOf({ details }: Fields): number | undefined {
-  const delays = Array.isArray(details) ? details.map((detail) => textOf(fieldsOf(detail).retryDelay)) : []
+  const delays = listOf(details).map(({ retryDelay }) => textOf(retryDelay))
   const seconds = Number(/^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delays.find(Boolean) ?? '')?.[1])
   return Number.isNaN(seconds) ? undefined : seconds * 1_000
 }

@@ -1,0 +1,11 @@
+/*
+ * What adapters are written with. The package exports this as `filmgate/provider`, and the contract, with the base of the
+ * simulators, as `filmgate/provider/contract`.
+ */
+export { formatSize, type Shape, type Shapes, sizesOf } from '../../core/catalog.ts'
+export { Problem } from '../../core/problem.ts'
+export type { Json } from '../../core/task.ts'
+export type * from '../provider.ts'
+export * from './client.ts'
+export * from './inline-video.ts'
+export * from './responses.ts'
