@@ -56,11 +56,6 @@ export type Recovery = 'key' | 'lookup' | 'list' | 'none'
 /** What to do where recovery can't tell: leave it to the operator until a deadline, fail the task, or submit it anew. */
 export type OnUnknown = 'hold' | 'fail' | 'resubmit'
 
-export const unknownOutcome: TaskError = {
-  code: 'submission_unknown',
-  message: 'It could not be found out whether the provider took this video. Submit it again.',
-}
-
 /** Why an attempt lost the operation that it had adopted. */
 export const overruled: TaskError = {
   code: 'operation_taken',
@@ -73,12 +68,6 @@ export function newAttemptId(random: Random): string {
 
 export function isAttemptId(text: unknown): text is string {
   return typeof text === 'string' && /^att_[0-9a-f]{36}$/.test(text)
-}
-
-/** The operation that an unknown attempt must be, if exactly one of the candidates is nobody's yet. */
-export function singleUnbound(candidates: readonly Json[], bound: ReadonlySet<string>): { found: Json } | undefined {
-  const free = candidates.filter((candidate) => !bound.has(operationKey(candidate)))
-  return free.length === 1 ? { found: free[0] as Json } : undefined
 }
 
 /** What the operations of a provider look like. */

@@ -1,6 +1,7 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
+import { attemptFact } from '../core/recovery.ts'
 import { apply, type Change } from '../core/states.ts'
 import { isFinished, type Json, type Task, type TaskError, type TaskEvent } from '../core/task.ts'
 import { eventsOf, type Note } from '../core/timeline.ts'
@@ -42,8 +43,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     if (change.state !== 'failed') return (await isNoted(task, note[0], code)) ? { change } : { change, note }
     if (task.state !== 'held' || task.attempt === null) return { change, note }
     // Nobody will look for its outcome any more.
-    const settledAt = clock.now()
-    return { change, note, fact: { id: task.attempt, state: 'abandoned', operation: null, settledAt, problem: given } }
+    return { change, note, fact: attemptFact(task.attempt, 'abandoned', given, clock.now()) }
   }
 
   function changeAfter(task: Task, problem: Problem): Change {
@@ -84,9 +84,10 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   function disputed(task: Task, fact: AttemptFact): Entry {
     const message = `The provider answered with the operation of another attempt: ${operationKey(fact.operation)}`
     const problem: TaskError = { code: 'operation_taken', message: message.slice(0, 500) }
+    const now = clock.now()
     return entryOf(task, {
-      change: { state: 'held', dueAt: clock.now() + disputeMs },
-      fact: { id: fact.id, state: 'open', operation: null, settledAt: null, problem },
+      change: { state: 'held', dueAt: now + disputeMs },
+      fact: attemptFact(fact.id, 'open', problem, now),
       note: ['operation disputed', problem.message],
     })
   }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { OperationForm, Recovery } from '../core/attempt.ts'
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
+import type { Found } from '../core/recovery.ts'
 import type { ImageType, Json, Parameters, Size, SourceKind } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
 import type { Media } from '../media/media.ts'
@@ -128,15 +129,7 @@ export interface Call extends Upstream {
 
 export type Submitted = { operation: Json } | { refused: Refusal }
 
-/** The answer to the question for an attempt. It does not matter whose the operations are known to be already. */
-export interface Found {
-  /** What is told of these shows that they are of a request like ours. */
-  matches: readonly Json[]
-  /** Too little is told of these to say whether they are. */
-  possible: readonly Json[]
-  /** There may be more than was told: what is not among these may still exist. */
-  isPartial: boolean
-}
+export type { Found }
 
 export interface Refusal {
   problem: Problem

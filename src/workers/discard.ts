@@ -1,11 +1,9 @@
-import { isElsewhere } from '../core/account.ts'
 import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import { nextLook, nextPoll, settleMs } from '../core/timing.ts'
-import { adopt, asksFor, findOut, type Looking } from './submit/resolve.ts'
-import { accept } from './submit/send.ts'
-import { type Account, type Action, attemptOf, callOf, type Decision, type Tools, type Worker } from './worker.ts'
+import { nextPoll } from '../core/timing.ts'
+import { accept, search } from './submit/lookup.ts'
+import { type Account, type Action, accountAt, attemptOf, callOf, type Tools, type Worker } from './worker.ts'
 
 /**
  * Lets go of a task that its owner deleted, whatever state it was in: the work, the bytes, and the row. Work that can't
@@ -14,11 +12,14 @@ import { type Account, type Action, attemptOf, callOf, type Decision, type Tools
 export const discard: Pick<Worker, 'name' | 'run'> = {
   name: 'discard',
   async run(task, tools, action) {
-    const { clock, random, bucket } = tools
-    const account = await accountThere(task, tools, action)
-    if (task.state === 'held' && account) {
-      const decision = await lookFor(task, account, tools, action)
-      if (decision) return decision
+    const { accounts, clock, random, bucket } = tools
+    // What has the same name at another address is not ours to stop.
+    const account = accounts.has(task.account ?? '') ? accountAt(task, tools, await attemptOf(task, action)) : undefined
+    if (task.state === 'held' && action.attempt && account) {
+      const searched = { task, attempt: action.attempt, account, tools, signal: action.signal }
+      const { step } = await search(searched, action, true)
+      if (step.do === 'accept') return accept(searched, step)
+      if (step.do === 'wait') return { change: { dueAt: step.dueAt } }
     }
     const work = await end(task, account, tools, action)
     if (work === 'runs') {
@@ -34,31 +35,6 @@ export const discard: Pick<Worker, 'name' | 'run'> = {
     await bucket.removeFolder(task.id)
     return work === 'unknown' ? { remove: true, orphans: true, work } : { remove: true, work }
   },
-}
-
-/** None where the account has another address by now: what has the same name there is not ours to stop. */
-async function accountThere(task: Task, { accounts }: Tools, action: Action): Promise<Account | undefined> {
-  const account = accounts.get(task.account ?? '')
-  const sent = account && (await attemptOf(task, action))
-  return sent && isElsewhere(sent.keyVersion, account.keyVersion) ? undefined : account
-}
-
-/**
- * What was sent, and may have been taken, is looked for as long as its provider may take to show it, so that it can be
- * stopped. It is never sent again: if the first did not arrive, that would make what nobody wants. Undefined where
- * nothing more can be learnt.
- */
-async function lookFor(task: Task, account: Account, tools: Tools, action: Action): Promise<Decision | undefined> {
-  const { attempt, signal } = action
-  if (!attempt || attempt.state === 'refused') return undefined
-  const looking: Looking = { task, attempt, account, tools, signal }
-  if (attempt.state === 'accepted') return accept(looking, attempt.operation, 'late answer: accepted')
-  if (!asksFor(account.provider)) return undefined
-  const finding = await findOut(looking, action)
-  if (finding.is === 'found') return adopt(looking, finding.operation)
-  const now = tools.clock.now()
-  const age = now - attempt.openedAt
-  return age < settleMs ? { change: { dueAt: now + nextLook(age, settleMs - age, true) } } : undefined
 }
 
 /** What is left of its work, once nothing more can be learnt of a submit. */

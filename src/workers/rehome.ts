@@ -1,4 +1,4 @@
-import type { AttemptFact } from '../core/attempt.ts'
+import { attemptFact } from '../core/recovery.ts'
 import type { Change } from '../core/states.ts'
 import type { Worker } from './worker.ts'
 
@@ -15,8 +15,6 @@ export const rehome: Worker = {
     const none = { operation: null, output: null, missingAt: null }
     const change: Change = { state: 'queued', dueAt: now, startBy: task.finishBy, ...none }
     const note: [string, string] = ['its process is gone: made anew', task.account ?? '']
-    const refused = { state: 'refused', operation: null, settledAt: now, problem: null } as const
-    const fact: AttemptFact | null = attempt?.state === 'open' ? { id: attempt.id, ...refused } : null
-    return { change, note, ...(fact && { fact }) }
+    return { change, note, ...(attempt?.state === 'open' && { fact: attemptFact(attempt.id, 'refused', null, now) }) }
   },
 }

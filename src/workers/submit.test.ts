@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
-import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
+import { holdMs, settleMs } from '../core/timing.ts'
 import type { Upstream } from '../outbound.ts'
-import type { Call, Found } from '../providers/provider.ts'
+import type { Call, Found, Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { found, makeWorld, openAttempt, sends } from './contract.ts'
 import { submit } from './submit.ts'
@@ -16,8 +16,12 @@ const unreachable = new Problem('provider_unreachable', 'no way', { retryable: t
 const nowhere = { send: () => Promise.reject(unreachable) } as unknown as Upstream
 const post = (call: Call) => call.send('/', { method: 'POST' }, call.signal)
 const factOf = (decision: Decision) => ('fact' in decision ? decision.fact : undefined)
+const noteOf = (decision: Decision) => ('note' in decision ? JSON.stringify(decision.note) : '')
+const now = 1_000_000
+/** A repeat that must not happen shows as a running task. What throws would leave it held. */
+const notSent = sends({ operation: 'sent again' })
 
-async function worldOf(provider: Partial<Account['provider']> = {}, account: Partial<Account> = {}) {
+async function worldOf(provider: Partial<Provider> = {}, account: Partial<Account> = {}) {
   const world = await makeWorld(submit)
   const p = world.tools.accounts.get('p') as Account
   Object.assign(p.provider, provider)
@@ -102,6 +106,19 @@ describe('a submit', () => {
     })
     known.onCommit = () => Promise.reject(lost)
     await assert.rejects(run(queued), lost)
+  })
+
+  it('whose attempt can not be committed asks nothing of its provider but to prepare', async () => {
+    const sent: string[] = []
+    const send: Upstream['send'] = async (path, _init, _signal, departure) => {
+      await departure?.ready()
+      sent.push(path)
+      return new Response('{}')
+    }
+    const { run, known } = await worldOf({}, { upstream: { send } as Upstream })
+    known.onCommit = () => Promise.reject(Problem.ofStorage('full'))
+    await assert.rejects(run(queued), { code: 'storage_unavailable' })
+    assert.deepEqual(sent, [])
   })
 
   it('whose peer closes after the commit and before the first byte was surely not sent', async () => {
@@ -189,9 +206,6 @@ describe('a submit', () => {
 })
 
 describe('an unknown outcome', () => {
-  /** A repeat that must not happen shows as a running task. What throws would leave it held. */
-  const notSent = sends({ operation: 'sent again' })
-
   it('takes an answer that was recorded meanwhile', async () => {
     const { run } = await worldOf({ submit: notSent })
     const { after } = await run(held, { state: 'accepted', operation: 'op9' })
@@ -210,35 +224,6 @@ describe('an unknown outcome', () => {
     })
     assert.equal((await run(held)).after?.operation, 'same')
     assert.deepEqual(keys, ['att_1'])
-  })
-
-  it('is not sent again with another credential, which need not know the key', async () => {
-    const { run } = await worldOf({ recovery: 'key', submit: notSent }, { keyVersion: 'rotated' })
-    assert.equal((await run(held)).after?.state, 'held')
-  })
-
-  it('by lookup is adopted if found, and sent again only where a duplicate is refused, and only after a while', async () => {
-    const known = await worldOf({ recovery: 'lookup', find: async () => found('op5'), submit: notSent })
-    assert.equal((await known.run(held)).after?.operation, 'op5')
-    const absent = { recovery: 'lookup', find: async () => found() } as const
-    const old = { openedAt: 1_000_000 - settleMs }
-    const careful = await worldOf({ ...absent, submit: notSent })
-    for (const attempt of [{}, old]) assert.equal((await careful.run(held, attempt)).after?.state, 'held')
-    const safe = await worldOf({ ...absent, refusesDuplicates: true, submit: sends({ operation: 'again' }) })
-    assert.equal((await safe.run(held)).after?.state, 'held')
-    assert.equal((await safe.run(held, old)).after?.operation, 'again')
-  })
-
-  it('by list is adopted only if exactly one fits', async () => {
-    for (const [candidates, operation] of [
-      [['one'], 'one'],
-      [['one', 'two'], undefined],
-      [[], undefined],
-    ] as const) {
-      const { run } = await worldOf({ recovery: 'list', find: async () => found(...candidates), submit: notSent })
-      const { after } = await run(held)
-      assert.deepEqual([after?.state, after?.operation ?? undefined], [operation ? 'running' : 'held', operation])
-    }
   })
 
   it('by list is not adopted while another attempt may be the one that is listed, and by lookup it is', async () => {
@@ -336,20 +321,6 @@ describe('an unknown outcome', () => {
     assert.equal(await stateAfter(async () => found()), 'queued')
   })
 
-  it('is submitted again three times at most where each list showed that it had not arrived', async () => {
-    const absent = { recovery: 'list', find: async () => found(), submit: notSent } as const
-    const { run, known } = await worldOf(absent, { onUnknown: 'resubmit' })
-    const old = { openedAt: 1_000_000 - settleMs }
-    const abandoned = (count: number) => {
-      known.attempts = async () =>
-        Array.from({ length: count }, (_, at) => openAttempt(held, { id: `att_${at}`, state: 'abandoned' }))
-    }
-    abandoned(2)
-    assert.equal((await run(held, old)).after?.state, 'queued')
-    abandoned(3)
-    assert.equal((await run(held, old)).after?.error?.code, 'submission_unknown')
-  })
-
   it('fails after half an hour even if its account is gone, and not before', async () => {
     const { run, tools } = await worldOf()
     tools.accounts = new Map()
@@ -384,18 +355,134 @@ describe('an unknown outcome', () => {
     assert.deepEqual(await outcome('fail', settleMs), ['failed', 'submission_unknown', 'abandoned'])
     assert.deepEqual(await outcome('resubmit', settleMs), ['queued', undefined, 'abandoned'])
   })
+})
 
-  it('is none yet while its sender may still have the answer, though its lease is over', async () => {
-    const problem = { code: 'provider_unavailable', message: 'it hung up' } as const
-    for (const onUnknown of ['hold', 'fail', 'resubmit'] as const) {
-      const { run } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown })
-      const young = { openedAt: 1_000_000 - leaseMs }
-      const { after, decision } = await run(held, young)
-      assert.deepEqual([after?.state, after?.dueAt], ['held', young.openedAt + settleMs], onUnknown)
-      assert.equal(factOf(decision), undefined)
-      // Who says that it got none has none.
-      const told = await run(held, { ...young, problem })
-      assert.equal(told.after?.state, { hold: 'held', fail: 'failed', resubmit: 'queued' }[onUnknown])
-    }
+describe('a repeat', () => {
+  const settled = { openedAt: now - settleMs }
+  const exact = { recovery: 'lookup', refusesDuplicates: true } as const
+  const rotated = { keyVersion: 'rotated' }
+  /** What becomes of a held task at a provider that accepts whatever it is sent. */
+  const outcome = async (provider: Partial<Provider>, account: Partial<Account> = {}, attempt = {}) => {
+    const { after } = await (await worldOf(provider, account)).run(held, attempt)
+    return [after?.state, after?.operation]
+  }
+  const [repeated, kept] = [
+    ['running', 'op'],
+    ['held', null],
+  ]
+
+  it('is sent under the same key, but not with another credential, which may not know that key', async () => {
+    assert.deepEqual(await outcome({ recovery: 'key' }), repeated)
+    assert.deepEqual(await outcome({ recovery: 'key' }, rotated), kept)
   })
+
+  it('is sent after a lookup did not find the submit only where the provider refuses duplicates', async () => {
+    assert.deepEqual(await outcome(exact, {}, settled), repeated)
+    assert.deepEqual(await outcome({ recovery: 'lookup' }, {}, settled), kept)
+  })
+
+  it('is not sent with another credential after a lookup did not find the submit', async () => {
+    assert.deepEqual(await outcome(exact, rotated, settled), kept)
+  })
+
+  it('that is refused tells nothing of the first submit, whatever the reason: the task stays held', async () => {
+    for (const blame of ['request', 'account', 'busy'] as const)
+      for (const recovery of ['key', 'lookup'] as const) {
+        const problem = new Problem('generation_failed', 'The provider refused this video.')
+        const answer = async () => ({ refused: { blame, problem } })
+        const { run } = await worldOf({ recovery, refusesDuplicates: true, find: async () => found(), submit: answer })
+        const { after, decision } = await run(held, { openedAt: now - settleMs })
+        assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'], `${recovery} ${blame}`)
+        assert.match(noteOf(decision), /outcome unknown/)
+      }
+  })
+})
+
+describe('a held task past its deadline', () => {
+  const late = { ...held, finishBy: now }
+  const old = { openedAt: now - settleMs }
+
+  it('is never sent again, and is given up', async () => {
+    for (const recovery of ['key', 'lookup', 'list', 'none'] as const) {
+      const again = { recovery, refusesDuplicates: true, submit: notSent } as const
+      const { run } = await worldOf(again)
+      const { after, decision } = await run(late, old)
+      assert.deepEqual([after?.error?.code, factOf(decision)?.state], ['submission_unknown', 'abandoned'], recovery)
+    }
+    const { run } = await worldOf({ submit: notSent }, { onUnknown: 'resubmit' })
+    assert.equal((await run(late, old)).after?.error?.code, 'submission_unknown')
+  })
+
+  it('is looked for as long as its provider may take to show it, and what is found is taken', async () => {
+    for (const recovery of ['lookup', 'list'] as const) {
+      const { run, answers } = await worldOf({ recovery, submit: notSent })
+      const { after } = await run(late, { openedAt: now - settleMs + 5_000 })
+      assert.deepEqual([after?.state, after?.dueAt], ['held', now + 5_000])
+      answers.find = async () => found('found')
+      for (const attempt of [{}, old]) assert.equal((await run(late, attempt)).after?.operation, 'found')
+    }
+    const { run } = await worldOf({ recovery: 'key', submit: notSent })
+    assert.equal((await run(late)).after?.state, 'held')
+    assert.equal((await run(late, { ...old, state: 'accepted', operation: 'late' })).after?.operation, 'late')
+  })
+
+  it('is looked at when its deadline comes, not later', async () => {
+    const { run } = await worldOf({ submit: notSent })
+    const { after } = await run({ ...held, finishBy: now + 7_000 }, old)
+    assert.deepEqual([after?.state, after?.dueAt], ['held', now + 7_000])
+  })
+
+  it('does not wait for an account that is gone', async () => {
+    const { run, tools } = await worldOf({ submit: notSent })
+    tools.accounts = new Map()
+    const { after, decision } = await run(late)
+    assert.deepEqual([after?.error?.code, factOf(decision)?.state], ['submission_unknown', 'abandoned'])
+  })
+})
+
+describe('a name that an upstream gives its work', () => {
+  const operations = { example: '"job_1"', fits: (operation: unknown) => operation !== '..' }
+  const named = (operation: string): Partial<Provider> => ({
+    operations,
+    submit: sends({ operation }),
+    find: async () => found(operation),
+  })
+
+  for (const [what, operation, seen] of [
+    ['is too long to be kept', 'x'.repeat(16_385), /its name has 16387 bytes, and 16384 are taken/],
+    ['can not be asked after', '..', /it is not like \\"job_1\\"/],
+  ] as const) {
+    it(`and ${what} leaves the outcome unknown, and is stored nowhere`, async () => {
+      const { run } = await worldOf(named(operation))
+      const sent = await run(queued)
+      assert.deepEqual([sent.after?.state, factOf(sent.decision)?.state], ['held', 'open'])
+      assert.match(noteOf(sent.decision), seen)
+      assert.ok(!JSON.stringify(sent).includes('xxxxx'))
+      const looked = await (await worldOf({ ...named(operation), recovery: 'lookup' })).run(held)
+      assert.equal(looked.after?.state, 'held')
+      assert.match(noteOf(looked.decision), seen)
+    })
+  }
+
+  it('may have 16 KiB, and our own more', async () => {
+    const most = 'x'.repeat(16_382)
+    assert.equal((await (await worldOf(named(most))).run(queued)).after?.operation, most)
+    const long = 'x'.repeat(100_000)
+    const own = await worldOf({ submit: async () => ({ operation: long }) }, { upstream: null })
+    assert.equal((await own.run(queued)).after?.operation, long)
+  })
+})
+
+it('more jobs than anybody could tell apart are no answer, which is said once and asked of no store', async () => {
+  const count = (jobs: number) => async () => found(...Array.from({ length: jobs }, (_, at) => `op${at}`))
+  const { run, known, answers } = await worldOf({ recovery: 'list', submit: notSent })
+  answers.find = count(1_001)
+  known.bound = async () => assert.fail('the store was asked')
+  const { after, decision } = await run(held)
+  assert.equal(after?.state, 'held')
+  assert.match(noteOf(decision), /it names more than 1000 jobs/)
+  assert.equal(noteOf((await run(held, { problem: factOf(decision)?.problem ?? null })).decision), '')
+  answers.find = count(1_000)
+  known.bound = async (_account, operations) => new Set(operations.slice(1))
+  assert.equal((await run(held)).after?.operation, 'op0')
 })

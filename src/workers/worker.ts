@@ -151,18 +151,27 @@ async function fromBucket<Read>(read: () => Promise<Read>): Promise<Read> {
 }
 
 /**
- * The account that has the task. One that the operator took away, or gave another address, may come back: until the
- * deadline it is waited for. `sent`: the attempt, where there is one; at another address nobody knows it, or takes another
- * job for it.
+ * The account that has the task; undefined where it is not configured, or has another address than when the attempt was
+ * sent: there its operation is unknown, or names another job. `sent`: the attempt, where there is one.
  */
+export function accountAt(
+  task: Task,
+  { accounts }: Pick<Tools, 'accounts'>,
+  sent?: Pick<Attempt, 'keyVersion'> | null,
+): Account | undefined {
+  const account = accounts.get(task.account ?? '')
+  return account && sent && isElsewhere(sent.keyVersion, account.keyVersion) ? undefined : account
+}
+
+/** The same. An account that is not there may come back: the task waits for it until its deadline. */
 export function accountOf(
   task: Task,
   { accounts }: Pick<Tools, 'accounts'>,
   sent?: Pick<Attempt, 'keyVersion'> | null,
 ): Account {
+  const found = accountAt(task, { accounts }, sent)
+  if (found) return found
   const account = accounts.get(task.account ?? '')
-  const elsewhere = account && sent && isElsewhere(sent.keyVersion, account.keyVersion)
-  if (account && !elsewhere) return account
   const cause = account
     ? `account '${account.name}' had another address when this was sent there`
     : `no account '${task.account}' is configured`

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
+import { keyVersionOf } from '../core/account.ts'
 import { Problem } from '../core/problem.ts'
-import { recordRetentionMs } from '../core/timing.ts'
+import { holdMs, recordRetentionMs } from '../core/timing.ts'
+import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { collect } from './collect.ts'
-import { makeWorld, openAttempt, testWorker } from './contract.ts'
+import { makeWorld, openAttempt, sends, testWorker } from './contract.ts'
 import { discard } from './discard.ts'
 import { expire } from './expire.ts'
 import { fetch } from './fetch.ts'
@@ -12,6 +14,7 @@ import { workers } from './index.ts'
 import { poll } from './poll.ts'
 import { rehome } from './rehome.ts'
 import { submit } from './submit.ts'
+import type { Account, Worker } from './worker.ts'
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -207,6 +210,15 @@ it('poll: past its deadline a task fails, and its work is stopped, unless we sto
   assert.deepEqual(stopped, ['op'])
 })
 
+it('poll: a result whose name is too long is asked for again', async () => {
+  const world = await makeWorld(poll)
+  world.answers.poll = async () => ({ status: 'succeeded', output: 'x'.repeat(16_385) })
+  await assert.rejects(world.run(running), ({ code, cause }) => {
+    assert.match(String(cause), /its result is named in 16387 bytes/)
+    return code === 'provider_unavailable'
+  })
+})
+
 it('collect: the bytes are in the bucket before the task is completed, and the provider may forget them after', async () => {
   const world = await makeWorld(collect)
   let forgotten = false
@@ -286,4 +298,61 @@ it('discard: work that cannot be stopped is waited for, never fetched', async ()
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
   world.answers.download = async () => assert.fail('it was fetched')
   assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over' })
+})
+
+describe('an account that has another address by now', () => {
+  const now = 1_000_000
+  const begun = { ...running, progress: 0 }
+  const orphaned = { remove: true, orphans: true, work: 'unknown' }
+  const worldOf = async (provider: Partial<Provider>, keyVersion: string, worker: Pick<Worker, 'name' | 'run'>) => {
+    const world = await makeWorld(worker)
+    const account = world.tools.accounts.get('p') as Account
+    Object.assign(account.provider, provider)
+    Object.assign(account, { keyVersion })
+    return world
+  }
+  const [before, after] = ['https://a', 'https://b'].map((address) => keyVersionOf(address, 'key')) as [string, string]
+  const rotated = keyVersionOf('https://a', 'another key')
+  const unasked: Partial<Provider> = {
+    submit: sends({ operation: 'sent again' }),
+    find: async () => assert.fail('it was asked for jobs'),
+    poll: async () => assert.fail('it was polled'),
+    cancel: async () => assert.fail('it was told to stop'),
+    download: async () => assert.fail('it was asked for a film'),
+  }
+  const waits = ({ code, retryable, cause }: { code: string; retryable: boolean; cause: unknown }) =>
+    code === 'provider_unavailable' && retryable && /account 'p' had another address/.test(String(cause))
+
+  it('is waited for by what was sent to the old one: held half an hour at most, running until its deadline', async () => {
+    for (const recovery of ['key', 'lookup', 'list', 'none'] as const) {
+      const { run } = await worldOf({ ...unasked, recovery }, after, submit)
+      await assert.rejects(run(held, { keyVersion: before }), waits)
+      const end = await run(held, { keyVersion: before, openedAt: now - holdMs })
+      assert.equal(end.after?.error?.code, 'submission_unknown')
+    }
+    const polled = await worldOf(unasked, after, poll)
+    await assert.rejects(polled.run(begun, { keyVersion: before }), waits)
+    const fetched = await worldOf(unasked, after, collect)
+    await assert.rejects(fetched.run({ ...begun, state: 'storing', output: 'x' }, { keyVersion: before }), waits)
+  })
+
+  it('is not told to stop what was deleted: it is left as an orphan', async () => {
+    const { run } = await worldOf({ ...unasked, recovery: 'list' }, after, discard)
+    for (const task of [begun, held]) assert.deepEqual((await run(task, { keyVersion: before })).decision, orphaned)
+  })
+
+  it('has another key, which need not know what the first one sent: that is not lost before its deadline', async () => {
+    const missing = { poll: async () => ({ status: 'missing' as const }) }
+    const { run } = await worldOf(missing, rotated, poll)
+    const long = { ...begun, missingAt: now - 86_400_000 }
+    await assert.rejects(run(long, { keyVersion: before }), { code: 'provider_unavailable', retryable: true })
+    assert.equal((await run(long, { keyVersion: rotated })).after?.error?.code, 'lost_upstream')
+  })
+
+  it('is told from one that only has another key, or was sent to before addresses were noted', async () => {
+    for (const keyVersion of [rotated, '12345678']) {
+      const { run } = await worldOf({}, before, poll)
+      assert.equal((await run(begun, { keyVersion })).after?.progress, 10)
+    }
+  })
 })

@@ -134,25 +134,25 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'repeat-with-another-credential',
-    file: 'src/workers/submit/resolve.ts',
+    file: 'src/core/recovery.ts',
     find: 'attempt.keyVersion === account.keyVersion',
     replace: 'true',
     tests: [
       {
-        file: 'src/workers/sends.test.ts',
-        name: 'a submit is repeated under its key, but not with another credential, which need not know that key',
+        file: 'src/workers/submit.test.ts',
+        name: 'is sent under the same key, but not with another credential, which may not know that key',
       },
     ],
   },
   {
     name: 'repeat-without-refused-duplicates',
-    file: 'src/workers/submit/resolve.ts',
+    file: 'src/core/recovery.ts',
     find: "recovery === 'lookup' && refusesDuplicates",
     replace: "recovery === 'lookup' && (refusesDuplicates || true)",
     tests: [
       {
-        file: 'src/workers/sends.test.ts',
-        name: 'a submit that a lookup did not find is repeated only where the provider refuses duplicates',
+        file: 'src/workers/submit.test.ts',
+        name: 'is sent after a lookup did not find the submit only where the provider refuses duplicates',
       },
     ],
   },
@@ -238,7 +238,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'intent-after-send',
-    file: 'src/workers/submit/send.ts',
+    file: 'src/workers/submit.ts',
     find: 'return await call.send(path, init, signal, { ready: commit, leave })',
     replace: `const sent = await call.send(path, init, signal)
         await commit()
@@ -250,8 +250,8 @@ export const plantedBugs: readonly PlantedBug[] = [
         name: 'when a submit arrives at the upstream, its attempt is committed',
       },
       {
-        file: 'src/workers/sends.test.ts',
-        name: 'a submit whose attempt can not be committed asks nothing of its provider but to prepare',
+        file: 'src/workers/submit.test.ts',
+        name: 'whose attempt can not be committed asks nothing of its provider but to prepare',
       },
     ],
   },
@@ -317,9 +317,9 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'repeat-after-a-failed-lookup',
-    file: 'src/workers/submit/resolve.ts',
-    find: "is === 'absent' && age >= settleMs",
-    replace: "is !== 'unsure' && age >= settleMs",
+    file: 'src/core/recovery.ts',
+    find: "lookup?.is === 'absent' && age >= settleMs",
+    replace: "lookup?.is !== 'unsure' && age >= settleMs",
     tests: [
       {
         file: 'src/workers/submit.test.ts',
@@ -329,8 +329,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'resubmit-after-a-failed-lookup',
-    file: 'src/workers/submit/resolve.ts',
-    find: "(!isAskable || is === 'absent')",
+    file: 'src/core/recovery.ts',
+    find: "(!canAsk || lookup?.is === 'absent')",
     replace: 'true',
     tests: [
       {
@@ -341,8 +341,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'adopts-beside-what-is-possible',
-    file: 'src/workers/submit/resolve.ts',
-    find: "  if (possible.some(isFree)) return 'unsure'\n",
+    file: 'src/core/recovery.ts',
+    find: "  if (possible.some(isFree)) return { is: 'unsure' }\n",
     replace: '',
     tests: [
       {

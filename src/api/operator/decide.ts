@@ -1,15 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { type AccountView, isElsewhere } from '../../core/account.ts'
-import {
-  type Attempt,
-  type AttemptFact,
-  handleBytes,
-  maxHandleBytes,
-  operationKey,
-  unknownOutcome,
-} from '../../core/attempt.ts'
+import { type Attempt, handleBytes, maxHandleBytes, operationKey } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
-import { apply, type Change } from '../../core/states.ts'
+import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
+import { apply } from '../../core/states.ts'
 import { isTaskId, type Json, type Task } from '../../core/task.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
@@ -26,13 +20,6 @@ interface Held {
   task: Task
   attempt: Attempt
   now: number
-}
-
-interface Decision {
-  change: Change
-  fact: AttemptFact
-  /** What the timeline calls it. */
-  name: string
 }
 
 /** A refusal: our text, the code is always the same. A state conflict is no 409, which SDKs would repeat. */
@@ -65,14 +52,8 @@ export function adoptTask(dependencies: OperatorDependencies) {
         const form = `Those of account '${account}' look like ${operations.example}`
         throw refusal(`This can't be the operation of attempt '${id}'. ${form}.`, 'operation')
       }
-      return {
-        change: {
-          ...{ state: 'running', startedAt: now, dueAt: now, operation },
-          ...{ tries: 0, tried: [], missingAt: null },
-        },
-        fact: { id, state: 'accepted', operation, settledAt: now, problem: null },
-        name: 'operator: adopted',
-      }
+      const { change, fact } = accepted(attempt, { operation }, { now, dueAt: now })
+      return { change: { ...change, tried: [] }, fact, name: 'operator: adopted' }
     })
   }
 }
@@ -95,32 +76,24 @@ export function resubmitTask(dependencies: OperatorDependencies) {
         const when = new Date(finishBy).toISOString()
         throw refusal(`Task '${task.id}' had to be finished by ${when}: it can't be submitted any more. Give it up.`)
       }
-      return {
-        // It may have been held for longer than it had time to start.
-        change: { state: 'queued', dueAt: now, startBy: finishBy, tries: 0, tried: [] },
-        fact: abandoned(attempt, now),
-        name: 'operator: resubmitted',
-      }
+      const { change, fact } = resubmitted(attempt, now, attempt.problem ?? undefined)
+      // It may have been held for longer than it had time to start.
+      return { change: { ...change, startBy: finishBy, tries: 0, tried: [] }, fact, name: 'operator: resubmitted' }
     })
 }
 
 export function giveUpTask(dependencies: OperatorDependencies) {
   return (request: FastifyRequest) =>
     decide(request, dependencies, async ({ attempt, now }) => ({
-      change: { state: 'failed', error: unknownOutcome, dueAt: now },
-      fact: abandoned(attempt, now),
+      ...givenUp(attempt, now, attempt.problem ?? undefined),
       name: 'operator: given up',
     }))
-}
-
-function abandoned({ id, problem }: Attempt, now: number): AttemptFact {
-  return { id, state: 'abandoned', operation: null, settledAt: now, problem: problem ?? unknownOutcome }
 }
 
 async function decide(
   request: FastifyRequest,
   { store, clock, log }: OperatorDependencies,
-  make: (held: Held) => Promise<Decision>,
+  make: (held: Held) => Promise<Outcome & { name: string }>,
 ) {
   const { id } = request.params as { id: string }
   const now = clock.now()
