@@ -2,6 +2,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import type { FairTurns } from '../core/fair.ts'
+import type { Store } from '../stores/store.ts'
 import { authenticate } from './auth.ts'
 import { maxBodyBytes, multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
@@ -55,6 +56,7 @@ export interface AppDependencies
     HealthDependencies,
     Omit<ServerDependencies, 'turns'>,
     WebhookDependencies {
+  store: Store
   access: Access
   /** Whether it shows its reference. */
   docs?: boolean

@@ -6,7 +6,7 @@ import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
 import { isTaskId, type Task } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { finished } from './content/finished.ts'
 import { chooseHandover } from './content/handover.ts'
@@ -16,7 +16,7 @@ import { type Variant, variants } from './content/variants.ts'
 import { notFound } from './errors.ts'
 
 export interface ContentDependencies {
-  store: Store
+  store: TaskStore
   bucket: Bucket
   media: Media
   clock: Clock
@@ -89,7 +89,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
 }
 
 /** The whole task, for only it knows where its bytes are. */
-async function findTask(store: Store, request: FastifyRequest): Promise<Task> {
+async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task> {
   const { id } = request.params as { id: string }
   const task = isTaskId(id) ? await store.find(id) : undefined
   if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id)

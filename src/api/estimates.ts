@@ -3,7 +3,7 @@ import type { Catalog, ModelCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core/estimate.ts'
 import { type TaskView, wireStatus } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 
 /** What a client is told of a task that is not finished; null is not known. */
 export interface Estimate {
@@ -23,7 +23,7 @@ export interface Estimates {
 }
 
 interface EstimateDependencies {
-  store: Store
+  store: TaskStore
   catalog: Catalog
   accounts: ReadonlyMap<string, AccountView>
   clock: Clock

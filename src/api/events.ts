@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { hasPromptBytes, isFinished, isTaskId, wireStatus } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { openPulse, type Pulse } from './events/pulse.ts'
@@ -16,7 +16,7 @@ import { pieceBytes } from './pieces.ts'
 
 export interface EventDependencies {
   turns: FairTurns
-  store: Store
+  store: NoticeStore & TaskStore
   clock: Clock
   estimates: Estimates
   listeners: Listeners

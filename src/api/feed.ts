@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Notice } from '../core/notice.ts'
 import { openSequence, patienceMs, type Sequence } from '../core/sequence.ts'
 import type { TaskView } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** A notice, with the task as it is by now: undefined of one that is gone. */
@@ -31,7 +31,7 @@ export interface Feed {
 }
 
 export interface FeedDependencies {
-  store: Store
+  store: NoticeStore & TaskStore
   clock: Clock
   log: Log
 }
@@ -91,7 +91,7 @@ function openSession(dependencies: FeedDependencies, audience: Audience): Sessio
 }
 
 /** From the newest on. What is missing shortly below it may be about to come. */
-async function begin(store: Store, clock: Clock): Promise<Sequence> {
+async function begin(store: NoticeStore, clock: Clock): Promise<Sequence> {
   const { first, last } = await store.noticeRange()
   const start = Math.max(0, last - lookBack)
   const notices = await store.notices(start, [], lookBack)
@@ -146,7 +146,7 @@ async function tellNew(
 }
 
 /** A few at a time: a store may read on this thread, and prompts may be long. */
-async function readAll(notices: readonly Notice[], store: Store): Promise<(TaskView | undefined)[]> {
+async function readAll(notices: readonly Notice[], store: TaskStore): Promise<(TaskView | undefined)[]> {
   const views: (TaskView | undefined)[] = []
   while (views.length < notices.length) {
     if (views.length > 0) await new Promise((resolve) => setImmediate(resolve))

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
-import type { Store } from '../stores/store.ts'
+import type { ProbeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface HealthDependencies {
-  store: Store
+  store: ProbeStore
   bucket: Bucket
   clock: Clock
   log: Log

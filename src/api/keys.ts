@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 
 /**
  * `Idempotency-Key`: a client that is not sure whether its request arrived sends it again with the same key, and gets
  * what the first one made. A key is its token's own and lives as long as the task. Of two that come at once one makes
  * the task: within this process the other waits for it, and among several the store takes only one.
  */
-export function openKeys(store: Store) {
+export function openKeys(store: TaskStore) {
   const underway = new Map<string, Promise<Task>>()
 
   async function find(owner: string, key: string, digest: number): Promise<Task | undefined> {

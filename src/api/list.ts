@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { hasPromptBytes, isTaskId, type TaskView } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { pieceBytes } from './pieces.ts'
@@ -36,7 +36,7 @@ export const listQuery = {
 const smallPageBytes = 64_000
 
 export interface ListDependencies {
-  store: Store
+  store: TaskStore
   estimates: Estimates
   turns: FairTurns
 }
@@ -126,7 +126,7 @@ async function makePiece(videos: WireVideo[], before: string, turn: LargePage['t
 }
 
 /** Gone for the client at once, in whatever state it is; a worker lets go of the work and the bytes. */
-export function deleteVideo({ store, clock }: { store: Store; clock: Clock }) {
+export function deleteVideo({ store, clock }: { store: TaskStore; clock: Clock }) {
   return async (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
     if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import type { Task } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 
 /** How long after the first try a repeat of it is known. */
 const windowMs = 15 * 60_000
@@ -11,7 +11,7 @@ const windowMs = 15 * 60_000
  * a repeat gets the task that the first try made. Two calls that ask for the same are two tasks, as long as neither is
  * a repeat; of several that a repeat may mean, it gets the one that fewest repeats were given, then the newest.
  */
-export function openRepeats(store: Store, clock: Clock) {
+export function openRepeats(store: TaskStore, clock: Clock) {
   const underway = new Map<string, Promise<Task>[]>()
   const given = new Map<string, number>()
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 import { notFound } from './errors.ts'
 import type { Estimate, Estimates } from './estimates.ts'
 import type { Listeners } from './listeners.ts'
@@ -8,7 +8,7 @@ import { readUntil, readWait, type WaitDependencies, waitForChange } from './wai
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface RetrieveDependencies extends WaitDependencies {
-  store: Store
+  store: TaskStore
   estimates: Estimates
   listeners: Listeners
 }

@@ -12,7 +12,7 @@ import { newTaskId, queueTask } from '../core/task.ts'
 import type { UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 import { keyOf, openKeys } from './keys.ts'
 import type { Reference } from './reference.ts'
 import { openRepeats } from './repeats.ts'
@@ -20,7 +20,7 @@ import { toWireVideo, type WireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
   catalog: Catalog
-  store: Store
+  store: TaskStore
   bucket: Bucket
   media: Media
   outbound: Outbound

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { TaskStore } from '../stores/store.ts'
 import type { Told } from './feed.ts'
 import type { Listener, Listeners } from './listeners.ts'
 
 export interface WaitDependencies {
-  store: Store
+  store: TaskStore
   listeners: Listeners
   clock: Clock
 }

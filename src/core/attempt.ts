@@ -1,5 +1,5 @@
 import type { Random } from './clock.ts'
-import type { Json, Task, TaskError } from './task.ts'
+import type { Json, TaskError } from './task.ts'
 
 /*
  * An attempt is one submit of one task to one provider account. Its row is committed before a byte leaves, so that there
@@ -56,12 +56,6 @@ export type Recovery = 'key' | 'lookup' | 'list' | 'none'
 /** What to do where recovery can't tell: leave it to the operator until a deadline, fail the task, or submit it anew. */
 export type OnUnknown = 'hold' | 'fail' | 'resubmit'
 
-/** Why an attempt lost the operation that it had adopted. */
-export const overruled: TaskError = {
-  code: 'operation_taken',
-  message: 'Its operation was found by a lookup. The provider has named it in the response to another submit.',
-}
-
 export function newAttemptId(random: Random): string {
   return `att_${Buffer.from(random(18)).toString('hex')}`
 }
@@ -85,18 +79,6 @@ export const maxHandleBytes = 16_384
 
 export function handleBytes(handle: Json): number {
   return Buffer.byteLength(operationKey(handle))
-}
-
-/**
- * The attempt that a held task no longer waits for after a decision. Whoever decided so did not know what became of it:
- * somebody else may have learnt meanwhile that it was accepted.
- */
-export function leftBehind(
-  before: { state?: unknown; attempt?: unknown } | undefined,
-  after: Pick<Task, 'state' | 'attempt'>,
-): string | undefined {
-  const leaves = after.state === 'queued' || after.state === 'failed' || before?.attempt !== after.attempt
-  return before?.state === 'held' && leaves ? String(before.attempt) : undefined
 }
 
 /** Two operations are the same work if this is equal: the order of an object's keys means nothing. */

@@ -1,11 +1,13 @@
 import type { AccountHealth } from './account.ts'
-import type { Attempt, AttemptState, Rival } from './attempt.ts'
+import { type Attempt, type AttemptFact, type AttemptState, operationKey, type Rival } from './attempt.ts'
 import type { Notice, NoticeKind } from './notice.ts'
+import type { AttemptBefore, TaskBefore } from './plan.ts'
 import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
 import type { Token } from './token.ts'
 import type { Head } from './turns.ts'
+import type { DeliveryOutcome, DeliveryState, Endpoint, EventType, WebhookDelivery } from './webhook.ts'
 
-/* How a task, an attempt and an event lie in the columns of a database, the same in every store that has columns. */
+/* How tasks, attempts, events and all others lie in the columns of a database, the same in every store that has columns. */
 
 /** What a decision may write; everything else stays as it was submitted. */
 export const mutableColumns = [
@@ -163,6 +165,51 @@ export function toAttempt(row: Row): Attempt {
   }
 }
 
+/** In the order of `attemptColumns`. */
+export function fromAttempt(attempt: Attempt): Value[] {
+  const { id, task, number, account, keyVersion, upstreamModel, openedAt, state } = attempt
+  return [id, task, number, account, keyVersion, upstreamModel, openedAt, state, ...fromFact(attempt)]
+}
+
+/** The columns after the state, which also depends on what was known before. */
+export function fromFact({ operation, settledAt, problem, adopted }: Omit<AttemptFact, 'id' | 'state'>): Value[] {
+  const key = operation === null ? null : operationKey(operation)
+  return [key, settledAt, json(problem), adopted ? 1 : null]
+}
+
+/** What a change of a task depends on. */
+export const beforeColumns = [
+  ...['id', 'owner', 'state', 'start_by', 'started_at', 'attempt', 'attempts'],
+  ...['due_at', 'fence', 'deleted_at', 'leased'],
+]
+
+/** By place: this is read before each change. */
+export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string, TaskBefore> {
+  return new Map(
+    rows.map((row) => [
+      row[0] as string,
+      {
+        owner: row[1] as string,
+        state: row[2] as State,
+        startBy: row[3] as number,
+        startedAt: row[4] as number | null,
+        attempt: row[5] as string | null,
+        attempts: row[6] as number,
+        dueAt: row[7] as number | null,
+        fence: row[8] as number,
+        deletedAt: row[9] as number | null,
+        leased: Boolean(row[10]),
+      },
+    ]),
+  )
+}
+
+export function toAttemptsBefore(rows: readonly Row[]): Map<string, AttemptBefore> {
+  return new Map(
+    rows.map(({ id, task, state }) => [String(id), { task: task as string, state: state as AttemptState }]),
+  )
+}
+
 export function toRival({ id, prompt }: Row): Rival {
   return { id: String(id), prompt: prompt as string | null }
 }
@@ -179,15 +226,6 @@ export function toNotice(row: Row): Notice {
     task: String(task),
     at: at as number,
     kind: kind as NoticeKind,
-  }
-}
-
-/** What tells whether a decision changes what a client sees. */
-export function toSeen(row: Row): Pick<Task, 'state' | 'startedAt' | 'deletedAt'> {
-  return {
-    state: row.state as State,
-    startedAt: row.started_at as number | null,
-    deletedAt: row.deleted_at as number | null,
   }
 }
 
@@ -217,6 +255,80 @@ export function toHead({ id, due_at: dueAt, tried }: Row): Head {
     return Array.isArray(names) ? { ...head, tried: names.map(String) } : head
   } catch {
     return head
+  }
+}
+
+export const endpointColumns = [
+  ...['id', 'owner', 'name', 'url', 'event_types', 'secret', 'old_secret', 'old_secret_until'],
+  ...['created_at', 'updated_at', 'disabled_at', 'disabled_why'],
+]
+
+export function fromEndpoint(endpoint: Endpoint): Record<string, Value> {
+  const { id, owner, name, url, secret } = endpoint
+  return {
+    ...{ id, owner, name, url, secret, event_types: JSON.stringify(endpoint.eventTypes) },
+    ...{ old_secret: endpoint.oldSecret, old_secret_until: endpoint.oldSecretUntil },
+    ...{ created_at: endpoint.createdAt, updated_at: endpoint.updatedAt },
+    ...{ disabled_at: endpoint.disabledAt, disabled_why: endpoint.disabledWhy },
+  }
+}
+
+export function toEndpoint(row: Row): Endpoint {
+  return {
+    id: row.id as string,
+    owner: row.owner as string,
+    name: row.name as string,
+    url: row.url as string,
+    eventTypes: JSON.parse(String(row.event_types)),
+    secret: row.secret as string,
+    oldSecret: row.old_secret as string | null,
+    oldSecretUntil: row.old_secret_until as number | null,
+    createdAt: row.created_at as number,
+    updatedAt: row.updated_at as number,
+    disabledAt: row.disabled_at as number | null,
+    disabledWhy: row.disabled_why as string | null,
+  }
+}
+
+export const deliveryColumns = [
+  ...['id', 'endpoint', 'owner', 'event', 'type', 'task', 'created_at'],
+  ...['state', 'due_at', 'tries', 'fence', 'ended_at', 'log'],
+]
+
+export function fromDelivery(delivery: WebhookDelivery): Record<string, Value> {
+  const { endpoint, owner, event, type, task, createdAt } = delivery
+  return { endpoint, owner, event, type, task, created_at: createdAt, ...fromOutcome(delivery) }
+}
+
+export function fromOutcome(outcome: DeliveryOutcome): Record<string, Value> {
+  const { id, fence, state, dueAt, tries, endedAt, log } = outcome
+  return { id, fence, state, due_at: dueAt, tries, ended_at: endedAt, log: JSON.stringify(log) }
+}
+
+export function toDelivery(row: Row): WebhookDelivery {
+  return {
+    id: row.id as string,
+    endpoint: row.endpoint as string,
+    owner: row.owner as string,
+    event: row.event as string,
+    type: row.type as EventType,
+    task: row.task as string,
+    createdAt: row.created_at as number,
+    state: row.state as DeliveryState,
+    dueAt: row.due_at as number | null,
+    tries: row.tries as number,
+    fence: row.fence as number,
+    endedAt: row.ended_at as number | null,
+    log: JSON.parse(String(row.log)),
+  }
+}
+
+/** Whether an endpoint, as its row is, wants to be told of this. One that somebody damaged must not hold up the task. */
+export function wants({ event_types: types }: Row, type: EventType): boolean {
+  try {
+    return (JSON.parse(String(types)) as string[]).includes(type)
+  } catch {
+    return false
   }
 }
 

@@ -1,5 +1,3 @@
-import type { State } from './task.ts'
-
 /*
  * Which queued tasks are taken, and for which account. Everybody, which is every (card, owner), gets one before anybody
  * gets another, and nobody gets one for which a slot is missing: of an account, of its card or of its owner.
@@ -153,11 +151,6 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
       return scopes
     },
   }
-}
-
-/** Whether a task keeps its slots: it is in work, or about to be by whoever has it. */
-export function occupiesSlots(state: State, isKept: boolean): boolean {
-  return state === 'held' || state === 'running' || (state === 'queued' && isKept)
 }
 
 /** Every scope that has a cap, with it: what a store may have to count for these queues. */

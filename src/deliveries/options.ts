@@ -1,11 +1,11 @@
 import type { Access } from '../access.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { ClientOutbound } from '../outbound.ts'
-import type { Store } from '../stores/store.ts'
+import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface DeliveryOptions {
-  store: Store
+  store: DeliveryStore & EndpointStore & NoticeStore
   outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
   clock: Clock
   random: Random

@@ -4,7 +4,7 @@ import { dealOut, openRotation, openSlots, type Rotation } from '../core/shares.
 import type { Task } from '../core/task.ts'
 import { leaseMs, renewMs } from '../core/timing.ts'
 import type { QueueCard } from '../core/turns.ts'
-import type { Lane, OwnerClaim, SharedLane, Store } from '../stores/store.ts'
+import type { Lane, LeaseStore, OwnerClaim, SharedLane } from '../stores/store.ts'
 import type { Lanes, WorkerLane } from './lanes.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Runs } from './runs.ts'
@@ -102,7 +102,7 @@ function isShared(lane: Lane): lane is SharedLane {
  * Claims in a lane that owners share: an owner whose tasks are slow leaves slots to the others. Slots are counted in this
  * process alone, as its limit is: each process on a shared store has slots for every owner.
  */
-function openShares(store: Store, runs: Pick<Runs, 'active'>) {
+function openShares(store: LeaseStore, runs: Pick<Runs, 'active'>) {
   const rotations = new WeakMap<WorkerLane, Rotation>()
 
   return async (

@@ -1,6 +1,6 @@
 import { isLocalName } from '../core/account.ts'
 import { Problem } from '../core/problem.ts'
-import type { Lane, Store } from '../stores/store.ts'
+import type { Lane, LeaseStore } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
@@ -107,7 +107,7 @@ function lanesOfAccount(workers: readonly Worker[], account: string, lagMs = 0):
   )
 }
 
-async function nextDues(store: Store, lanes: readonly WorkerLane[]): Promise<Map<WorkerLane, number | undefined>> {
+async function nextDues(store: LeaseStore, lanes: readonly WorkerLane[]): Promise<Map<WorkerLane, number | undefined>> {
   const asked = lanes.flatMap((lane) => (lane.where === 'queue' ? [] : [{ lane, where: lane.where }]))
   const dues = await store.nextDue(asked.map(({ where }) => where))
   return new Map(asked.map(({ lane }, at) => [lane, dues[at]]))

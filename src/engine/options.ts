@@ -1,14 +1,14 @@
 import type { Access } from '../access.ts'
 import type { Healths, Presence } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
-import type { Store } from '../stores/store.ts'
+import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
 import type { Telemetry } from '../telemetry/log.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
 import type { Spill } from './spill.ts'
 import type { UnsentNotes } from './unsent.ts'
 
 export interface EngineOptions extends Telemetry {
-  store: Store
+  store: TaskStore & LeaseStore & AttemptStore
   workers: readonly Worker[]
   /** Takes every task that its owner deleted, whatever its state. */
   discard: Pick<Worker, 'name' | 'run'>

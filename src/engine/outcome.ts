@@ -1,12 +1,12 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
+import type { Entry } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { attemptFact } from '../core/recovery.ts'
 import { apply, type Change } from '../core/states.ts'
 import { isFinished, type Json, type Task, type TaskError, type TaskEvent } from '../core/task.ts'
 import { eventsOf, type Note } from '../core/timeline.ts'
 import { nextTry, tidyRetryMs } from '../core/timing.ts'
-import type { Entry } from '../stores/store.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 

@@ -1,7 +1,7 @@
 import type { AttemptFact } from '../core/attempt.ts'
+import type { Entry } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
-import type { Entry } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import { recordAnswer } from './answers.ts'
 import { type EngineOptions, idleMs } from './options.ts'
@@ -67,7 +67,8 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     const { fact } = entry
     const held = await insist(by, async () => {
       try {
-        return await recordAnswer({ store, clock, log }, by.task.account ?? '', entry)
+        const record = () => store.record(entry)
+        return await (fact ? recordAnswer({ store, clock, log }, by.task.account ?? '', fact, record) : record())
       } catch (error) {
         if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, answer)
         throw error

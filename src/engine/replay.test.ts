@@ -88,8 +88,8 @@ it('an answer is kept for the next start where the store goes away', async () =>
   await using world = await openWorld()
   await sent(world.store, '1', 'att_1')
   world.spill.keep(accepted('att_1'))
-  const record = () => Promise.reject(new Problem('storage_unavailable', 'away', { retryable: true }))
-  await assert.rejects(replay({ ...world, store: { ...world.store, record } }), { code: 'storage_unavailable' })
+  const settle = () => Promise.reject(new Problem('storage_unavailable', 'away', { retryable: true }))
+  await assert.rejects(replay({ ...world, store: { ...world.store, settle } }), { code: 'storage_unavailable' })
   assert.deepEqual(world.files(), ['att_1.json'])
 })
 

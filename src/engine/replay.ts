@@ -1,7 +1,7 @@
-import type { Attempt, AttemptFact } from '../core/attempt.ts'
+import type { AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
-import { queueTask, type Task, type TaskError } from '../core/task.ts'
+import type { Task, TaskError } from '../core/task.ts'
 import { eventsOf } from '../core/timeline.ts'
 import { leaseMs } from '../core/timing.ts'
 import { recordAnswer } from './answers.ts'
@@ -23,7 +23,10 @@ async function tellAnswers({ store, spill, clock, log }: Means): Promise<void> {
     const attempt = await store.attempt(id)
     // Its row is gone, as after a fail-over that lost the last moments: an operator has to look.
     if (!attempt) return log.error('an answer belongs to no attempt', { attempt: id, operation })
-    await recordAnswer({ store, clock, log }, attempt.account, { task: nobodys(attempt), fact })
+    await recordAnswer({ store, clock, log }, attempt.account, fact, async () => {
+      await store.settle(attempt.task, fact)
+      return false
+    })
     spill.drop(id)
     log.warn('an answer was recorded late', { task: attempt.task, attempt: id })
   }
@@ -81,11 +84,4 @@ async function takeOver(
   if (isHeld) return task
   const claimed = await store.claimOne(id, 'held', until)
   return claimed?.fence === fence + 1 ? claimed : undefined
-}
-
-/** Stands for the task, whose row may be gone while its attempt stays. No lease has it, so nothing of it is written. */
-function nobodys({ task: id }: Attempt): Task {
-  const asked = { prompt: '', seconds: 0, size: { width: 0, height: 0 }, parameters: {}, image: null }
-  const none = { owner: '', model: '', card: '', digest: 0, startBy: 0, finishBy: 0 }
-  return { ...queueTask({ id, ...asked, ...none }, 0), fence: -1 }
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts'
 import { stepRows } from '../core/row.ts'
 import { deliveriesKeptMs } from '../core/webhook.ts'
-import type { Store } from '../stores/store.ts'
+import type { DeliveryStore, NoticeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface UpkeepOptions {
-  store: Store
+  store: DeliveryStore & NoticeStore
   clock: Clock
   log: Log
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
-import type { Store } from '../stores/store.ts'
+import type { ProbeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** What a start writes. A store that can't be written keeps nobody from what it has: such a write is made later. */
@@ -48,7 +48,11 @@ export function openStartWrites({ clock, log }: { clock: Clock; log: Log }): Sta
 }
 
 /** Why the store can only be read at the start; null if it can be written. */
-export async function findReadOnly(store: Store, startWrites: StartWrites, log: Log): Promise<StorageFault | null> {
+export async function findReadOnly(
+  store: ProbeStore,
+  startWrites: StartWrites,
+  log: Log,
+): Promise<StorageFault | null> {
   let cause: unknown
   const check = () =>
     store.checkWritable().catch((error) => {

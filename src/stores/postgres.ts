@@ -1,24 +1,20 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
-import { isNews } from '../core/notice.ts'
+import { isNews, occupies } from '../core/plan.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
-import { openBatches } from './postgres/batch.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
-import { openDeliveries, recoverDeliveries } from './postgres/deliveries.ts'
-import { openEndpoints } from './postgres/endpoints.ts'
-import { disown, occupies, recordAll, remove } from './postgres/entries.ts'
-import { CommitUnknown } from './postgres/failures.ts'
 import { openInserts } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
+import { disown, openMutations } from './postgres/mutations.ts'
 import { openProbe } from './postgres/probe.ts'
 import { openReads } from './postgres/reads.ts'
-import { openShares } from './postgres/shares.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
-import type { Entry, Store } from './store.ts'
+import { openWebhooks, recoverDeliveries } from './postgres/webhooks.ts'
+import type { Store } from './store.ts'
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
@@ -56,7 +52,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const claims = openClaims(database)
   const insertOne = openInserts(database, clock)
   const probe = openProbe(database, name)
-  const recordOne = openBatches((entries: readonly Entry[]) => recordAll(database, entries))
+  const mutate = openMutations(database)
   const { ring, wake, tell } = wakeups
   const announce = () => {
     tell()
@@ -68,9 +64,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     clock,
     ...openReads(database),
     ...claims,
-    ...openShares(database),
-    ...openEndpoints(database),
-    ...openDeliveries(database, announce),
+    ...openWebhooks(database, announce),
     async checkWritable() {
       await tidy()
       await probe.check()
@@ -80,16 +74,12 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       wake()
     },
     async delete(owner, id, now) {
-      const hide = (again: boolean) => database.run(hideStatement, [id, owner, now, again])
-      const rows = await hide(false).catch((error) => {
-        if (error instanceof CommitUnknown) return hide(true)
-        throw error
-      })
+      const hidden = await mutate({ verb: 'delete', task: id, owner, at: now })
       announce()
-      return rows.length === 1
+      return hidden
     },
     async record(entry) {
-      const held = await recordOne(entry)
+      const held = await mutate({ verb: 'record', task: entry.task.id, entry })
       if (held && isNews(entry)) tell()
       if (entry.keep && held) return held
       // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough. One
@@ -98,10 +88,14 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       else wake()
       return held
     },
-    async remove(lease, { orphans = false } = {}) {
-      const removed = await database.write((query) => remove(query, lease, orphans))
+    async remove({ id, fence }, { orphans = false } = {}) {
+      const removed = await mutate({ verb: 'remove', task: id, fence, orphans })
       wake()
       return removed
+    },
+    async settle(task, fact) {
+      await mutate({ verb: 'settle', task, fact })
+      wake()
     },
     async disown(account, operation, now) {
       const attempt = await database.write((query) => disown(query, account, operation, now))
@@ -145,16 +139,6 @@ function openTidying(database: Database): () => Promise<void> {
     isDone = true
   }
 }
-
-/** Said again, because nobody knows whether it was heard, it also finds what it hid before. */
-const hideStatement = `WITH hidden AS (
-    UPDATE tasks SET deleted_at = $3, due_at = CASE WHEN leased THEN due_at ELSE $3 END,
-      start_by = CASE WHEN state = 'queued' THEN 0 ELSE start_by END
-    WHERE id = $1 AND owner = $2 AND deleted_at IS NULL RETURNING id, owner
-  ), told AS (
-    INSERT INTO notices (owner, task, at, kind) SELECT owner, id, $3, 'deleted' FROM hidden
-  )
-  SELECT id FROM hidden UNION ALL SELECT id FROM tasks WHERE $4 AND id = $1 AND owner = $2 AND deleted_at = $3`
 
 const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT $2)
   AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { isNews } from '../core/notice.ts'
+import { isNews } from '../core/plan.ts'
 import { toRow } from '../core/row.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
@@ -44,7 +44,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       wake()
     },
     async delete(owner, id, now) {
-      const hidden = await write('delete', owner, id, now)
+      const hidden = await write('mutate', { verb: 'delete', task: id, owner, at: now })
       wake()
       tell()
       return hidden
@@ -55,15 +55,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     claimOne: async (id, state, leaseUntil) => (await write('claimOne', id, state, leaseUntil)) ?? undefined,
     renew: (leases, leaseUntil) => write('renew', leases, leaseUntil),
     async record(entry) {
-      const held = await write('record', entry)
+      const held = await write('mutate', { verb: 'record', task: entry.task.id, entry })
       if (!entry.keep || !held) wake()
       if (held && isNews(entry)) tell()
       return held
     },
-    async remove(lease, { orphans = false } = {}) {
-      const removed = await write('remove', lease, orphans)
+    async remove({ id, fence }, { orphans = false } = {}) {
+      const removed = await write('mutate', { verb: 'remove', task: id, fence, orphans })
       wake()
       return removed
+    },
+    async settle(task, fact) {
+      await write('mutate', { verb: 'settle', task, fact })
+      wake()
     },
     async disown(account, operation, now) {
       const attempt = await write('disown', account, operation, now)

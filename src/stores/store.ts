@@ -1,40 +1,69 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { Notice } from '../core/notice.ts'
+import type { Entry, Lease } from '../core/plan.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 import type { Turns } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
- * Where rows live. A promise of a write resolves after the durable commit, never before. A write that the database
- * can't take now (disk full, gone) throws `storage_unavailable`, one whose fact names an operation of the same account
- * that belongs to another attempt `operation_taken`, a task with a key that its owner has used `idempotency_key_taken`;
- * whatever else a write throws, nothing of it happened. Of `storage_unavailable` that is not known where the way to the
- * database broke while it was committed.
+ * Where rows live. A promise of a write resolves after the durable commit, never before. A write fails with
+ *   storage_unavailable    the database can't be written now (disk full, gone). If the connection broke during the commit,
+ *                          the write may have happened
+ *   operation_taken        its fact names an operation of the same account that belongs to another attempt
+ *   idempotency_key_taken  the owner of the new task has used its key before
+ * After every other error nothing of the write happened. Callers take the parts that they need.
  */
-export interface Store extends AsyncDisposable {
+export interface Store
+  extends TaskStore,
+    LeaseStore,
+    AttemptStore,
+    NoticeStore,
+    EndpointStore,
+    DeliveryStore,
+    HealthStore,
+    TokenStore,
+    ProbeStore,
+    AsyncDisposable {}
+
+export interface ProbeStore {
   /**
    * Writes a little and takes it back. Throws `storage_unavailable`, with the reason as its cause, if nothing can be
-   * written now. Cheap enough to be asked every second.
+   * written now. Cheap enough to be called every second.
    */
   checkWritable(): Promise<void>
+}
 
+/** Tasks as clients and operators see them. */
+export interface TaskStore {
   insert(task: Task): Promise<void>
-  /** The task if it is this owner's; another's, or a deleted one, is as absent as one that never was. */
+  /** The task if it is this owner's; another owner's task, or a deleted one, is as absent as one that never was. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not be a task: it is only a place in that order. */
   list(owner: string, page: Page): Promise<TaskView[]>
-  /** The ids of this owner's tasks that were made by the same request since then, the newest first. */
+  /** The ids of this owner's tasks that were created by the same request since then, the newest first. */
   repeats(owner: string, digest: number, since: number): Promise<string[]>
-  /** The task that this owner made with this idempotency key, deleted or not, as long as its row is there. */
+  /** The task that this owner created with this idempotency key, deleted or not, as long as its row exists. */
   findByKey(owner: string, key: string): Promise<Task | undefined>
-  /** The whole task, whoever owns it, deleted or not: not for clients. */
+  /** The whole task of any owner, deleted or not: not for clients. */
   find(id: string): Promise<Task | undefined>
-  /** Hides the task from its owner, which is a notice, and makes it due. False if there is none to hide. */
+  /** Hides the task from its owner, which is a notice, and makes it due. False if there is no task to hide. */
   delete(owner: string, id: string, now: number): Promise<boolean>
+  events(task: string): Promise<TaskEvent[]>
+  /** The ids that wait for an account of this card, in about the order in which they will be claimed. */
+  queueOf(card: string, limit: number): Promise<string[]>
+  /** How many slots of these accounts are taken. */
+  inWork(accounts: readonly string[]): Promise<number>
+  /** Every account that an unfinished task is pinned to. */
+  accountsInUse(): Promise<string[]>
+  /** How long the last tasks of each card took from start to end, in milliseconds. */
+  durations(): Promise<Map<string, number[]>>
+}
 
-  /** Takes up to `limit` due tasks under a lease: their `fence` grows, and nobody else gets them until it ends. */
+/** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */
+export interface LeaseStore {
+  /** Claims up to `limit` due tasks: their `fence` grows, and nothing else gets them until the lease ends. */
   claim(wanted: Claim): Promise<Task[]>
   /** Owners who have a due task in a shared lane, the longest due first. However many tasks an owner has, it is one step. */
   dueOwners(lane: SharedLane, now: number): Promise<string[]>
@@ -45,11 +74,11 @@ export interface Store extends AsyncDisposable {
     times: { now: number; leaseUntil: number },
   ): Promise<Task[]>
   /**
-   * Takes queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
+   * Claims queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
    * is written into the task. `nextDue` is when the first of those that wait for a time, not for a slot, is due.
    */
   claimQueued(wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }>
-  /** Takes this one task, if it is in that state and nobody holds it, due or not. */
+  /** Claims this one task, if it is in that state and not under lease, due or not. */
   claimOne(id: string, state: State, leaseUntil: number): Promise<Task | undefined>
   /** Extends leases. Returns those that were lost, whose holders can write nothing any more. */
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
@@ -57,8 +86,8 @@ export interface Store extends AsyncDisposable {
    * Writes a decision and gives the lease back. False if the lease was lost meanwhile, or if it opens an attempt and the
    * task was deleted: then only the fact was written.
    * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
-   * What its owner sees of it differs afterwards: then that is a notice, in the same transaction. Where it has come to its
-   * end, so is a delivery to each endpoint of its owner that wants to be told and is not disabled.
+   * If the decision changes what the owner sees, that is a notice, in the same transaction. If it ends the task, so is a
+   * delivery to each endpoint of its owner that subscribes to such events and is not disabled.
    */
   record(entry: Entry): Promise<boolean>
   /**
@@ -67,53 +96,80 @@ export interface Store extends AsyncDisposable {
    * may go on. Other accepted ones stay for a day as removed: their operations are taken.
    */
   remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
-
-  /**
-   * Makes unfinished tasks due that nobody holds and that are due later than any delay of ours: the clock was set back.
-   */
+  /** After the clock was set back: makes unfinished tasks due that have no lease and are due later than any delay of ours. */
   recover(now: number): Promise<void>
   /** When the next task of each lane is due, if any is. Leased ones count when their lease ends. */
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
-  /** The ids that wait for an account of this card, in about the order in which they will be taken. */
-  queueOf(card: string, limit: number): Promise<string[]>
-  /** How many tasks these accounts have in work. */
-  inWork(accounts: readonly string[]): Promise<number>
   /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
   onDue(listener: () => void): () => void
+}
 
+/** What was sent to providers, and what is known of it. */
+export interface AttemptStore {
+  attempt(id: string): Promise<Attempt | undefined>
+  attempts(task: string): Promise<Attempt[]>
+  /** Those of that state: open ones the oldest first, for they wait for a decision; all others the newest first. */
+  attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
+  /** The operations of this account that belong to an attempt, of those given. */
+  bound(account: string, operations: readonly string[]): Promise<Set<string>>
   /**
-   * Notices in the order of their numbers: those beyond `after`, and those of the `missing` that have become visible.
+   * Up to `limit` attempts of other tasks on the same account without a known operation, whose work a list may show: open
+   * ones, and those given up that were opened since `since`.
    */
+  rivals(attempt: Pick<Attempt, 'task' | 'account'>, since: number, limit: number): Promise<Rival[]>
+  /**
+   * Writes what was learnt of an attempt of this task, without a decision. It takes no lease, and the row of the task may
+   * be gone. If the task waits for the attempt, it is due; an accepted attempt that its task does not wait for becomes an
+   * orphan.
+   */
+  settle(task: string, fact: AttemptFact): Promise<void>
+  /**
+   * Takes this operation from the attempt that adopted it; the id of that attempt, or undefined if none did. The attempt
+   * is open again, and its task held and due, with its lease lost. Where that task has gone on without the attempt, or has
+   * ended, the attempt is abandoned.
+   */
+  disown(account: string, operation: Json, now: number): Promise<string | undefined>
+}
+
+/** Changes of status, numbered. */
+export interface NoticeStore {
+  /** In the order of their numbers: those beyond `after`, and those of the `missing` that have become visible. */
   notices(after: number, missing: readonly number[], limit: number): Promise<Notice[]>
   noticesOf(owner: string, after: number, limit: number): Promise<Notice[]>
-  /** The number of the newest one, and of the oldest that is kept; 0 where there is none. */
+  /** The number of the newest one, and of the oldest that is kept; 0 if there is no notice. */
   noticeRange(): Promise<{ first: number; last: number }>
   /** Drops up to `limit` of the oldest, if they are older than that; the newest stays. Returns how many. */
   trimNotices(before: number, limit: number): Promise<number>
   /** Calls back when there may be a new notice, or a delivery was replayed. Returns how to stop that. */
   onNotice(listener: () => void): () => void
+}
 
+/** Webhook endpoints of clients. */
+export interface EndpointStore {
   /** This owner's, the newest first. `after` need not be one: it is only a place in that order. */
   endpoints(owner: string, page: Omit<Page, 'order'>): Promise<Endpoint[]>
   endpoint(owner: string, id: string): Promise<Endpoint | undefined>
   /** False if its owner has so many already. */
   insertEndpoint(endpoint: Endpoint, most: number): Promise<boolean>
-  /** Writes these fields and no others. The endpoint as it is then, if there is one. */
+  /** Writes these fields and no others. The endpoint after the change, if it exists. */
   updateEndpoint(owner: string, id: string, change: EndpointChange): Promise<Endpoint | undefined>
-  /** False if there is none. Its deliveries are left to `trimStrayDeliveries`, for they may be many. */
+  /** False if it does not exist. Its deliveries are left to `trimStrayDeliveries`, for they may be many. */
   deleteEndpoint(owner: string, id: string): Promise<boolean>
   disableEndpoint(id: string, at: number, why: string): Promise<void>
+}
 
+/** Events on their way to webhook endpoints. */
+export interface DeliveryStore {
   /**
    * Endpoints that have something due, the longest due first; disabled ones, too. `next` is when the next of all others
    * has something. However much waits for one of them, it is one step.
    */
   dueEndpoints(now: number): Promise<{ endpoints: Endpoint[]; next: number | null }>
-  /** Takes up to so many due deliveries of each under a lease: their `fence` grows, and nobody else gets them until it ends. */
+  /** Claims up to so many due deliveries of each: their `fence` grows, and nothing else gets them until the lease ends. */
   claimDeliveries(wanted: readonly EndpointClaim[], now: number, leaseUntil: number): Promise<WebhookDelivery[]>
-  /** Writes what became of a try and gives the lease back. False if it was lost meanwhile: then nothing was written. */
+  /** Writes the result of a try and gives the lease back. False if it was lost meanwhile: then nothing was written. */
   recordDelivery(outcome: DeliveryOutcome): Promise<boolean>
-  /** Lets up to `limit` pending deliveries fail that nobody holds, for that reason. Returns how many. */
+  /** Fails up to `limit` pending deliveries that are not under lease, for that reason. Returns how many. */
   failDeliveries(endpoint: string, step: { now: number; error: string; limit: number }): Promise<number>
   /** Those of an endpoint, the newest first; of one state, if one is given. */
   deliveries(endpoint: string, page: Omit<Page, 'order'> & { state?: DeliveryState }): Promise<WebhookDelivery[]>
@@ -129,38 +185,20 @@ export interface Store extends AsyncDisposable {
   trimDeliveries(before: number, limit: number): Promise<number>
   /** Drops up to `limit` whose endpoint is gone. Returns how many. */
   trimStrayDeliveries(limit: number): Promise<number>
+}
 
-  attempt(id: string): Promise<Attempt | undefined>
-  attempts(task: string): Promise<Attempt[]>
-  /** Those of that state: open ones the oldest first, for they wait for somebody; all others the newest first. */
-  attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
-  /** The operations of this account that belong to an attempt, of those given. */
-  bound(account: string, operations: readonly string[]): Promise<Set<string>>
-  /**
-   * Up to `limit` attempts of other tasks on the same account without a known operation, whose work a list may show: open
-   * ones, and those given up that were opened since `since`.
-   */
-  rivals(attempt: Pick<Attempt, 'task' | 'account'>, since: number, limit: number): Promise<Rival[]>
-  /**
-   * Takes this operation from the attempt that adopted it; the id of that attempt, or undefined if none did. The attempt
-   * is open again, and its task held and due, with its lease lost. Where that task has gone on without the attempt, or has
-   * ended, the attempt is abandoned.
-   */
-  disown(account: string, operation: Json, now: number): Promise<string | undefined>
-  events(task: string): Promise<TaskEvent[]>
-  /** Every account that an unfinished task is pinned to. */
-  accountsInUse(): Promise<string[]>
-  /** How long the last tasks of each card took from start to end, in milliseconds. */
-  durations(): Promise<Map<string, number[]>>
-
-  /** How accounts were doing when that last changed, by their name and key. */
+/** What one process found out about accounts, for the others. */
+export interface HealthStore {
+  /** The last change of each account, by its name and key. */
   healths(): Promise<AccountHealth[]>
-  /** An older one than is there changes nothing. */
+  /** A health that is older than the stored one changes nothing. */
   saveHealth(health: AccountHealth): Promise<void>
+}
 
+export interface TokenStore {
   tokens(): Promise<Token[]>
   insertToken(token: Token, createdAt: number): Promise<void>
-  /** What is not there is no error. */
+  /** A token that does not exist is no error. */
   deleteToken(name: string): Promise<void>
 }
 
@@ -189,24 +227,6 @@ export interface Page {
 export interface EndpointClaim {
   endpoint: string
   limit: number
-}
-
-/** A task under lease is known by its id and the fence of that lease. */
-export type Lease = Pick<Task, 'id' | 'fence'>
-
-/** One transaction: a decision about a task under lease, and what was learnt on the way. */
-export interface Entry {
-  task: Task
-  /** The lease stays: there is more to come. */
-  keep?: boolean
-  /** Its slots are given back although it is held. */
-  releases?: boolean
-  opened?: Attempt
-  /** Written whoever holds the lease by now. An accepted attempt that nobody waits for becomes an orphan. */
-  fact?: AttemptFact
-  /** The fact is written only under the lease, as it holds only if no other process has claimed the task. */
-  isFactFenced?: true
-  events?: readonly TaskEvent[]
 }
 
 /** Tasks of one state, and of one account where the state has them. */

@@ -1,5 +1,6 @@
+import type { Entry } from '../../src/core/plan.ts'
 import { isFinished } from '../../src/core/task.ts'
-import type { Entry, Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/store.ts'
 
 /** Where a process can die on the way of a submit, in their order. */
 export const crashPoints = [

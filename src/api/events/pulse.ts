@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { FairTurns } from '../../core/fair.ts'
 import { type TaskView, wireStatus } from '../../core/task.ts'
-import type { Store } from '../../stores/store.ts'
+import type { TaskStore } from '../../stores/store.ts'
 import { openStep, tellingCost, tellPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 import { heartbeat, type Texts } from './texts.ts'
@@ -21,7 +21,7 @@ export interface Pulse {
 }
 
 interface PulseDependencies {
-  store: Store
+  store: TaskStore
   clock: Clock
   texts: Texts
   turns: FairTurns
@@ -114,7 +114,7 @@ function groupByTask(members: readonly Member[]): [id: string, groups: Group[]][
 }
 
 async function readPiece(
-  store: Store,
+  store: TaskStore,
   owner: string,
   piece: readonly [id: string, groups: Group[]][],
   turn: () => Promise<Disposable>,

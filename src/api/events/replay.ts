@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../../core/fair.ts'
-import type { Store } from '../../stores/store.ts'
+import type { NoticeStore, TaskStore } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
 import { openStep, tellingCost, tellPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
@@ -11,7 +11,7 @@ const pageSize = 200
  * Where a client wants to go on: after that number, from now on, or from a place that is not known here any more. The
  * header is what an EventSource sends by itself, the query is for those that can't.
  */
-export async function readPlace(request: FastifyRequest, store: Store): Promise<number | 'now' | 'lost'> {
+export async function readPlace(request: FastifyRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
   const { last_event_id: asked } = request.query as { last_event_id?: unknown }
   const place = request.headers['last-event-id'] ?? asked
   if (place === undefined || place === '') return 'now'
@@ -25,7 +25,7 @@ export async function readPlace(request: FastifyRequest, store: Store): Promise<
 export type Heard = Omit<Told, 'view'>
 
 export interface Telling {
-  store: Store
+  store: NoticeStore & TaskStore
   client: StreamClient
   turns: FairTurns
   tell(told: Told): void

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import type { FairTurns } from '../../core/fair.ts'
-import type { Store } from '../../stores/store.ts'
+import type { NoticeStore, TaskStore } from '../../stores/store.ts'
 import type { Told } from '../feed.ts'
 import type { Listener, Listeners } from '../listeners.ts'
 import { openBacklog } from './backlog.ts'
@@ -11,7 +11,7 @@ import { goodbye, interrupted } from './texts.ts'
 import type { Unread } from './unread.ts'
 
 export interface StreamDependencies {
-  store: Store
+  store: NoticeStore & TaskStore
   clock: Clock
   listeners: Listeners
   pulse: Pulse

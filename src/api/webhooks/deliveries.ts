@@ -3,7 +3,7 @@ import type { XStatic } from 'typebox/schema'
 import { Problem } from '../../core/problem.ts'
 import { stepRows } from '../../core/row.ts'
 import { deliveryIdsFrom, type Endpoint } from '../../core/webhook.ts'
-import type { Store } from '../../stores/store.ts'
+import type { EndpointStore } from '../../stores/store.ts'
 import { readLimit } from '../validation.ts'
 import { toWirePage } from '../wire.ts'
 import { own, place, type WebhookDependencies } from './endpoints.ts'
@@ -53,7 +53,7 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
   }
 }
 
-async function enabled(request: FastifyRequest, store: Store): Promise<Endpoint> {
+async function enabled(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
   const endpoint = await own(request, store)
   if (endpoint.disabledAt === null) return endpoint
   const fix = `Enable it first: POST /v1/webhook_endpoints/${endpoint.id} with {}, or 'filmgate webhooks enable'.`

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem.ts'
 import { newSigningSecret } from '../../core/signature.ts'
 import { type Endpoint, type EndpointChange, type EventType, eventTypes, signedRequest } from '../../core/webhook.ts'
 import type { Outbound, Posted } from '../../outbound.ts'
-import type { Store } from '../../stores/store.ts'
+import type { DeliveryStore, EndpointStore } from '../../stores/store.ts'
 import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
 import { toWireList, toWirePage } from '../wire.ts'
@@ -13,7 +13,7 @@ import type { createBody, endpointsQuery, rotateBody, testBody, updateBody } fro
 import { toWireDeletedEndpoint, toWireEndpoint, toWireEndpointWithSecret, toWireTest } from './wire.ts'
 
 export interface WebhookDependencies {
-  store: Store
+  store: DeliveryStore & EndpointStore
   outbound: Outbound
   clock: Clock
   random: Random
@@ -111,7 +111,7 @@ const words: Readonly<Record<Extract<Posted, { error: string }>['error'], string
 }
 
 /** The endpoint that a path names, if it is the token's own. */
-export async function own(request: FastifyRequest, store: Store): Promise<Endpoint> {
+export async function own(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
   const { id } = request.params as { id: string }
   const endpoint = isEndpointId(id) ? await store.endpoint(request.token.name, id) : undefined
   if (!endpoint) throw endpointNotFound(id)

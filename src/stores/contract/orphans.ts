@@ -10,6 +10,7 @@ const accepted = (id: string) => ({ fact: factOf(id, 'accepted', `operation of $
 /** What a provider accepted and nobody may ever use. */
 export function testOrphans(world: StoreWorld): void {
   testLate(world)
+  testSettled(world)
   testOverlooked(world)
   testRemoved(world)
 }
@@ -88,6 +89,62 @@ function testLate(world: StoreWorld): void {
     })
     await store.record(decide(old, {}, { ...accepted('a'), keep: true }))
     assert.ok(called)
+  })
+}
+
+function testSettled(world: StoreWorld): void {
+  it('settles an attempt without a lease, and makes the task due that waits for it', async () => {
+    await using store = await fresh(world)
+    const { old, next } = await inherited(store)
+    await store.record(decide(next, { dueAt: 1e9 }))
+    let called = false
+    store.onDue(() => {
+      called = true
+    })
+    await store.settle(old.id, accepted('a').fact)
+    assert.ok(called)
+    assert.equal(await stateOf(store, 'a'), 'accepted')
+    const [due] = await store.claim({ ...held, limit: 1, now: 150, leaseUntil: 200 })
+    assert.deepEqual([due?.id, due?.state], [old.id, 'held'])
+  })
+
+  it('settles an attempt beside the holder of its task, who keeps the lease', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a')
+    await store.settle(task.id, accepted('a').fact)
+    assert.deepEqual(await store.claim({ ...held, limit: 1, now: 50, leaseUntil: 200 }), [])
+    assert.ok(await store.record(decide(task, { state: 'running' })))
+    assert.equal(await stateOf(store, 'a'), 'accepted')
+  })
+
+  it('settles an attempt whose task is gone or has ended as an orphan, and one that does not exist not at all', async () => {
+    await using store = await fresh(world)
+    const [gone, ended] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    await store.remove(gone)
+    await store.record(decide(ended, { state: 'failed' }))
+    for (const [task, id] of [
+      [gone, 'a'],
+      [ended, 'b'],
+      [gone, 'c'],
+    ] as const)
+      await store.settle(task.id, accepted(id).fact)
+    const states = await Promise.all(['a', 'b', 'c'].map((id) => stateOf(store, id)))
+    assert.deepEqual(states, ['orphan', 'orphan', undefined])
+  })
+
+  it('settles no attempt with the operation of another, and the others of that moment all the same', async () => {
+    await using store = await fresh(world)
+    const [one, two, three] = [await sent(store, '1', 'a'), await sent(store, '2', 'b'), await sent(store, '3', 'c')]
+    await store.settle(one.id, factOf('a', 'accepted', 'op'))
+    const results = await Promise.allSettled([
+      store.settle(two.id, factOf('b', 'accepted', 'op')),
+      store.settle(three.id, factOf('c', 'accepted', 'other')),
+    ])
+    assert.deepEqual(
+      results.map((result) => (result.status === 'rejected' ? result.reason.code : result.status)),
+      ['operation_taken', 'fulfilled'],
+    )
+    assert.deepEqual([await stateOf(store, 'b'), await stateOf(store, 'c')], ['open', 'accepted'])
   })
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Attempt, AttemptFact } from '../../core/attempt.ts'
+import type { Entry } from '../../core/plan.ts'
 import type { Task } from '../../core/task.ts'
 import type { QueueCard } from '../../core/turns.ts'
-import type { Entry, QueueClaim, Store } from '../store.ts'
+import type { QueueClaim, Store } from '../store.ts'
 
 export interface StoreWorld {
   open(): Promise<Store>

@@ -1,16 +1,15 @@
+import type { Lease } from '../../core/plan.ts'
 import { columns, fromRow, readable, toHead } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
-import type { Claim, Lease, QueueClaim, Store } from '../store.ts'
+import type { Claim, Lane, QueueClaim, SharedLane, Store } from '../store.ts'
 import { due } from './clock.ts'
 import type { Database } from './database.ts'
-import { findQueues } from './lines.ts'
 import { queueLock } from './migrate.ts'
-import { lanes } from './reads.ts'
 import type { Query } from './session.ts'
 
-type Claims = Pick<Store, 'claim' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
+type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
 
 /** A claim over a long queue takes longer than a read, and others claim before it; but its leases must outlast it. */
 const withinMs = 3_000
@@ -22,6 +21,18 @@ const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) L
 
 const all = columns.join(', ')
 const ofTasks = columns.map((name) => `tasks.${name}`).join(', ')
+
+/** Where each lane's tasks are: its condition, and the column that says when they are due. */
+export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'start_by' }> = {
+  fetching: { where: "state = 'fetching'", due: 'due_at' },
+  completed: { where: "state = 'completed'", due: 'due_at' },
+  failed: { where: "state = 'failed'", due: 'due_at' },
+  held: { where: "state = 'held' AND account = $1", due: 'due_at' },
+  running: { where: "state = 'running' AND account = $1", due: 'due_at' },
+  storing: { where: "state = 'storing' AND account = $1", due: 'due_at' },
+  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  overdue: { where: "state = 'queued' AND NOT leased", due: 'start_by' },
+}
 
 export function openClaims(database: Database): Claims {
   return {
@@ -36,6 +47,15 @@ export function openClaims(database: Database): Claims {
         ])
       }, withinMs)
       return readable(rows, fromRow)
+    },
+    async dueOwners(lane, now) {
+      const rows = await database.read(ownersStatement(lane), [accountOf(lane), now])
+      return rows.map(({ owner }) => String(owner))
+    },
+    async claimShares(lane, shares, { now, leaseUntil }) {
+      const [owners, limits] = [shares.map(({ owner }) => owner), shares.map(({ limit }) => limit)]
+      const values = [accountOf(lane), now, leaseUntil, owners, limits]
+      return readable(await database.write((query) => query(sharesStatement(lane), values), withinMs), fromRow)
     },
     async claimQueued(wanted) {
       // Who has nothing to give, or finds nobody, keeps away from the lock that all share.
@@ -181,4 +201,53 @@ async function countSlots(query: Query, wanted: QueueClaim, queues: readonly Que
     [[...caps.keys()], [...caps.values()]],
   )
   return new Map(rows.map(({ scope, used }) => [String(scope), Number(used)]))
+}
+
+/** Who waits, by steps from one (card, owner) to the next in the index: however long the queues, only they are read. */
+export async function findQueues(query: Query, cards: readonly string[]): Promise<Queue[]> {
+  const rows = await query(
+    `WITH RECURSIVE queues AS (
+       SELECT first.* FROM unnest($1::text[]) AS asked (card), LATERAL (
+         SELECT card, owner FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C"
+         ORDER BY card, owner LIMIT 1
+       ) AS first
+       UNION ALL
+       SELECT next.* FROM queues, LATERAL (
+         SELECT card, owner FROM tasks
+         WHERE state = 'queued' AND tasks.card = queues.card AND tasks.owner > queues.owner
+         ORDER BY card, owner LIMIT 1
+       ) AS next
+     )
+     SELECT card, owner, coalesce(served, 0) AS served FROM queues LEFT JOIN turns USING (card, owner)`,
+    [cards],
+  )
+  return rows.map(({ card, owner, served }) => ({ card: String(card), owner: String(owner), served: Number(served) }))
+}
+
+const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
+
+/** The first value is said once more, for it needs a type where the lane has no account. */
+const whereOf = ({ state }: SharedLane) => `$1::text IS NOT NULL AND ${lanes[state].where}`
+
+/** From one owner to the next in the index. */
+function ownersStatement(lane: SharedLane): string {
+  const first = (more: string) =>
+    `SELECT owner, due_at FROM tasks WHERE ${whereOf(lane)} AND due_at IS NOT NULL ${more} ORDER BY owner, due_at LIMIT 1`
+  return `WITH RECURSIVE waiting AS (
+      (${first('')})
+      UNION ALL
+      SELECT next.* FROM waiting, LATERAL (${first('AND tasks.owner > waiting.owner')}) AS next
+    )
+    SELECT owner FROM waiting WHERE due_at <= ${due('$2')} ORDER BY due_at`
+}
+
+/** An array, not a subquery: PostgreSQL would expect a tenth of all tasks to come from that, and read the whole table. */
+function sharesStatement(lane: SharedLane): string {
+  return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3 WHERE id = ANY(ARRAY(
+      SELECT head.id FROM unnest($4::text[], $5::bigint[]) AS asked (owner, most), LATERAL (
+        SELECT id FROM tasks
+        WHERE ${whereOf(lane)} AND tasks.owner = asked.owner COLLATE "C" AND due_at <= ${due('$2')}
+        ORDER BY due_at LIMIT asked.most FOR UPDATE SKIP LOCKED
+      ) AS head
+    )) RETURNING ${columns.join(', ')}`
 }

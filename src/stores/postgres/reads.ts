@@ -3,6 +3,7 @@ import {
   columns,
   fromRow,
   readable,
+  statusConditions,
   toAttempt,
   toDurations,
   toEvent,
@@ -13,13 +14,14 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
+import { accountScope, lineUp } from '../../core/turns.ts'
 import type { Lane, Store } from '../store.ts'
-import { lookThrough } from '../window/window.ts'
+import { type Filter, lookThrough, type Window } from '../window/window.ts'
 import { openBatches } from './batch.ts'
+import { findQueues, lanes } from './claims.ts'
 import type { Database } from './database.ts'
-import { hashOf } from './entries.ts'
-import { openInWork, openLines } from './lines.ts'
-import { openWindow, upTo } from './window.ts'
+import { hashOf } from './mutations.ts'
+import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -137,18 +139,6 @@ export function openReads(database: Database): Reads {
   }
 }
 
-/** Where each lane's tasks are: its condition, and the column that says when they are due. */
-export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'start_by' }> = {
-  fetching: { where: "state = 'fetching'", due: 'due_at' },
-  completed: { where: "state = 'completed'", due: 'due_at' },
-  failed: { where: "state = 'failed'", due: 'due_at' },
-  held: { where: "state = 'held' AND account = $1", due: 'due_at' },
-  running: { where: "state = 'running' AND account = $1", due: 'due_at' },
-  storing: { where: "state = 'storing' AND account = $1", due: 'due_at' },
-  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
-  overdue: { where: "state = 'queued' AND NOT leased", due: 'start_by' },
-}
-
 /** From one to the next in the index: a DISTINCT would read all that is in flight. */
 const accountsStatement = `WITH RECURSIVE accounts AS (
     (SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL
@@ -183,4 +173,68 @@ async function durations(database: Database): Promise<Map<string, number[]>> {
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   return toDurations(rows)
+}
+
+/** Who waits for a card, and in which order. */
+function openLines(query: Query): Store['queueOf'] {
+  return async (card, limit) => {
+    const queues = (await findQueues(query, [card])).sort((one, other) => one.served - other.served)
+    // Of those behind these nobody has a place.
+    const owners = queues.slice(0, limit).map(({ owner }) => owner)
+    return lineUp(owners.length, limit, async (each) => {
+      const rows = await query(lineStatement, [card, owners, each])
+      const lines = Map.groupBy(rows, ({ owner }) => String(owner))
+      return owners.map((owner) => (lines.get(owner) ?? []).map(({ id }) => String(id)))
+    })
+  }
+}
+
+/** Counted in an index. */
+function openInWork(query: Query): Store['inWork'] {
+  return async (accounts) => {
+    const [row] = await query('SELECT count(*) AS used FROM slots WHERE scope = ANY($1)', [accounts.map(accountScope)])
+    return Number(row?.used)
+  }
+}
+
+/** One that is under lease is about to be sent. */
+const lineStatement = `SELECT asked.owner, line.id FROM unnest($2::text[]) AS asked (owner), LATERAL (
+    SELECT id, due_at FROM tasks
+    WHERE state = 'queued' AND card = $1::text COLLATE "C" AND owner = asked.owner COLLATE "C"
+      AND due_at IS NOT NULL AND NOT leased AND deleted_at IS NULL
+    ORDER BY due_at LIMIT $3
+  ) AS line ORDER BY line.due_at`
+
+/** So many rows are read well within the time that a statement has. */
+const windowRows = 20_000
+
+/**
+ * The rows of a page up to the one that brings its prompts to so many bytes. The database tells the length of a long text
+ * without reading it.
+ */
+function upTo(bytes: string, page: string, order: Filter['order']): string {
+  const [view, length] = [viewColumns.join(', '), 'octet_length(prompt)']
+  return `SELECT ${view} FROM (
+      SELECT *, sum(${length}) OVER (ORDER BY id ${order} ROWS UNBOUNDED PRECEDING) - ${length} AS before FROM (${page}) AS page
+    ) AS summed WHERE before < ${bytes}::bigint ORDER BY id ${order}`
+}
+
+function openWindow(database: Database, { owner, order, status, model }: Filter): Window {
+  const [beyond, until] = order === 'asc' ? ['>', '<='] : ['<', '>=']
+  const from = 'FROM tasks WHERE owner = $1 AND deleted_at IS NULL AND'
+  const fits = [...(status ? [statusConditions[status]] : []), ...(model === undefined ? [] : ['model = $6'])]
+  return {
+    async end(after) {
+      const text = `SELECT id ${from} id ${beyond} $2 ORDER BY id ${order} LIMIT 1 OFFSET ${windowRows - 1}`
+      const [row] = await database.read(text, [owner, after])
+      return row?.id as string | undefined
+    },
+    async fitting(after, last, { limit, enoughBytes }) {
+      const bound = `($3::text IS NULL OR id ${until} $3)`
+      const text = `SELECT ${viewColumns.join(', ')} ${from} id ${beyond} $2 AND ${[bound, ...fits].join(' AND ')}
+        ORDER BY id ${order} LIMIT $4`
+      const values = [owner, after, last ?? null, limit, enoughBytes, ...(model === undefined ? [] : [model])]
+      return (await database.readByPlace(upTo('$5', text, order), values)).map(toView)
+    },
+  }
 }

@@ -1,6 +1,5 @@
 import type { Client } from 'pg'
 import { Problem } from '../../core/problem.ts'
-import type { Row } from '../../core/row.ts'
 import {
   awayStatement,
   awayTable,
@@ -20,9 +19,9 @@ import {
   usedTables,
 } from '../transfer/transfer.ts'
 import { type Database, openDatabase } from './database.ts'
-import { hashOf } from './entries.ts'
 import { CommitUnknown } from './failures.ts'
 import { migrate, moveLock } from './migrate.ts'
+import { withHash } from './mutations.ts'
 import type { Query } from './session.ts'
 import { explain } from './unusable.ts'
 
@@ -158,10 +157,6 @@ function insertStatement(table: TableName): string {
   const own = table === 'events' || table === 'notices' ? 'OVERRIDING SYSTEM VALUE' : ''
   return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
-}
-
-function withHash(row: Row): Row {
-  return { ...row, operation_hash: typeof row.operation === 'string' ? hashOf(row.operation) : null }
 }
 
 /** All that is written here can be written twice, so a COMMIT of unknown outcome is simply one to repeat. */

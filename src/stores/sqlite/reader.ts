@@ -1,11 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { prepareDeliveryReads } from './deliveries.ts'
-import { prepareEndpointReads } from './endpoints.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
 import { refuseMoved } from './transfer.ts'
+import { prepareDeliveryReads, prepareEndpointReads } from './webhooks.ts'
 
 /** The connection of the main thread, which only reads. */
 export interface Reader {

@@ -1,5 +1,4 @@
-import { attemptColumns, columns, type Row } from '../../core/row.ts'
-import { deliveryColumns, endpointColumns } from '../../core/webhook-row.ts'
+import { attemptColumns, columns, deliveryColumns, endpointColumns, type Row } from '../../core/row.ts'
 
 /**
  * All rows of a store, for moving them to another one: nothing else may use either meanwhile. A target that is being

@@ -1,37 +1,69 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { NewNotice } from '../../core/notice.ts'
-import { readable } from '../../core/row.ts'
+import {
+  deliveryColumns,
+  endpointColumns,
+  fromEndpoint,
+  fromOutcome,
+  readable,
+  toDelivery,
+  toEndpoint,
+} from '../../core/row.ts'
 import {
   type DeliveryOutcome,
   deliveryStates,
-  eventTypeOf,
+  type Endpoint,
+  type EndpointChange,
   longestWaitMs,
-  newDelivery,
   type WebhookDelivery,
 } from '../../core/webhook.ts'
-import { deliveryColumns, fromDelivery, fromOutcome, toDelivery, wants } from '../../core/webhook-row.ts'
 import type { EndpointClaim, ReplayStep, Store } from '../store.ts'
 
-const all = deliveryColumns.join(', ')
-const marks = deliveryColumns.map((name) => `:${name}`).join(', ')
+const endpointNames = endpointColumns.join(', ')
+const endpointMarks = endpointColumns.map((name) => `:${name}`).join(', ')
+const deliveryNames = deliveryColumns.join(', ')
+/** After the last of all ids: where a list without a cursor begins. */
+const end = '\u{10ffff}'
 
-/** What is on its way to endpoints; runs in the writer thread, inside its transaction. */
-export function prepareDeliveries(database: DatabaseSync) {
-  const listeners = database.prepare('SELECT id, event_types FROM endpoints WHERE owner = ? AND disabled_at IS NULL')
-  const insert = database.prepare(`INSERT INTO deliveries (${all}) VALUES (${marks}) ON CONFLICT (id) DO NOTHING`)
+/** Endpoints of clients, and the deliveries to them; runs in the writer thread, inside its transaction. */
+export function prepareWebhooks(database: DatabaseSync) {
   const recover = database.prepare(
     "UPDATE deliveries SET due_at = ?1 WHERE state = 'pending' AND leased = 0 AND due_at > ?2",
   )
   return {
-    verbs: { ...prepareTries(database), ...prepareReplays(database), ...prepareTrims(database) },
-    /** What a notice of its end brings about. Who has no endpoint pays for one look into an index. */
-    deliver({ owner, task, at, kind }: NewNotice): void {
-      const type = eventTypeOf(kind)
-      if (!type) return
-      for (const row of listeners.all(owner))
-        if (wants(row, type)) insert.run(fromDelivery(newDelivery({ id: String(row.id), owner }, { task, at, type })))
+    ...prepareEndpoints(database),
+    ...prepareTries(database),
+    ...prepareReplays(database),
+    ...prepareTrims(database),
+    recoverDeliveries: (now: number) => void recover.run(now, now + longestWaitMs),
+  }
+}
+
+function prepareEndpoints(database: DatabaseSync) {
+  const count = database.prepare('SELECT count(*) AS count FROM endpoints WHERE owner = ?')
+  const insert = database.prepare(`INSERT INTO endpoints (${endpointNames}) VALUES (${endpointMarks})`)
+  const replace = database.prepare(`INSERT OR REPLACE INTO endpoints (${endpointNames}) VALUES (${endpointMarks})`)
+  const one = database.prepare(`SELECT ${endpointNames} FROM endpoints WHERE owner = ? AND id = ?`)
+  const remove = database.prepare('DELETE FROM endpoints WHERE owner = ? AND id = ?')
+  const disable = database.prepare(
+    'UPDATE endpoints SET disabled_at = ?, disabled_why = ? WHERE id = ? AND disabled_at IS NULL',
+  )
+  return {
+    insertEndpoint(endpoint: Endpoint, most: number): boolean {
+      if (Number(count.get(endpoint.owner)?.count) >= most) return false
+      insert.run(fromEndpoint(endpoint))
+      return true
     },
-    recover: (now: number) => void recover.run(now, now + longestWaitMs),
+    updateEndpoint(owner: string, id: string, change: EndpointChange): Endpoint | null {
+      const was = one.get(owner, id)
+      if (!was) return null
+      const endpoint = { ...toEndpoint(was), ...change }
+      replace.run(fromEndpoint(endpoint))
+      return endpoint
+    },
+    deleteEndpoint: (owner: string, id: string) => remove.run(owner, id).changes === 1,
+    disableEndpoint(id: string, at: number, why: string): void {
+      disable.run(at, why, id)
+    },
   }
 }
 
@@ -43,7 +75,7 @@ function prepareTries(database: DatabaseSync) {
     `UPDATE deliveries SET fence = fence + 1, leased = 1, due_at = ? WHERE id IN (
        SELECT id FROM deliveries INDEXED BY deliveries_due
        WHERE state = 'pending' AND endpoint = ? AND due_at <= ? ORDER BY due_at LIMIT ?
-     ) RETURNING ${all}`,
+     ) RETURNING ${deliveryNames}`,
   )
   const record = database.prepare(
     `UPDATE deliveries SET state = :state, due_at = :due_at, tries = :tries, ended_at = :ended_at, log = :log, leased = 0
@@ -70,7 +102,7 @@ function prepareTries(database: DatabaseSync) {
 function prepareReplays(database: DatabaseSync) {
   const again = "state = 'pending', due_at = :now, tries = 0, ended_at = NULL, leased = 0"
   const replay = database.prepare(`UPDATE deliveries SET ${again} WHERE id = :id AND endpoint = :endpoint AND ${free}`)
-  const find = database.prepare(`SELECT ${all} FROM deliveries WHERE id = ? AND endpoint = ?`)
+  const find = database.prepare(`SELECT ${deliveryNames} FROM deliveries WHERE id = ? AND endpoint = ?`)
   const replayFailed = database.prepare(
     `UPDATE deliveries SET ${again} WHERE id IN (
        SELECT id FROM deliveries INDEXED BY deliveries_endpoint
@@ -120,13 +152,11 @@ function prepareTrims(database: DatabaseSync) {
 
 /** What is only read of them; runs on the main thread. */
 export function prepareDeliveryReads(reader: DatabaseSync): Pick<Store, 'deliveries' | 'delivery'> {
-  const one = reader.prepare(`SELECT ${all} FROM deliveries WHERE id = ? AND endpoint = ?`)
+  const one = reader.prepare(`SELECT ${deliveryNames} FROM deliveries WHERE id = ? AND endpoint = ?`)
   const list = reader.prepare(
-    `SELECT ${all} FROM deliveries INDEXED BY deliveries_endpoint
+    `SELECT ${deliveryNames} FROM deliveries INDEXED BY deliveries_endpoint
      WHERE endpoint = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   )
-  // After the last of all ids: where a list without a cursor begins.
-  const end = '\u{10ffff}'
   return {
     async deliveries(endpoint, { after = end, limit, state }) {
       const states = state ? [state] : deliveryStates
@@ -136,6 +166,35 @@ export function prepareDeliveryReads(reader: DatabaseSync): Pick<Store, 'deliver
     },
     async delivery(endpoint, id) {
       return readable(one.all(id, endpoint), toDelivery)[0]
+    },
+  }
+}
+
+/** What is only read of them; runs on the main thread. */
+export function prepareEndpointReads(reader: DatabaseSync): Pick<Store, 'endpoints' | 'endpoint' | 'dueEndpoints'> {
+  const one = reader.prepare(`SELECT ${endpointNames} FROM endpoints WHERE id = ?`)
+  const list = reader.prepare(
+    `SELECT ${endpointNames} FROM endpoints INDEXED BY endpoints_owner WHERE owner = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+  )
+  const nextWaiting = reader.prepare(
+    `SELECT endpoint, due_at FROM deliveries INDEXED BY deliveries_due
+     WHERE state = 'pending' AND endpoint > ? ORDER BY endpoint, due_at LIMIT 1`,
+  )
+  return {
+    async endpoint(owner, id) {
+      return readable(one.all(id), toEndpoint).find((found) => found.owner === owner)
+    },
+    endpoints: async (owner, { after = end, limit }) => readable(list.all(owner, after, limit), toEndpoint),
+    async dueEndpoints(now) {
+      const due: { id: string; dueAt: number }[] = []
+      let next: number | null = null
+      for (let row = nextWaiting.get(''); row; row = nextWaiting.get(String(row.endpoint))) {
+        const dueAt = Number(row.due_at)
+        if (dueAt <= now) due.push({ id: String(row.endpoint), dueAt })
+        else next = Math.min(next ?? dueAt, dueAt)
+      }
+      due.sort((a, b) => a.dueAt - b.dueAt)
+      return { endpoints: due.flatMap(({ id }) => readable(one.all(id), toEndpoint)), next }
     },
   }
 }

@@ -1,28 +1,123 @@
-import type { NoticeKind } from '../../core/notice.ts'
-import { type Row, readable } from '../../core/row.ts'
-import { type DeliveryOutcome, deliveryStates, eventTypeOf, longestWaitMs, newDelivery } from '../../core/webhook.ts'
-import { deliveryColumns, fromDelivery, fromOutcome, toDelivery, wants } from '../../core/webhook-row.ts'
-import type { Store } from '../store.ts'
+import {
+  deliveryColumns,
+  endpointColumns,
+  fromEndpoint,
+  fromOutcome,
+  readable,
+  toDelivery,
+  toEndpoint,
+} from '../../core/row.ts'
+import { type DeliveryOutcome, deliveryStates, type Endpoint, longestWaitMs } from '../../core/webhook.ts'
+import type { DeliveryStore, EndpointStore } from '../store.ts'
 import { openBatches } from './batch.ts'
 import { due } from './clock.ts'
 import type { Database } from './database.ts'
-import type { Query } from './session.ts'
-
-type Deliveries = Pick<Store, 'claimDeliveries' | 'recordDelivery' | 'failDeliveries' | 'deliveries' | 'delivery'> &
-  Pick<Store, 'replay' | 'replayFailed' | 'trimDeliveries' | 'trimStrayDeliveries'>
+import { CommitUnknown } from './failures.ts'
+import { endpointLock } from './migrate.ts'
 
 /** All that wait may be many. */
 const longMs = 60_000
 const claimMs = 3_000
 
-const all = deliveryColumns.join(', ')
+const endpointNames = endpointColumns.join(', ')
+const deliveryNames = deliveryColumns.join(', ')
 /** After the last of all ids: where a list without a cursor begins. */
 const end = '\u{10ffff}'
 
-/** What is on its way to endpoints. `announce` tells everybody that something may be due. */
-export function openDeliveries(database: Database, announce: () => void): Deliveries {
+/** Endpoints of clients, and the deliveries to them. `announce` tells everybody that something may be due. */
+export function openWebhooks(database: Database, announce: () => void): EndpointStore & DeliveryStore {
+  return { ...openEndpoints(database), ...openTries(database), ...openDeliveries(database, announce) }
+}
+
+function openEndpoints(database: Database): EndpointStore & Pick<DeliveryStore, 'dueEndpoints'> {
   return {
-    ...openTries(database),
+    async endpoints(owner, { after = end, limit }) {
+      const text = `SELECT ${endpointNames} FROM endpoints WHERE owner = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
+      return readable(await database.read(text, [owner, after, limit]), toEndpoint)
+    },
+    async endpoint(owner, id) {
+      return readable(await database.read(endpointStatement, [id, owner]), toEndpoint)[0]
+    },
+    insertEndpoint: (made, most) => insertEndpoint(database, { made, most }),
+    updateEndpoint: (owner, id, change) =>
+      database.write(async (query) => {
+        const [was] = await query(`${endpointStatement} FOR NO KEY UPDATE`, [id, owner])
+        if (!was) return undefined
+        const endpoint = { ...toEndpoint(was), ...change }
+        await query(updateEndpointStatement, [JSON.stringify([fromEndpoint(endpoint)])])
+        return endpoint
+      }),
+    async deleteEndpoint(owner, id) {
+      const text = 'DELETE FROM endpoints WHERE id = $1 AND owner = $2 RETURNING id'
+      return (await database.run(text, [id, owner])).length === 1
+    },
+    async disableEndpoint(id, at, why) {
+      const text = 'UPDATE endpoints SET disabled_at = $2, disabled_why = $3 WHERE id = $1 AND disabled_at IS NULL'
+      await database.run(text, [id, at, why])
+    },
+    async dueEndpoints(now) {
+      const rows = await database.read(waitingStatement, [now])
+      const [isDue, isLater] = [rows.filter(({ id }) => id !== null), rows.find(({ id }) => id === null)]
+      return { endpoints: readable(isDue, toEndpoint), next: (isLater?.first_due as number | undefined) ?? null }
+    },
+  }
+}
+
+interface Insert {
+  made: Endpoint
+  most: number
+  isAgain?: boolean
+}
+
+/** One at a time, so that the count holds. A COMMIT of which nobody heard is repeated: the id tells that it is there. */
+async function insertEndpoint(database: Database, { made, most, isAgain = false }: Insert): Promise<boolean> {
+  try {
+    return await database.write(async (query) => {
+      await query('SELECT pg_advisory_xact_lock($1)', [endpointLock])
+      const values = [JSON.stringify([fromEndpoint(made)]), made.owner, made.id, most]
+      return (await query(insertEndpointStatement, values)).length === 1
+    })
+  } catch (error) {
+    if (!(error instanceof CommitUnknown) || isAgain) throw error
+    return insertEndpoint(database, { made, most, isAgain: true })
+  }
+}
+
+const insertEndpointStatement = `INSERT INTO endpoints (${endpointNames})
+  SELECT ${endpointNames} FROM json_populate_recordset(NULL::endpoints, $1)
+  WHERE (SELECT count(*) FROM endpoints WHERE owner = $2 AND id <> $3) < $4
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING id`
+
+const endpointStatement = `SELECT ${endpointNames} FROM endpoints WHERE id = $1 AND owner = $2`
+
+const fixed = ['id', 'owner', 'created_at']
+const changeable = endpointColumns.filter((name) => !fixed.includes(name))
+const updateEndpointStatement = `UPDATE endpoints SET ${changeable.map((name) => `${name} = made.${name}`).join(', ')}
+  FROM json_populate_recordset(NULL::endpoints, $1) AS made WHERE endpoints.id = made.id`
+
+/**
+ * From one to the next in the index. Those that are due come with all that is needed to send; of the others, only when
+ * the first of them is.
+ */
+const waitingStatement = `WITH RECURSIVE waiting AS (
+    (SELECT endpoint, due_at FROM deliveries WHERE state = 'pending' ORDER BY endpoint, due_at LIMIT 1)
+    UNION ALL
+    SELECT next.* FROM waiting, LATERAL (
+      SELECT endpoint, due_at FROM deliveries WHERE state = 'pending' AND deliveries.endpoint > waiting.endpoint
+      ORDER BY endpoint, due_at LIMIT 1
+    ) AS next
+  )
+  SELECT ${endpointColumns.map((name) => `endpoints.${name}`).join(', ')}, waiting.due_at AS first_due
+  FROM waiting JOIN endpoints ON endpoints.id = waiting.endpoint WHERE waiting.due_at <= ${due('$1')}
+  UNION ALL
+  SELECT ${endpointColumns.map(() => 'NULL').join(', ')}, min(due_at) FROM waiting WHERE due_at > ${due('$1')}
+  ORDER BY first_due`
+
+function openDeliveries(
+  database: Database,
+  announce: () => void,
+): Omit<DeliveryStore, 'dueEndpoints' | 'claimDeliveries' | 'recordDelivery' | 'failDeliveries'> {
+  return {
     async deliveries(endpoint, { after = end, limit, state }) {
       const states = state ? [state] : deliveryStates
       return readable(await database.read(listStatement, [endpoint, after, limit, states]), toDelivery)
@@ -47,7 +142,7 @@ export function openDeliveries(database: Database, announce: () => void): Delive
   }
 }
 
-function openTries(database: Database): Pick<Store, 'claimDeliveries' | 'recordDelivery' | 'failDeliveries'> {
+function openTries(database: Database): Pick<DeliveryStore, 'claimDeliveries' | 'recordDelivery' | 'failDeliveries'> {
   return {
     async claimDeliveries(wanted, now, leaseUntil) {
       const values = [wanted.map(({ endpoint }) => endpoint), wanted.map(({ limit }) => limit), now, leaseUntil]
@@ -68,7 +163,7 @@ const claimStatement = `UPDATE deliveries SET fence = fence + 1, leased = true, 
       WHERE state = 'pending' AND deliveries.endpoint = asked.endpoint COLLATE "C" AND due_at <= ${due('$3')}
       ORDER BY due_at LIMIT asked.most FOR UPDATE SKIP LOCKED
     ) AS head
-  )) RETURNING ${all}`
+  )) RETURNING ${deliveryNames}`
 
 const recordStatement = `UPDATE deliveries SET state = made.state, due_at = made.due_at, tries = made.tries,
     ended_at = made.ended_at, log = made.log, leased = false
@@ -109,7 +204,7 @@ const replayFailedStatement = `UPDATE deliveries SET ${again} WHERE id IN (
 /** One state after the other; what they come to is merged. */
 const listStatement = `SELECT ${deliveryColumns.map((name) => `head.${name}`).join(', ')}
   FROM unnest($4::text[]) AS asked (state), LATERAL (
-    SELECT ${all} FROM deliveries
+    SELECT ${deliveryNames} FROM deliveries
     WHERE endpoint = $1 AND (deliveries.state, id) < (asked.state, $2) AND deliveries.state >= asked.state
     ORDER BY deliveries.state DESC, id DESC LIMIT $3
   ) AS head ORDER BY id DESC LIMIT $3`
@@ -136,28 +231,11 @@ const trimStrayStatement = `WITH RECURSIVE known (endpoint) AS (
   ) RETURNING id`
 
 async function find(database: Database, endpoint: string, id: string) {
-  const rows = await database.read(`SELECT ${all} FROM deliveries WHERE id = $1 AND endpoint = $2`, [id, endpoint])
+  const rows = await database.read(`SELECT ${deliveryNames} FROM deliveries WHERE id = $1 AND endpoint = $2`, [
+    id,
+    endpoint,
+  ])
   return readable(rows, toDelivery)[0]
-}
-
-/**
- * The deliveries that notices bring about: who has no endpoint pays for one look into an index. One that is deleted
- * meanwhile leaves deliveries behind, which are dropped like all others of it.
- */
-export async function deliveriesOf(query: Query, notices: readonly Row[]): Promise<Row[]> {
-  const ends = notices.flatMap(({ owner, task, at, kind }) => {
-    const type = eventTypeOf(kind as NoticeKind)
-    return type ? [{ owner: String(owner), task: String(task), at: at as number, type }] : []
-  })
-  if (ends.length === 0) return []
-  const owners = [...new Set(ends.map(({ owner }) => owner))]
-  const text = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
-  const byOwner = Map.groupBy(await query(text, [owners]), ({ owner }) => String(owner))
-  return ends.flatMap(({ owner, ...event }) =>
-    (byOwner.get(owner) ?? [])
-      .filter((row) => wants(row, event.type))
-      .map(({ id }) => fromDelivery(newDelivery({ id: String(id), owner }, event))),
-  )
 }
 
 /** After a clock was set back. */

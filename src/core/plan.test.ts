@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
+import { type Before, type Entry, type Mutation, needsOf, planOf, type TaskBefore } from './plan.ts'
+import { queueTask, type Task } from './task.ts'
+
+const asked = { prompt: 'a fox', seconds: 4, size: { width: 1, height: 1 }, parameters: {}, image: null }
+const given = { owner: 'alice', model: 'm', card: 'm', digest: 0, startBy: 900, finishBy: 999 }
+const queued: Task = { ...queueTask({ id: 't', ...asked, ...given }, 1), account: 'p', fence: 3 }
+const held: Task = { ...queued, state: 'held', attempt: 'a', attempts: 1 }
+const running: Task = { ...held, state: 'running', startedAt: 5 }
+const problem = { code: 'internal', message: 'm' } as const
+const completed: Task = { ...running, state: 'completed', completedAt: 8 }
+const failed: Task = { ...held, state: 'failed', error: problem }
+const attempt = { ...{ id: 'b', task: 't', number: 2, account: 'p', keyVersion: 'k', upstreamModel: 'u' }, openedAt: 5 }
+const opened = { ...attempt, state: 'open', operation: null, settledAt: null, problem: null } as const
+const fact = (state: AttemptState, id = 'a'): AttemptFact => {
+  const operation = state === 'accepted' ? { z: 1, a: 2 } : null
+  return { id, state, operation, settledAt: state === 'open' ? null : 7, problem: null }
+}
+
+interface World {
+  was?: Task | undefined
+  leased?: boolean
+  attempts?: Record<string, AttemptState>
+  endpoints?: Before['endpoints']
+}
+
+function before({ was, leased = true, attempts = {}, endpoints = [] }: World): Before {
+  const task = was && ({ ...was, dueAt: 100, leased } satisfies TaskBefore)
+  return {
+    tasks: new Map(task ? [['t', task]] : []),
+    attempts: new Map(Object.entries(attempts).map(([id, state]) => [id, { task: 't', state }])),
+    endpoints,
+  }
+}
+
+/** Of the writes, what matters here: a decision writes all that can change of its task. */
+function shown(mutation: Mutation, world: World) {
+  const { holds, writes } = planOf(mutation, before(world))
+  const lines = writes.map(({ shape: { verb, table, columns }, values }) => {
+    assert.equal(values.length, columns.length)
+    const row = Object.fromEntries(columns.map((name, at) => [name, values[at]]))
+    if (table === 'tasks' && 'progress' in row)
+      return `decide ${row.state} due ${row.due_at} start by ${row.start_by} ${row.leased ? 'kept' : 'free'}`
+    if (table === 'attempts') return `${verb} attempts ${row.id} ${row.state ?? ''}`
+    if (table === 'deliveries') return `insert deliveries ${row.endpoint} ${row.owner} ${row.event} ${row.type}`
+    return `${verb} ${table} ${values.slice(0, 4).join(' ')}`
+  })
+  return [...(holds ? [] : ['lost']), ...lines]
+}
+
+const record = (task: Task, rest: Omit<Entry, 'task'> = {}): Mutation => ({
+  verb: 'record',
+  task: 't',
+  entry: { task, ...rest },
+})
+const free = 'delete slots t'
+const events = [{ at: 6, name: 'x', detail: { y: 1 } }]
+
+const cases: Record<string, [mutation: Mutation, world: World, writes: string[]][]> = {
+  'a decision under the lease': [
+    [record(running, { keep: true }), { was: running }, ['decide running due 100 start by 900 kept']],
+    [record(running), { was: running }, ['decide running due 1 start by 900 free']],
+    [
+      record(queued, { events }),
+      { was: queued },
+      ['decide queued due 1 start by 900 free', free, 'insert events t 6 x {"y":1}'],
+    ],
+    [record(queued, { keep: true }), { was: queued }, ['decide queued due 100 start by 900 kept']],
+    [record(held, { releases: true }), { was: held }, ['decide held due 1 start by 900 free', free]],
+    [record(running), { was: running, leased: false }, ['lost']],
+    [record({ ...running, fence: 2 }), { was: running }, ['lost']],
+    [record(running), {}, ['lost']],
+  ],
+  'a task that was deleted meanwhile': [
+    [record(running), { was: { ...running, deletedAt: 4 } }, ['decide running due 0 start by 0 free']],
+    [
+      record({ ...running, deletedAt: 4 }),
+      { was: { ...running, deletedAt: 4 } },
+      ['decide running due 1 start by 0 free'],
+    ],
+    [record(held, { opened }), { was: { ...queued, deletedAt: 4 } }, ['lost']],
+    [record(failed), { was: { ...running, deletedAt: 4 } }, ['decide failed due 0 start by 0 free', free]],
+  ],
+  'an attempt': [
+    [
+      record({ ...held, attempt: 'b' }, { opened, keep: true }),
+      { was: queued },
+      ['decide held due 100 start by 900 kept', 'insert attempts b open'],
+    ],
+    [
+      record({ ...running, attempt: 'b' }, { opened, fact: fact('accepted', 'b') }),
+      { was: { ...queued, startedAt: 5 } },
+      ['decide running due 1 start by 900 free', 'insert attempts b accepted'],
+    ],
+    [
+      record(running, { fact: fact('accepted') }),
+      { was: { ...held, startedAt: 5 }, attempts: { a: 'open' } },
+      ['decide running due 1 start by 900 free', 'update attempts a accepted'],
+    ],
+    // It was accepted, and its task goes on without it.
+    [
+      record({ ...queued, attempt: 'a', attempts: 1 }, { fact: fact('abandoned') }),
+      { was: held, attempts: { a: 'accepted' } },
+      ['decide queued due 1 start by 900 free', 'update attempts a orphan', free],
+    ],
+    [
+      record({ ...held, attempt: 'b' }, { opened, keep: true }),
+      { was: held, attempts: { a: 'accepted' } },
+      ['decide held due 100 start by 900 kept', 'insert attempts b open', 'update attempts a orphan'],
+    ],
+    // Its process did not hear that it was opened, and never sent it.
+    [
+      record(queued),
+      { was: held, attempts: { a: 'open' } },
+      ['decide queued due 1 start by 900 free', 'update attempts a refused', free],
+    ],
+    [
+      record({ ...queued, attempts: 1 }),
+      { was: held, attempts: { a: 'open' } },
+      ['decide queued due 1 start by 900 free', free],
+    ],
+  ],
+  'a fact without the lease': [
+    [
+      record(running, { fact: fact('accepted') }),
+      { was: held, leased: false, attempts: { a: 'open' } },
+      ['lost', 'update attempts a accepted', 'update tasks t 0'],
+    ],
+    [
+      record(running, { fact: fact('accepted'), isFactFenced: true }),
+      { was: held, leased: false, attempts: { a: 'open' } },
+      ['lost'],
+    ],
+    ...(
+      [
+        [{ was: held, leased: false, attempts: { a: 'open' } }, ['update attempts a accepted', 'update tasks t 0']],
+        [{ was: held, attempts: { a: 'open' } }, ['update attempts a accepted']],
+        [{ was: failed, attempts: { a: 'open' } }, ['update attempts a orphan']],
+        [{ was: { ...held, attempt: 'b' }, attempts: { a: 'open' } }, ['update attempts a orphan']],
+        [{ attempts: { a: 'abandoned' } }, ['update attempts a orphan']],
+        [{ was: held, attempts: { a: 'refused' } }, []],
+        [{ was: held }, []],
+      ] as [World, string[]][]
+    ).map(([world, writes]): [Mutation, World, string[]] => [
+      { verb: 'settle', task: 't', fact: fact('accepted') },
+      world,
+      writes,
+    ]),
+  ],
+  'the status that a client sees': [
+    [
+      record(running, { events }),
+      { was: held },
+      ['decide running due 1 start by 900 free', 'insert events t 6 x {"y":1}', 'insert notices alice t 6 in_progress'],
+    ],
+    [
+      record(completed),
+      {
+        was: { ...completed, state: 'storing' },
+        endpoints: [
+          { id: 'e', owner: 'alice', event_types: '["video.completed"]' },
+          { id: 'f', owner: 'alice', event_types: '["video.failed"]' },
+          { id: 'g', owner: 'bob', event_types: '["video.completed"]' },
+          { id: 'h', owner: 'alice', event_types: '{damaged' },
+        ],
+      },
+      [
+        'decide completed due 1 start by 900 free',
+        free,
+        'insert notices alice t 8 completed',
+        'insert deliveries e alice evt_tc video.completed',
+      ],
+    ],
+    [record(completed), { was: completed }, ['decide completed due 1 start by 900 free', free]],
+  ],
+  'a removal': [
+    [
+      { verb: 'remove', task: 't', fence: 3, orphans: false },
+      { was: held, attempts: { a: 'accepted', b: 'accepted', c: 'open', d: 'refused', e: 'abandoned', f: 'orphan' } },
+      [
+        ...['delete tasks t', free, 'delete events t', 'update attempts a orphan', 'update attempts b removed'],
+        ...['update attempts c abandoned', 'delete attempts d'],
+      ],
+    ],
+    [
+      { verb: 'remove', task: 't', fence: 3, orphans: false },
+      { was: running, attempts: { a: 'accepted' } },
+      ['delete tasks t', free, 'delete events t', 'update attempts a removed'],
+    ],
+    [
+      { verb: 'remove', task: 't', fence: 3, orphans: true },
+      { was: running, attempts: { a: 'accepted' } },
+      ['delete tasks t', free, 'delete events t', 'update attempts a orphan'],
+    ],
+    [{ verb: 'remove', task: 't', fence: 2, orphans: false }, { was: held, attempts: { a: 'open' } }, ['lost']],
+  ],
+  'a deletion': [
+    [
+      { verb: 'delete', task: 't', owner: 'alice', at: 50 },
+      { was: queued, leased: false },
+      ['update tasks t 50 50 0', 'insert notices alice t 50 deleted'],
+    ],
+    [
+      { verb: 'delete', task: 't', owner: 'alice', at: 50 },
+      { was: running },
+      ['update tasks t 50 100 900', 'insert notices alice t 50 deleted'],
+    ],
+    [{ verb: 'delete', task: 't', owner: 'bob', at: 50 }, { was: queued }, ['lost']],
+    [{ verb: 'delete', task: 't', owner: 'alice', at: 50 }, { was: { ...queued, deletedAt: 4 } }, ['lost']],
+    [{ verb: 'delete', task: 't', owner: 'alice', at: 50 }, {}, ['lost']],
+  ],
+  'a lost adoption': [
+    [
+      { verb: 'disown', task: 't', attempt: 'a', at: 50 },
+      { was: running },
+      ['update attempts a open', 'update tasks t held  ', 'insert events t 50 adoption overruled {"attempt":"a"}'],
+    ],
+    [{ verb: 'disown', task: 't', attempt: 'a', at: 50 }, { was: failed }, ['update attempts a abandoned']],
+    [{ verb: 'disown', task: 't', attempt: 'a', at: 50 }, {}, ['update attempts a abandoned']],
+  ],
+}
+
+for (const [name, rows] of Object.entries(cases))
+  describe(name, () => {
+    for (const [mutation, world, writes] of rows)
+      it(`writes ${writes.join('; ') || 'nothing'}`, () => {
+        assert.deepEqual(
+          shown(mutation, world).map((line) => line.trim()),
+          writes.map((line) => line.trim()),
+        )
+      })
+  })
+
+it('writes an operation so that the order of its keys means nothing', () => {
+  const { writes } = planOf(
+    { verb: 'settle', task: 't', fact: fact('accepted') },
+    before({ was: held, attempts: { a: 'open' } }),
+  )
+  assert.deepEqual(writes[0]?.values.slice(0, 2), ['a', operationKey({ a: 2, z: 1 })])
+})
+
+it('reads only what a change depends on', () => {
+  const none = { attempts: [], attemptsOf: [], owners: [] }
+  const needs = (mutation: Mutation, was: Task) => needsOf([mutation], before({ was }).tasks)
+  assert.deepEqual(needs(record(running), running), none)
+  assert.deepEqual(needs(record(held, { fact: fact('open') }), held), { ...none, attempts: ['a'] })
+  assert.deepEqual(needs(record(failed), held), { ...none, attempts: ['a'], owners: ['alice'] })
+  assert.deepEqual(needs(record(failed), { ...held, deletedAt: 4 }), { ...none, attempts: ['a'] })
+  assert.deepEqual(needs({ verb: 'remove', task: 't', fence: 3, orphans: false }, held), { ...none, attemptsOf: ['t'] })
+  assert.deepEqual(needs({ verb: 'delete', task: 't', owner: 'alice', at: 1 }, held), none)
+})

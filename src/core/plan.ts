@@ -1,0 +1,321 @@
+import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
+import type { Notice, NoticeKind } from './notice.ts'
+import {
+  attemptColumns,
+  deliveryColumns,
+  fromAttempt,
+  fromDelivery,
+  fromFact,
+  json,
+  mutableColumns,
+  type Row,
+  toMutable,
+  type Value,
+  wants,
+} from './row.ts'
+import { type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
+import { eventTypeOf, newDelivery } from './webhook.ts'
+
+/*
+ * Which rows each change of a task writes. A store reads and locks what the change depends on (`needsOf`), plans it
+ * (`planOf`), and executes the plan in the same transaction. The rules are here alone, so that all stores follow the same.
+ */
+
+/** A task under lease is known by its id and the fence of that lease. */
+export type Lease = Pick<Task, 'id' | 'fence'>
+
+/** One transaction: a decision about a task under lease, and what was learnt on the way. */
+export interface Entry {
+  task: Task
+  /** The lease stays: there is more to come. */
+  keep?: boolean
+  /** Its slots are given back although it is held. */
+  releases?: boolean
+  opened?: Attempt
+  /**
+   * Of an attempt of this task. Written whether the lease holds or not. An accepted attempt that its task does not wait
+   * for becomes an orphan.
+   */
+  fact?: AttemptFact
+  /** The fact is written only under the lease, as it holds only if no other process has claimed the task. */
+  isFactFenced?: true
+  events?: readonly TaskEvent[]
+}
+
+/** One change of one task. */
+export type Mutation = { task: string } & (
+  | { verb: 'record'; entry: Entry }
+  | { verb: 'settle'; fact: AttemptFact }
+  | { verb: 'remove'; fence: number; orphans: boolean }
+  | { verb: 'delete'; owner: string; at: number }
+  | { verb: 'disown'; attempt: string; at: number }
+)
+
+type MutationOf<Verb> = Extract<Mutation, { verb: Verb }>
+
+export type TaskBefore = Pick<Task, 'owner' | 'state' | 'startBy' | 'startedAt' | 'attempt' | 'attempts' | 'dueAt'> &
+  Pick<Task, 'fence' | 'deletedAt'> & { leased: boolean }
+
+export type AttemptBefore = Pick<Attempt, 'task' | 'state'>
+
+/** What a change depends on, by id. */
+export interface Before {
+  tasks: ReadonlyMap<string, TaskBefore>
+  attempts: ReadonlyMap<string, AttemptBefore>
+  /** `id`, `owner` and `event_types` of those that are not disabled. */
+  endpoints: readonly Row[]
+}
+
+/** What has to be read beside the tasks. */
+export interface Needs {
+  attempts: string[]
+  /** All attempts of these tasks. */
+  attemptsOf: string[]
+  /** The endpoints of these owners. */
+  owners: string[]
+}
+
+/** One statement, for any number of rows. Its first column is the key of an update, and the condition of a delete. */
+export interface Shape {
+  readonly verb: 'insert' | 'update' | 'delete'
+  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries'
+  readonly columns: readonly string[]
+}
+
+/** The values are in the order of the columns: by place they cost a writer less than by name. */
+export interface Write {
+  shape: Shape
+  values: readonly Value[]
+}
+
+export interface Plan {
+  /** False if the lease is lost, or there is nothing to change. A fact may be written all the same. */
+  holds: boolean
+  writes: readonly Write[]
+}
+
+export function needsOf(mutations: readonly Mutation[], tasks: Before['tasks']): Needs {
+  const needs: Needs = { attempts: [], attemptsOf: [], owners: [] }
+  for (const mutation of mutations) {
+    if (mutation.verb === 'remove') needs.attemptsOf.push(mutation.task)
+    if (mutation.verb === 'settle') needs.attempts.push(mutation.fact.id)
+    if (mutation.verb !== 'record') continue
+    const { task, fact } = mutation.entry
+    if (fact) needs.attempts.push(fact.id)
+    const was = tasks.get(mutation.task)
+    if (!was) continue
+    const left = leftBehind(was, task)
+    if (left !== null && left !== fact?.id) needs.attempts.push(left)
+    // An owner without an endpoint pays for one lookup in an index.
+    const kind = noticeOf(was, task)
+    if (kind && eventTypeOf(kind)) needs.owners.push(task.owner)
+  }
+  return needs
+}
+
+export function planOf(mutation: Mutation, before: Before): Plan {
+  const was = before.tasks.get(mutation.task)
+  switch (mutation.verb) {
+    case 'record':
+      return planEntry(mutation.entry, was, before)
+    case 'settle':
+      return { holds: true, writes: planFact(mutation.task, mutation.fact, before) }
+    case 'remove':
+      return was && isHeld(was, mutation.fence) ? planRemoval(mutation, was, before) : nothing
+    case 'delete':
+      return was?.owner === mutation.owner && was.deletedAt === null ? planDeletion(mutation, was) : nothing
+    case 'disown':
+      return planLoss(mutation, was)
+  }
+}
+
+/** Whether a decision may be a notice: what changes the status of a task stands in its timeline, too. */
+export function isNews({ events = [] }: Entry): boolean {
+  return events.length > 0
+}
+
+/** Whether the task keeps its slots: it is in work, or about to be by the holder of its lease. */
+export function occupies({ task: { state }, keep = false, releases = false }: Entry): boolean {
+  return (state === 'held' || state === 'running' || (state === 'queued' && keep)) && !releases
+}
+
+const nothing: Plan = { holds: false, writes: [] }
+
+const shapeOf = (verb: Shape['verb'], table: Shape['table'], ...columns: string[]): Shape => ({ verb, table, columns })
+const shapes = {
+  decided: shapeOf('update', 'tasks', 'id', 'leased', ...mutableColumns),
+  due: shapeOf('update', 'tasks', 'id', 'due_at'),
+  hidden: shapeOf('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
+  heldAgain: shapeOf(
+    ...(['update', 'tasks', 'id', 'state', 'operation', 'output', 'missing_at'] as const),
+    ...['tries', 'due_at', 'leased', 'fence'],
+  ),
+  removed: shapeOf('delete', 'tasks', 'id'),
+  opened: shapeOf('insert', 'attempts', ...attemptColumns),
+  settled: shapeOf('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
+  restated: shapeOf('update', 'attempts', 'id', 'state'),
+  forgotten: shapeOf('delete', 'attempts', 'id'),
+  freed: shapeOf('delete', 'slots', 'task'),
+  noted: shapeOf('insert', 'events', 'task', 'at', 'name', 'detail'),
+  unnoted: shapeOf('delete', 'events', 'task'),
+  told: shapeOf('insert', 'notices', 'owner', 'task', 'at', 'kind'),
+  delivered: shapeOf('insert', 'deliveries', ...deliveryColumns),
+}
+
+const write = (shape: Shape, ...values: Value[]): Write => ({ shape, values })
+const note = (task: string, { at, name, detail }: TaskEvent) => write(shapes.noted, task, at, name, json(detail))
+const settle = (fact: AttemptFact) => write(shapes.settled, fact.id, ...fromFact(fact), fact.state)
+
+function isHeld({ leased, fence }: TaskBefore, by: number): boolean {
+  return leased && fence === by
+}
+
+function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): Plan {
+  const { task, opened, fact, isFactFenced = false, events = [] } = entry
+  // Nothing is sent for a deleted task any more.
+  const isGone = opened !== undefined && was?.deletedAt !== null
+  if (!was || !isHeld(was, task.fence) || isGone)
+    return { holds: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
+  const kind = noticeOf(was, task)
+  return {
+    holds: true,
+    writes: [
+      planTask(entry, was),
+      ...planAttempts(entry, was, before),
+      ...(occupies(entry) ? [] : [write(shapes.freed, task.id)]),
+      ...events.map((event) => note(task.id, event)),
+      ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
+    ],
+  }
+}
+
+/** A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. */
+function planTask({ task, keep = false }: Entry, was: TaskBefore): Write {
+  const startBy = was.deletedAt === null ? task.startBy : 0
+  const dueAt = keep ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
+  return write(shapes.decided, task.id, Number(keep), ...toMutable({ ...task, startBy, dueAt }))
+}
+
+/** The attempt that the decision opens, the one that its fact is of, and the one that its task no longer waits for. */
+function planAttempts(entry: Entry, was: TaskBefore, { attempts }: Before): Write[] {
+  const { task, opened, fact } = entry
+  const left = leftBehind(was, task)
+  const known = fact && (fact.id === opened?.id ? opened.state : attempts.get(fact.id)?.state)
+  const learnt = fact && learn(fact, known, task.attempt === fact.id && left !== fact.id)
+  const writes: Write[] = []
+  if (opened) {
+    const attempt = learnt?.id === opened.id ? { ...opened, ...learnt } : opened
+    writes.push(write(shapes.opened, ...fromAttempt(attempt)))
+  }
+  if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
+  if (left === null || left === learnt?.id) return writes
+  const leftState = attempts.get(left)?.state
+  if (leftState === 'accepted') writes.push(write(shapes.restated, left, 'orphan'))
+  // A process that counts fewer attempts opened the last one itself and did not hear of its COMMIT: it never sent it.
+  if (leftState === 'open' && was.attempts > task.attempts)
+    writes.push(settle({ ...unsent, id: left, settledAt: decidedAt(entry) }))
+  return writes
+}
+
+/** A fact without a decision. If the task still waits for it, it is due now, or when its lease ends. */
+function planFact(task: string, fact: AttemptFact, { tasks, attempts }: Before): Write[] {
+  const was = tasks.get(task)
+  const isAwaited = was?.state === 'held' && was.attempt === fact.id
+  const learnt = learn(fact, attempts.get(fact.id)?.state, isAwaited)
+  if (!learnt) return []
+  return [settle(learnt), ...(isAwaited && !was.leased ? [write(shapes.due, task, 0)] : [])]
+}
+
+/** The first answer stays: a later one changes nothing but what was unknown. Undefined if nothing changes. */
+function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: boolean): AttemptFact | undefined {
+  if (was !== 'open' && was !== 'abandoned') return undefined
+  if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
+  return fact.state === 'open' ? { ...fact, state: was } : fact
+}
+
+/**
+ * The attempt that a held task no longer waits for after a decision. The process that decided so did not know what became
+ * of it: another one may have learnt meanwhile that it was accepted.
+ */
+function leftBehind(was: TaskBefore, { state, attempt }: Task): string | null {
+  const leaves = state === 'queued' || state === 'failed' || was.attempt !== attempt
+  return was.state === 'held' && leaves ? was.attempt : null
+}
+
+/** What a client is told of a decision; of a task that its owner deleted, nothing. */
+function noticeOf(was: TaskBefore, task: Task): NoticeKind | null {
+  const status = wireStatus(task)
+  return was.deletedAt !== null || status === 'queued' || status === wireStatus(was) ? null : status
+}
+
+/** When a decision was made: what it writes into the timeline says so. */
+function decidedAt({ events, task }: Entry): number {
+  return events?.at(-1)?.at ?? task.completedAt ?? task.startedAt ?? task.createdAt
+}
+
+function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoints }: Before): Write[] {
+  const told = write(shapes.told, owner, task, at, kind)
+  const type = eventTypeOf(kind)
+  if (!type) return [told]
+  const deliveries = endpoints
+    .filter((row) => row.owner === owner && wants(row, type))
+    .map(({ id }) => fromDelivery(newDelivery({ id: String(id), owner }, { task, at, type })))
+  return [
+    told,
+    ...deliveries.map((row) => write(shapes.delivered, ...deliveryColumns.map((name) => row[name] ?? null))),
+  ]
+}
+
+/** Attempts that may have cost money stay. */
+function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, { attempts }: Before): Plan {
+  const last = was.state === 'held' || orphans ? was.attempt : null
+  const kept = [...attempts].filter(([, attempt]) => attempt.task === task)
+  return {
+    holds: true,
+    writes: [
+      write(shapes.removed, task),
+      write(shapes.freed, task),
+      write(shapes.unnoted, task),
+      ...kept.flatMap(([id, { state }]) => {
+        if (state === 'open') return [write(shapes.restated, id, 'abandoned')]
+        if (state === 'accepted') return [write(shapes.restated, id, id === last ? 'orphan' : 'removed')]
+        return state === 'refused' ? [write(shapes.forgotten, id)] : []
+      }),
+    ],
+  }
+}
+
+/** Hides the task from its owner, and makes it due. */
+function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore): Plan {
+  const dueAt = was.leased ? was.dueAt : at
+  const startBy = was.state === 'queued' ? 0 : was.startBy
+  return {
+    holds: true,
+    writes: [write(shapes.hidden, task, at, dueAt, startBy), write(shapes.told, owner, task, at, 'deleted')],
+  }
+}
+
+/** The attempt loses the operation that it adopted. If its task goes on with it, the task is held again. */
+function planLoss({ task, attempt, at }: MutationOf<'disown'>, was: TaskBefore | undefined): Plan {
+  const isHeldAgain = was?.attempt === attempt && (was.state === 'running' || was.state === 'storing')
+  const fact: AttemptFact = {
+    ...{ id: attempt, state: isHeldAgain ? 'open' : 'abandoned', operation: null },
+    ...{ settledAt: isHeldAgain ? null : at, problem: overruled },
+  }
+  const heldAgain = () => [
+    write(shapes.heldAgain, task, 'held', null, null, null, 0, at, 0, Number(was?.fence) + 1),
+    note(task, { at, name: 'adoption overruled', detail: { attempt } }),
+  ]
+  return { holds: true, writes: [settle(fact), ...(isHeldAgain ? heldAgain() : [])] }
+}
+
+const unsent: Omit<AttemptFact, 'id' | 'settledAt'> = {
+  ...{ state: 'refused', operation: null },
+  problem: { code: 'storage_unavailable', message: 'It was never sent: the store was away.' },
+}
+
+/** Why an attempt lost the operation that it had adopted. */
+const overruled: TaskError = {
+  code: 'operation_taken',
+  message: 'Its operation was found by a lookup. The provider has named it in the response to another submit.',
+}

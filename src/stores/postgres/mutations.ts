@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto'
+import { operationKey } from '../../core/attempt.ts'
+import { type Before, type Mutation, needsOf, planOf, type Shape, type Write } from '../../core/plan.ts'
+import { Problem } from '../../core/problem.ts'
+import { beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import type { Json } from '../../core/task.ts'
+import { removedMs } from '../../core/timing.ts'
+import { type Outcome, openBatches } from './batch.ts'
+import type { Database } from './database.ts'
+import { CommitUnknown } from './failures.ts'
+import type { Query } from './session.ts'
+
+/** Changes of tasks, many in one transaction. Returns whether each of them holds. */
+export function openMutations(database: Database): (mutation: Mutation) => Promise<boolean> {
+  return openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
+}
+
+/** If one of them is refused, each is written by itself, so that it fails alone. */
+async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<Outcome<boolean>[]> {
+  const outcomes = new Map<Mutation, Outcome<boolean>>()
+  for (const batch of oneForEachTask(mutations)) {
+    try {
+      const held = await mutateOnce(database, batch)
+      for (const mutation of batch) outcomes.set(mutation, { value: held.has(mutation) })
+    } catch (error) {
+      // A database that is away is so for each of them, and what they learnt has to be kept elsewhere soon.
+      if (batch.length === 1 || Problem.from(error).code === 'storage_unavailable')
+        for (const mutation of batch) outcomes.set(mutation, { error })
+      else
+        for (const mutation of batch)
+          for (const outcome of await mutateAll(database, [mutation])) outcomes.set(mutation, outcome)
+    }
+  }
+  return mutations.map((mutation) => outcomes.get(mutation) ?? { error: new Error('it was not written') })
+}
+
+/** The second change of a task must see the first: it comes in the next batch. */
+function oneForEachTask(mutations: readonly Mutation[]): Mutation[][] {
+  const batches: Mutation[][] = []
+  const seen = new Map<string, number>()
+  for (const mutation of mutations) {
+    const at = seen.get(mutation.task) ?? 0
+    seen.set(mutation.task, at + 1)
+    batches[at] = [...(batches[at] ?? []), mutation]
+  }
+  return batches
+}
+
+async function mutateOnce(
+  database: Database,
+  mutations: readonly Mutation[],
+  again = false,
+): Promise<ReadonlySet<Mutation>> {
+  try {
+    return await database.write((query) => (again ? writeRest(query, mutations) : write(query, mutations)))
+  } catch (error) {
+    if (!(error instanceof CommitUnknown) || again) throw error
+    return mutateOnce(database, mutations, true)
+  }
+}
+
+/** After a COMMIT without an answer. It may still be under way: its locks are waited for before anything is read. */
+async function writeRest(query: Query, mutations: readonly Mutation[]): Promise<ReadonlySet<Mutation>> {
+  await lockTasks(query, mutations)
+  const done = await findDone(query, mutations)
+  const rest = mutations.filter((mutation) => !done.has(mutation))
+  return rest.length === 0 ? done : new Set([...done, ...(await write(query, rest))])
+}
+
+/** Which of them are known to be written. All others are simply written again. */
+async function findDone(query: Query, mutations: readonly Mutation[]): Promise<Set<Mutation>> {
+  const rows = await query(
+    `SELECT id, owner, fence, leased, deleted_at, ARRAY(SELECT id FROM attempts WHERE task = tasks.id) AS opened
+     FROM tasks WHERE id = ANY($1)`,
+    [mutations.map(({ task }) => task)],
+  )
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return new Set(mutations.filter((mutation) => isDone(mutation, found.get(mutation.task))))
+}
+
+/** An attempt that was opened exists, a lease that was given back is not held, a task that was removed is gone. */
+function isDone(mutation: Mutation, row: Row | undefined): boolean {
+  switch (mutation.verb) {
+    case 'record': {
+      const { task, keep, opened } = mutation.entry
+      if (opened) return (row?.opened as string[] | undefined)?.includes(opened.id) ?? false
+      return !keep && row?.fence === task.fence && row.leased === false
+    }
+    case 'remove':
+      return row === undefined
+    case 'delete':
+      return row?.owner === mutation.owner && row.deleted_at === mutation.at
+    case 'settle':
+    case 'disown':
+      return false
+  }
+}
+
+/** Returns those that hold. What need not be waited for travels together: it is three trips, however many they are. */
+async function write(query: Query, mutations: readonly Mutation[]): Promise<ReadonlySet<Mutation>> {
+  const tasks = await lockTasks(query, mutations)
+  const before = await look(query, mutations, tasks)
+  const plans = mutations.map((mutation) => ({ mutation, ...planOf(mutation, before) }))
+  const held = plans.filter(({ holds }) => holds).map(({ mutation }) => mutation)
+  await Promise.all([
+    execute(
+      query,
+      plans.flatMap(({ writes }) => writes),
+    ),
+    held.some(({ verb }) => verb === 'remove') && query(trimRemovedStatement),
+  ])
+  return new Set(held)
+}
+
+/** In one order: two transactions that lock the same tasks never wait for each other. */
+async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<Before['tasks']> {
+  const text = `SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`
+  const rows = await query(text, [mutations.map(({ task }) => task)])
+  return toTasksBefore(rows.map((row) => beforeColumns.map((name) => row[name])))
+}
+
+/**
+ * After the tasks, as everywhere. An attempt is locked, too, for its task may be gone. An endpoint is not: one that is
+ * deleted meanwhile leaves deliveries behind, which are dropped like all others of it.
+ */
+async function look(query: Query, mutations: readonly Mutation[], tasks: Before['tasks']): Promise<Before> {
+  const { attempts, attemptsOf, owners } = needsOf(mutations, tasks)
+  const [attemptRows, endpoints] = await Promise.all([
+    attempts.length + attemptsOf.length === 0 ? [] : query(attemptsStatement, [attempts, attemptsOf]),
+    owners.length === 0 ? [] : query(endpointsStatement, [owners]),
+  ])
+  return { tasks, attempts: toAttemptsBefore(attemptRows), endpoints }
+}
+
+const attemptsStatement = `SELECT id, task, state FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id FOR UPDATE`
+
+const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
+
+const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
+    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < (
+      SELECT max(opened_at) FROM attempts WHERE state = 'removed'
+    ) - ${removedMs} LIMIT 10)`
+
+/** One statement for all rows of a shape. */
+async function execute(query: Query, writes: readonly Write[]): Promise<void> {
+  const shapes = Map.groupBy(writes, ({ shape }) => shape)
+  await Promise.all([...shapes].map(([shape, rows]) => query(textOf(shape), [valuesOf(shape, rows)])))
+}
+
+function valuesOf({ verb, columns, table }: Shape, writes: readonly Write[]): unknown {
+  if (verb === 'delete') return writes.map(({ values: [key] }) => key)
+  const rows = writes.map(({ values }) => Object.fromEntries(columns.map((name, at) => [name, values[at]])))
+  return JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)
+}
+
+function textOf({ verb, table, columns }: Shape): string {
+  const [key, ...others] = columns
+  if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
+  const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
+  const made = `json_populate_recordset(NULL::${table}, $1)`
+  if (verb === 'update')
+    return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = made.${name}`).join(', ')}
+      FROM ${made} AS made WHERE ${table}.${key} = made.${key}`
+  const names = [...columns, ...hash].join(', ')
+  const once = table === 'deliveries' ? 'ON CONFLICT (id) DO NOTHING' : ''
+  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${made} ${once}`
+}
+
+/** An operation may be longer than what an index takes. */
+export function withHash(row: Row): Row {
+  return { ...row, operation_hash: typeof row.operation === 'string' ? hashOf(row.operation) : null }
+}
+
+export function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}
+
+/** The task is locked first, as everywhere: two transactions that lock both in different orders wait for each other. */
+export async function disown(query: Query, account: string, operation: Json, at: number): Promise<string | undefined> {
+  const adopter = 'SELECT id, task FROM attempts WHERE account = $1 AND operation_hash = $2 AND adopted = 1'
+  const values = [account, hashOf(operationKey(operation))]
+  const [found] = await query(adopter, values)
+  if (!found) return undefined
+  const [attempt, task] = [String(found.id), String(found.task)]
+  const mutation: Mutation = { verb: 'disown', task, attempt, at }
+  const tasks = await lockTasks(query, [mutation])
+  const [locked] = await query(`${adopter} FOR UPDATE`, values)
+  if (locked?.id !== attempt) throw new Error('the attempt was changed meanwhile')
+  await execute(query, planOf(mutation, await look(query, [mutation], tasks)).writes)
+  return attempt
+}

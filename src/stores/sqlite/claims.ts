@@ -1,0 +1,164 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Lease } from '../../core/plan.ts'
+import { columns, fromRow, readable, toHead } from '../../core/row.ts'
+import type { State, Task } from '../../core/task.ts'
+import { longestDelayMs } from '../../core/timing.ts'
+import { type Queue, takeInTurn } from '../../core/turns.ts'
+import type { Claim, Lane, OwnerClaim, QueueClaim, SharedLane } from '../store.ts'
+
+/** Tasks under lease; runs in the writer thread, inside its transaction. */
+export function prepareClaims(database: DatabaseSync) {
+  const queue = prepareQueue(database)
+  const renew = database.prepare('UPDATE tasks SET due_at = ? WHERE id = ? AND fence = ? AND leased = 1')
+  const claims = Object.fromEntries(
+    Object.entries(lanes).map(([state, where]) => [state, database.prepare(claimStatement(where))]),
+  )
+  const claimOne = database.prepare(
+    `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?
+     WHERE id = ? AND state = ? AND leased = 0 AND deleted_at IS NULL RETURNING ${columns.join(', ')}`,
+  )
+  const recover = database.prepare(recoverStatement)
+  return {
+    ...prepareShares(database),
+    claim(wanted: Claim): Task[] {
+      const { state, now, leaseUntil, limit } = wanted
+      const account = 'account' in wanted ? [wanted.account] : []
+      if (state === 'overdue') queue.release(now)
+      return readable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [], fromRow)
+    },
+    claimQueued: (wanted: QueueClaim) => queue.claim(wanted),
+    claimOne(id: string, state: State, leaseUntil: number): Task | null {
+      return readable(claimOne.all(leaseUntil, id, state), fromRow)[0] ?? null
+    },
+    renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
+      return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
+    },
+    recoverTasks: (now: number) => void recover.run({ now, late: now + longestDelayMs }),
+  }
+}
+
+/** Queued tasks, and the slots that they need. */
+function prepareQueue(database: DatabaseSync) {
+  const queuesOf = prepareQueues(database)
+  const lastTurn = database.prepare('SELECT coalesce(max(served), 0) AS served FROM turns')
+  const serve = database.prepare(
+    `INSERT INTO turns (card, owner, served) VALUES (?, ?, ?)
+     ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
+  )
+  // More than one: where there is room for many, one claim takes many of one queue.
+  const heads = database.prepare(
+    `SELECT id, due_at, tried FROM tasks INDEXED BY tasks_queue
+     WHERE state = 'queued' AND card = ? AND owner = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 100`,
+  )
+  const take = database.prepare(
+    `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?, account = ? WHERE id = ? RETURNING ${columns.join(', ')}`,
+  )
+  const used = database.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
+  const book = database.prepare('INSERT INTO slots (scope, task) VALUES (?, ?)')
+  const left = "leased = 1 AND state = 'queued' AND due_at <= ?"
+  const freeLeft = database.prepare(
+    `DELETE FROM slots WHERE task IN (SELECT id FROM tasks INDEXED BY tasks_leased WHERE ${left})`,
+  )
+  const endLeft = database.prepare(`UPDATE tasks INDEXED BY tasks_leased SET leased = 0 WHERE ${left}`)
+
+  /** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
+  function release(now: number): void {
+    freeLeft.run(now)
+    endLeft.run(now)
+  }
+
+  return {
+    release,
+    claim(wanted: QueueClaim): { tasks: Task[]; nextDue: number | null } {
+      release(wanted.now)
+      const { taken, nextDue } = takeInTurn(
+        wanted.cards.flatMap(({ card }) => queuesOf(card)),
+        ({ card, owner }) => heads.all(card, owner).map(toHead),
+        (scope) => Number(used.get(scope)?.used),
+        wanted,
+      )
+      let turn = Number(lastTurn.get()?.served)
+      const tasks = taken.flatMap(({ id, account, queue, scopes }) => {
+        for (const scope of scopes) book.run(scope, id)
+        turn += 1
+        serve.run(queue.card, queue.owner, turn)
+        return readable(take.all(wanted.leaseUntil, account, id), fromRow)
+      })
+      return { tasks, nextDue }
+    },
+  }
+}
+
+/** Who waits for a card, by steps from one to the next in the index. */
+export function prepareQueues(database: DatabaseSync): (card: string) => Queue[] {
+  const first = "SELECT min(owner) FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?1"
+  const queues = database.prepare(
+    `WITH RECURSIVE queues (owner) AS (
+       ${first} UNION ALL SELECT (${first} AND tasks.owner > queues.owner) FROM queues WHERE owner IS NOT NULL
+     )
+     SELECT queues.owner, coalesce(served, 0) AS served FROM queues
+     LEFT JOIN turns ON turns.card = ?1 AND turns.owner = queues.owner WHERE queues.owner IS NOT NULL`,
+  )
+  return (card) => queues.all(card).map(({ owner, served }) => ({ card, owner: String(owner), served: Number(served) }))
+}
+
+/** Where the tasks of each shared lane are; `account` is empty if the lane has no account. */
+const sharedLanes: Record<SharedLane['state'], string> = {
+  fetching: "INDEXED BY tasks_fetching WHERE state = 'fetching' AND :account = ''",
+  storing: "INDEXED BY tasks_storing WHERE state = 'storing' AND account = :account",
+}
+
+export const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
+
+export function prepareEach(database: DatabaseSync, statement: (from: string) => string) {
+  const { fetching, storing } = sharedLanes
+  return { fetching: database.prepare(statement(fetching)), storing: database.prepare(statement(storing)) }
+}
+
+function prepareShares(database: DatabaseSync) {
+  const claims = prepareEach(
+    database,
+    (from) => `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = :leaseUntil WHERE id IN (
+      SELECT id FROM tasks ${from} AND owner = :owner AND due_at <= :now ORDER BY due_at LIMIT :limit
+    ) RETURNING ${columns.join(', ')}`,
+  )
+  return {
+    claimShares(lane: SharedLane, shares: readonly OwnerClaim[], times: { now: number; leaseUntil: number }): Task[] {
+      const account = accountOf(lane)
+      return shares.flatMap((share) => readable(claims[lane.state].all({ account, ...share, ...times }), fromRow))
+    },
+  }
+}
+
+/** SQLite takes a partial index only where its own condition stands in the query, word for word. */
+const partial = {
+  tasks_due: "state IN ('fetching', 'completed', 'failed')",
+  tasks_work: "state IN ('held', 'running', 'storing')",
+}
+
+/** Where each lane's tasks are. */
+export const lanes: Record<Lane['state'], { index: string; where: string; due: string }> = {
+  fetching: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'fetching'`, due: 'due_at' },
+  completed: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'completed'`, due: 'due_at' },
+  failed: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'failed'`, due: 'due_at' },
+  held: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'held' AND account = ?`, due: 'due_at' },
+  running: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'running' AND account = ?`, due: 'due_at' },
+  storing: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'storing' AND account = ?`, due: 'due_at' },
+  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
+}
+
+const recoverStatement = `
+  UPDATE tasks SET due_at = :now WHERE leased = 0 AND due_at > :late AND id IN (
+    SELECT id FROM tasks INDEXED BY tasks_queue WHERE state = 'queued'
+    UNION ALL SELECT id FROM tasks INDEXED BY tasks_due WHERE ${lanes.fetching.where}
+    UNION ALL SELECT id FROM tasks INDEXED BY tasks_work WHERE ${partial.tasks_work})`
+
+function claimStatement({ index, where, due }: { index: string; where: string; due: string }): string {
+  return `
+    UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?
+    WHERE id IN (
+      SELECT id FROM tasks INDEXED BY ${index} WHERE ${where} AND ${due} <= ? ORDER BY ${due} LIMIT ?
+    )
+    RETURNING ${columns.join(', ')}`
+}

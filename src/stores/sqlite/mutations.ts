@@ -1,0 +1,83 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { operationKey } from '../../core/attempt.ts'
+import { type Before, type Mutation, needsOf, planOf, type Shape, type Write } from '../../core/plan.ts'
+import { beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import type { Json } from '../../core/task.ts'
+import { removedMs } from '../../core/timing.ts'
+
+/**
+ * Changes of tasks; runs in the writer thread, inside its transaction. They are planned here, not on the main thread: a
+ * plan depends on rows that no one else may change before it is written, and the main thread answers polls.
+ */
+export function prepareMutations(database: DatabaseSync) {
+  const look = prepareLook(database)
+  const execute = prepareWrites(database)
+  const adopter = database.prepare(
+    `SELECT id, task FROM attempts INDEXED BY attempts_operation
+     WHERE account = ? AND operation = ? AND operation IS NOT NULL AND adopted = 1`,
+  )
+  const trimRemoved = database.prepare(
+    `DELETE FROM attempts WHERE id IN (
+       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < (
+         SELECT max(opened_at) FROM attempts INDEXED BY attempts_removed WHERE state = 'removed'
+       ) - ${removedMs} LIMIT 10)`,
+  )
+
+  function mutate(mutation: Mutation): boolean {
+    const { holds, writes } = planOf(mutation, look(mutation))
+    for (const write of writes) execute(write)
+    if (holds && mutation.verb === 'remove') trimRemoved.run()
+    return holds
+  }
+  return {
+    mutate,
+    disown(account: string, operation: Json, at: number): string | null {
+      const found = adopter.get(account, operationKey(operation))
+      if (!found) return null
+      const [attempt, task] = [String(found.id), String(found.task)]
+      mutate({ verb: 'disown', task, attempt, at })
+      return attempt
+    },
+  }
+}
+
+function prepareLook(database: DatabaseSync): (mutation: Mutation) => Before {
+  const task = database.prepare(`SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ?`)
+  task.setReturnArrays(true)
+  const attempt = database.prepare('SELECT id, task, state FROM attempts WHERE id = ?')
+  const attemptsOf = database.prepare('SELECT id, task, state FROM attempts WHERE task = ?')
+  const endpoints = database.prepare(
+    'SELECT id, owner, event_types FROM endpoints WHERE owner = ? AND disabled_at IS NULL',
+  )
+  return (mutation) => {
+    const tasks = toTasksBefore(task.all(mutation.task) as unknown as unknown[][])
+    const needs = needsOf([mutation], tasks)
+    const attempts = [
+      ...needs.attempts.flatMap((id) => attempt.all(id)),
+      ...needs.attemptsOf.flatMap((id) => attemptsOf.all(id)),
+    ]
+    return {
+      tasks,
+      attempts: toAttemptsBefore(attempts),
+      endpoints: needs.owners.flatMap((owner) => endpoints.all(owner)),
+    }
+  }
+}
+
+function prepareWrites(database: DatabaseSync): (write: Write) => void {
+  const statements = new Map<Shape, StatementSync>()
+  return ({ shape, values }) => {
+    const statement = statements.get(shape) ?? database.prepare(textOf(shape))
+    statements.set(shape, statement)
+    statement.run(...values)
+  }
+}
+
+function textOf({ verb, table, columns }: Shape): string {
+  const [key, ...others] = columns
+  if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ?`
+  if (verb === 'update')
+    return `UPDATE ${table} SET ${others.map((name, at) => `${name} = ?${at + 2}`).join(', ')} WHERE ${key} = ?1`
+  const once = table === 'deliveries' ? 'ON CONFLICT (id) DO NOTHING' : ''
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ${once}`
+}
