@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Document } from '../src/api/openapi/document.ts'
-import type { Schema } from '../src/api/openapi/schemas/schema.ts'
+import type { Schema } from '../src/wire/schema.ts'
 
 /* What a program can make of the service's own document: its operations by name, and a check for each schema. */
 

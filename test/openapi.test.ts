@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify'
 import { fieldsOf } from '../src/api/docs/fields.ts'
 import { sampleOf } from '../src/api/docs/sample.ts'
 import type { Document } from '../src/api/openapi/document.ts'
-import { operations, refused } from '../src/api/openapi/operations/index.ts'
 import { loadConfig } from '../src/config.ts'
 import { openChecks, operationsOf } from './document.ts'
 import { startService, type TestService } from './service.ts'
@@ -37,9 +36,29 @@ it('every route is documented, and every route that is documented exists', () =>
   // Fastify answers HEAD wherever there is a GET.
   const registered = [...routes].filter((key) => !key.startsWith('HEAD ') || !routes.has(key.replace('HEAD', 'GET')))
   assert.ok(registered.length > 10, 'the routes were not told')
-  assert.deepEqual(registered.toSorted(), [...Object.keys(operations), ...refused].toSorted())
-  assert.equal(operationsOf(document).size, Object.keys(operations).length)
+  const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const nameless = (key: string) => key.replace(/:\w+|\*|\{\w+\}/g, '{}')
+  assert.deepEqual(registered.map(nameless).toSorted(), [...documented, ...refused].map(nameless).toSorted())
+  assert.equal(operationsOf(document).size, documented.length, 'every operation has a name of its own')
 })
+
+/** Routes that are not in the document: the first leads to it, the others only say that there is nothing. */
+const refused = [
+  'GET /',
+  'GET /v1/videos/characters',
+  'POST /v1/videos/characters',
+  'GET /v1/videos/characters/:id',
+  'GET /v1/videos/edits',
+  'DELETE /v1/videos/edits',
+  'GET /v1/videos/generations',
+  'DELETE /v1/videos/generations',
+  'GET /v1/video/generations',
+  'DELETE /v1/video/generations',
+  'GET /v1/videos/extensions',
+  'DELETE /v1/videos/extensions',
+]
 
 it('it is OpenAPI 3.1: versions, relative servers, tags that are used, security schemes that are there', () => {
   assert.match(document.openapi, /^3\.1\.\d$/)
@@ -57,9 +76,7 @@ it('it is OpenAPI 3.1: versions, relative servers, tags that are used, security 
   }
 })
 
-it('every operation has a name of its own, and says of each field what it is', () => {
-  const ids = Object.values(operations).map(({ id }) => id)
-  assert.equal(new Set(ids).size, ids.length)
+it('every operation says of each field what it is', () => {
   for (const [id, { path, operation }] of operationsOf(document)) {
     assert.match(id, /^[a-z][a-zA-Z]+$/)
     const { parameters = [], requestBody, responses } = operation

@@ -8,12 +8,15 @@ import { isTaskId, type Task } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import { DownloadVideoQuery, type Variant, variants } from '../wire/videos.ts'
 import { finished } from './content/finished.ts'
 import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
 import { openSoundness } from './content/soundness.ts'
-import { type Variant, variants } from './content/variants.ts'
 import { notFound } from './errors.ts'
+import type { Answer, Route } from './route.ts'
+import { dropStalled } from './server.ts'
+import { videoPath } from './videos.ts'
 
 export interface ContentDependencies {
   store: TaskStore
@@ -26,10 +29,46 @@ export interface ContentDependencies {
   scratch: string
 }
 
-export const contentQuery = {
-  type: 'object',
-  properties: { variant: { enum: Object.keys(variants) as Variant[] } },
-} as const
+const described = {
+  ETag: 'The SHA-256 of the whole video, or picture, in quotes.',
+  'Last-Modified': 'When the video was completed.',
+  'Content-Disposition': 'A file name.',
+}
+
+const bytes = {
+  type: Object.values(variants).map(({ type }) => type),
+  schema: { type: 'string', format: 'binary', description: 'Its bytes.' },
+} satisfies Partial<Answer>
+
+function downloadVideo(handler: Route['handler']): Route {
+  return {
+    at: 'GET /v1/videos/:id/content',
+    id: 'downloadVideo',
+    summary: 'Fetch the film',
+    description:
+      'An MP4, from `completed` until `expires_at`. Ranges and conditions work as RFC 9110 has them, and so does ' +
+      '`HEAD`. If the operator lets the bucket deliver, the response is a redirect: follow it, and send no token there.',
+    path: videoPath,
+    query: { schema: DownloadVideoQuery },
+    headers: { Range: 'A part of it: `bytes=0-1023`.', 'If-None-Match': 'An ETag: nothing is sent if it is the same.' },
+    answers: {
+      200: { description: 'The video, or a picture of it.', ...bytes, headers: described },
+      206: {
+        description: 'The requested part.',
+        ...bytes,
+        headers: { ...described, 'Content-Range': 'The range of this part.' },
+      },
+      302: { description: 'The address of the video.', headers: { Location: 'A link that works for some minutes.' } },
+      304: { description: 'Your copy is current.', headers: { ETag: described.ETag } },
+    },
+    errors: [
+      ...(['invalid_value', 'video_not_found', 'video_not_ready', 'video_failed', 'video_expired'] as const),
+      ...(['range_not_satisfiable', 'overloaded', 'storage_unavailable'] as const),
+    ],
+    options: { method: ['GET', 'HEAD'], onRequest: dropStalled },
+    handler,
+  }
+}
 
 /** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as RFC 9110 has them. */
 export function openContent({ handover = 'proxy', ...tools }: ContentDependencies) {
@@ -85,7 +124,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     })
   }
 
-  return { send, [Symbol.asyncDispose]: () => pictures[Symbol.asyncDispose]() }
+  return { route: downloadVideo(send), [Symbol.asyncDispose]: () => pictures[Symbol.asyncDispose]() }
 }
 
 /** The whole task, for only it knows where its bytes are. */

@@ -1,7 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { deadlineFields } from '../core/deadlines.ts'
 import { commonFields } from '../core/parameters.ts'
@@ -18,38 +17,86 @@ import {
 } from '../core/source.ts'
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
 import type { DecodedVideo } from '../media/media.ts'
-import { type Fields, Spooled } from './body.ts'
+import { EditVideo, ExtendVideo, RemixVideo, Video } from '../wire/videos.ts'
+import { type Fields, maxBodyBytes, Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls } from './reference.ts'
+import { bodyFaults, type Route } from './route.ts'
 import { namesElsewhere } from './spellings/table.ts'
-import { dropWithoutEffect } from './spellings.ts'
+import { dropWithoutEffect, readDerived } from './spellings.ts'
+import { spoolVideos } from './spool.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
-import type { WireVideo } from './wire.ts'
-
-const prompt = { type: 'string', minLength: 1, maxLength: 32_000 } as const
-const times = { start_within: { type: ['string', 'integer'] }, finish_within: { type: ['string', 'integer'] } } as const
-
-export const remixBody = {
-  type: 'object',
-  required: ['prompt'],
-  properties: { prompt, model: { type: 'string' }, ...times },
-} as const
+import { ignored, submitHeaders, type UploadHooks, videoPath } from './videos.ts'
 
 /** `video`: `{id}` of one of ours, or in a form a file. */
-export const editBody = {
-  type: 'object',
-  required: ['prompt', 'video'],
-  properties: { prompt, video: {}, model: { type: 'string' }, ...times },
-} as const
+type Body = Pick<ExtendVideo, 'prompt'> & Partial<Omit<ExtendVideo, 'video'>> & { video?: unknown }
 
-export const extensionBody = {
-  type: 'object',
-  required: ['prompt', 'seconds', 'video'],
-  properties: { ...editBody.properties, seconds: { type: ['string', 'integer'] } },
-} as const
+const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
 
-type Body = XStatic<typeof remixBody> & Partial<XStatic<typeof extensionBody>>
+const common = {
+  headers: submitHeaders,
+  answers: { 200: { description: 'The new video, as it was stored.', schema: Video, headers: ignored } },
+  errors: [
+    ...bodyFaults,
+    ...(['invalid_multipart', 'invalid_request', 'video_not_usable', 'video_not_found', 'model_not_found'] as const),
+    ...(['idempotency_key_reused', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'] as const),
+  ],
+} as const satisfies Partial<Route>
+
+/** Videos that are made of others. `makes` in `GET /v1/models` names the models that can. */
+export function derivedRoutes(
+  dependencies: VideoDependencies & UploadHooks & { scratch: string },
+  submit: Submit,
+): Route[] {
+  const files = spoolVideos(dependencies)
+  return [
+    {
+      ...common,
+      at: 'POST /v1/videos/:id/remix',
+      id: 'remixVideo',
+      summary: 'Remix a video',
+      path: videoPath,
+      description: 'A new video of the same model, length and size, from a completed video and another prompt.',
+      body: { schema: RemixVideo, as: 'json or form', example: { prompt: 'the same, but in summer' } },
+      options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readDerived(dependencies) },
+      handler: deriveVideo('remix', dependencies, submit),
+    },
+    {
+      ...common,
+      at: 'POST /v1/videos/edits',
+      id: 'editVideo',
+      summary: 'Edit a video',
+      description: 'Like a remix, of a video of this token or of an uploaded one.',
+      body: {
+        schema: EditVideo,
+        as: 'json or form',
+        files: ['video'],
+        example: { prompt: 'the same, but in summer', video: example },
+      },
+      errors: [...common.errors, 'invalid_video'],
+      options: files,
+      handler: deriveVideo('edit', dependencies, submit),
+    },
+    {
+      ...common,
+      at: 'POST /v1/videos/extensions',
+      id: 'extendVideo',
+      summary: 'Extend a video',
+      description:
+        'A new video that begins with the given one and continues for as long as you request, up to 120 seconds in all.',
+      body: {
+        schema: ExtendVideo,
+        as: 'json or form',
+        files: ['video'],
+        example: { prompt: 'the fox runs away', seconds: '4', video: example },
+      },
+      errors: [...common.errors, 'invalid_video'],
+      options: files,
+      handler: deriveVideo('extension', dependencies, submit),
+    },
+  ]
+}
 
 const fieldsOf: Record<SourceKind, readonly string[]> = {
   remix: ['prompt', 'model', 'metadata', ...deadlineFields],
@@ -70,9 +117,9 @@ interface Found {
 }
 
 /** Videos that are made of others: of the token's own, or of one that comes with the request. */
-export function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
+function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   const read = readExtras(tools)
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
     const body = request.body as Body
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)

@@ -2,25 +2,78 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Catalog } from '../core/catalog.ts'
 import type { openPages } from './docs/pages.ts'
 import { notFoundHandler } from './errors.ts'
-import type { CollectedRoute } from './openapi/routes.ts'
+import type { Answer, Route } from './route.ts'
 
 type Pages = ReturnType<typeof openPages>
 
+const page: Answer = { description: 'A page to read.', type: 'text/html', schema: { type: 'string' } }
+const unchanged: Answer = {
+  description: 'Your copy is current.',
+  headers: { ETag: 'Identifies this version: send it as `If-None-Match`.' },
+}
+
 /**
- * What is told about the service to whoever asks: the document for programs, and pages for people. It is loaded when
- * somebody first does: that takes 140 ms and 17 MB (measured), which most processes never need.
+ * The documentation of these routes: the document for programs, and pages for people. It is loaded with the first
+ * request for it: that takes 140 ms and 17 MB (measured), which most processes never need.
  */
-export function openDocs(routes: readonly CollectedRoute[], catalog: Catalog) {
+export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
   let loading: Promise<Pages> | undefined
-  const load = async (): Promise<Pages> => (await import('./docs/pages.ts')).openPages(routes, catalog)
+  const load = async (): Promise<Pages> => (await import('./docs/pages.ts')).openPages([...routes, ...own], catalog)
   const later = (name: keyof Pages) => async (request: FastifyRequest, reply: FastifyReply) => {
     loading ??= load()
     return (await loading)[name](request, reply)
   }
-  return {
-    ...{ document: later('document'), reference: later('reference') },
-    ...{ models: later('models'), model: later('model'), image: later('image') },
-  }
+  const own: Route[] = [
+    {
+      at: 'GET /openapi.json',
+      id: 'describe',
+      summary: 'This document',
+      description: 'OpenAPI 3.1, made from the routes themselves.',
+      answers: {
+        200: { description: 'The document.', schema: { type: 'object', additionalProperties: true } },
+        304: unchanged,
+      },
+      handler: later('document'),
+    },
+    {
+      at: 'GET /docs',
+      id: 'readReference',
+      summary: 'The reference, to read',
+      description: 'This document as a page.',
+      answers: { 200: page, 304: unchanged },
+      handler: later('reference'),
+    },
+    {
+      at: 'GET /docs/models',
+      id: 'readModels',
+      summary: 'The models, to read',
+      description: 'All models, with a page for each.',
+      answers: { 200: page },
+      handler: later('models'),
+    },
+    {
+      at: 'GET /docs/models/*',
+      id: 'readModel',
+      summary: 'A model, to read',
+      description: 'What the model accepts, and examples that run as they are.',
+      path: { model: 'The name of the model.' },
+      answers: { 200: page, 404: { ...page, description: 'There is no such model.' } },
+      handler: later('model'),
+    },
+    {
+      at: 'GET /docs/images/:size',
+      id: 'readImage',
+      summary: 'An image for the examples',
+      description: 'In the default size of a model that requires an image.',
+      path: { size: 'The size, and `.png`: `1280x720.png`.' },
+      answers: {
+        200: { description: 'The image.', type: 'image/png', schema: { type: 'string', format: 'binary' } },
+      },
+      errors: ['unknown_url'],
+      handler: later('image'),
+    },
+  ]
+  return own
 }
 
 /** A person who opens the address of the service in a browser wants to read; a client has the wrong path. */

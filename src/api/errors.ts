@@ -3,8 +3,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem, type ProblemCode } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { ErrorResponse } from '../wire/videos.ts'
 import { maxBodyBytes } from './body.ts'
-import type { WireError } from './wire.ts'
 
 /** The one map from a problem to an HTTP status. SDKs retry 408, 409, 429 and ≥ 500 by themselves. */
 export const statuses: Readonly<Record<ProblemCode, number>> = {
@@ -56,7 +56,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   storage_unavailable: 503,
 }
 
-export function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): WireError {
+export function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
   const status = statuses[problem.code]
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   const { message, code, param } = problem

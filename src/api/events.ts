@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { hasPromptBytes, isFinished, isTaskId, wireStatus } from '../core/task.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
+import { StreamVideosQuery, VideoEvent } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { openPulse, type Pulse } from './events/pulse.ts'
@@ -13,6 +14,8 @@ import { openUnread, type Unread } from './events/unread.ts'
 import type { Told } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
+import type { Answer, Route } from './route.ts'
+import { sdkHeader, videoPath } from './videos.ts'
 
 export interface EventDependencies {
   turns: FairTurns
@@ -30,12 +33,50 @@ interface Parts extends EventDependencies {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
+const stream: Answer = {
+  description: 'Events, until the connection is closed. A comment every few seconds keeps it alive.',
+  type: 'text/event-stream',
+  schema: { type: 'string', description: '`event`, `id` and `data` as HTML has them; `data` is a `VideoEvent`.' },
+  events: VideoEvent,
+}
+
 /** Streams of what happens to one video, or to all of a token. */
-export function openEvents(dependencies: EventDependencies): { one: Handler; all: Handler } {
+export function eventRoutes(dependencies: EventDependencies): Route[] {
   const texts = openTexts(dependencies.estimates)
   const pulse = openPulse({ ...dependencies, texts })
   const parts = { ...dependencies, texts, pulse, unread: openUnread() }
-  return { one: streamOne(parts), all: streamAll(parts) }
+  // A HEAD route would be made of the handler, and would never end.
+  const options = { exposeHeadRoute: false }
+  return [
+    {
+      at: 'GET /v1/videos/:id/events',
+      id: 'streamVideo',
+      summary: 'Follow a video',
+      description:
+        'Begins with the current status and ends when the video is finished: `video.queued`, `video.in_progress`, ' +
+        '`video.progress`, `video.completed`, `video.failed`, `video.deleted`.',
+      path: videoPath,
+      headers: sdkHeader,
+      answers: { 200: stream },
+      errors: ['video_not_found', 'overloaded', 'storage_unavailable'],
+      options,
+      handler: streamOne(parts),
+    },
+    {
+      at: 'GET /v1/videos/events',
+      id: 'streamVideos',
+      summary: 'Follow all your videos',
+      description:
+        'Events from now on, or since the last event that you name. An `EventSource` names it by itself when it ' +
+        'reconnects. `reset` means that this event is too old: list the videos then.',
+      query: { schema: StreamVideosQuery, isReadByHand: true },
+      headers: { 'Last-Event-ID': 'The `id` of the last event that you received.', ...sdkHeader },
+      answers: { 200: stream },
+      errors: ['overloaded', 'storage_unavailable'],
+      options,
+      handler: streamAll(parts),
+    },
+  ]
 }
 
 /** Begins with the present state and ends with the last one. */

@@ -4,6 +4,8 @@ import type { Clock } from '../core/clock.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import { Alive, Readiness } from '../wire/service.ts'
+import type { Route } from './route.ts'
 
 export interface HealthDependencies {
   store: ProbeStore
@@ -15,7 +17,6 @@ export interface HealthDependencies {
 }
 
 type Found = 'ok' | StorageFault
-type State = 'ok' | 'unavailable' | 'draining'
 
 /** What a check may take: whoever asks would rather know that it is slow. */
 const patienceMs = 1_500
@@ -23,9 +24,28 @@ const patienceMs = 1_500
 /** How long its result is good for. A check writes, so one that went well is not repeated every second. */
 const freshMs = { ok: 5_000, other: 1_000 }
 
-/** The process runs: whoever can restart it need not. */
-export function livez() {
-  return async () => ({ status: 'ok' })
+export function healthRoutes(dependencies: HealthDependencies): Route[] {
+  return [
+    {
+      at: 'GET /livez',
+      id: 'live',
+      summary: 'Is the process alive?',
+      description: 'Restart the process if it does not respond.',
+      answers: { 200: { description: 'The process is alive.', schema: Alive } },
+      handler: async () => ({ status: 'ok' }),
+    },
+    {
+      at: 'GET /readyz',
+      id: 'ready',
+      summary: 'Can it do its work?',
+      description: 'If not, send requests to another process.',
+      answers: {
+        200: { description: 'The process is ready.', schema: Readiness },
+        503: { description: 'The process is not ready; `reason` says why.', schema: Readiness },
+      },
+      handler: readyz(dependencies),
+    },
+  ]
 }
 
 /**
@@ -40,9 +60,10 @@ export function readyz({ store, bucket, clock, log, draining }: HealthDependenci
   const checkBytes = share(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, sayBucket)
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     const [rows, bytes] = await Promise.all([checkRows(), checkBytes()])
-    const status: State = draining?.aborted ? 'draining' : rows === 'ok' ? 'ok' : 'unavailable'
+    const status = draining?.aborted ? 'draining' : rows === 'ok' ? 'ok' : 'unavailable'
     const reason = status === 'draining' ? reasons.draining : rows === 'ok' ? null : reasons[rows]
-    return reply.code(status === 'ok' ? 200 : 503).send({ status, reason, store: rows, bucket: bytes })
+    const readiness: Readiness = { status, reason, store: rows, bucket: bytes }
+    return reply.code(status === 'ok' ? 200 : 503).send(readiness)
   }
 }
 

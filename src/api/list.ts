@@ -1,36 +1,18 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { XStatic } from 'typebox/schema'
-import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
-import { hasPromptBytes, isTaskId, type TaskView } from '../core/task.ts'
+import { hasPromptBytes, type TaskView } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
-import { notFound } from './errors.ts'
+import { ListVideosQuery, type Video, VideoList } from '../wire/videos.ts'
 import type { Estimates } from './estimates.ts'
 import { pieceBytes } from './pieces.ts'
+import type { Route } from './route.ts'
+import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
 import { readLimit } from './validation.ts'
-import {
-  toWireDeleted,
-  toWirePage,
-  toWireVideo,
-  type WireVideo,
-  wantsNulls,
-  wirePageEnd,
-  wirePageStart,
-} from './wire.ts'
-
-export const listQuery = {
-  type: 'object',
-  properties: {
-    after: { type: 'string', maxLength: 200 },
-    limit: { type: 'string' },
-    order: { enum: ['asc', 'desc'] },
-    status: { enum: ['queued', 'in_progress', 'completed', 'failed'] },
-    model: { type: 'string', maxLength: 200 },
-  },
-} as const
+import { sdkHeader } from './videos.ts'
+import { toWirePage, toWireVideo, wantsNulls, wirePageEnd, wirePageStart } from './wire.ts'
 
 /** A page with shorter prompts is made at once. */
 const smallPageBytes = 64_000
@@ -41,8 +23,23 @@ export interface ListDependencies {
   turns: FairTurns
 }
 
+export function listVideos(dependencies: ListDependencies): Route {
+  return {
+    at: 'GET /v1/videos',
+    id: 'listVideos',
+    summary: 'List your videos',
+    description: 'The videos of this token, the newest first. For the next page send `last_id` as `after`.',
+    headers: sdkHeader,
+    query: { schema: ListVideosQuery },
+    answers: { 200: { description: 'One page.', schema: VideoList } },
+    errors: ['invalid_value', 'storage_unavailable'],
+    options: { onRequest: dropStalled },
+    handler: list(dependencies),
+  }
+}
+
 /** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
-export function listVideos({ store, estimates, turns }: ListDependencies) {
+function list({ store, estimates, turns }: ListDependencies) {
   const share = openShare({ most: 512, mostOfOne: 32, what: 'filtered or large lists' })
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { name: owner } = request.token
@@ -81,8 +78,8 @@ function openPace(one: Disposable, { raw }: FastifyReply, take: (signal: AbortSi
   return { signal: gone.signal, turn: () => take(gone.signal) }
 }
 
-function readQuery({ query }: FastifyRequest) {
-  const { after = '', limit, order = 'desc', status, model } = query as XStatic<typeof listQuery>
+function readQuery(request: FastifyRequest) {
+  const { after = '', order = 'desc', status, model } = request.query as ListVideosQuery
   // Any text is a place in the order but for this, which no database takes.
   if (after.includes('\0'))
     throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
@@ -93,7 +90,7 @@ function readQuery({ query }: FastifyRequest) {
     ...(status && { status }),
     ...(model !== undefined && { model }),
     isFiltered: status !== undefined || model !== undefined,
-    limit: readLimit(limit, { least: 0, most: 100, usual: 20 }),
+    limit: readLimit(request, ListVideosQuery),
     order,
   }
 }
@@ -101,7 +98,7 @@ function readQuery({ query }: FastifyRequest) {
 interface LargePage {
   limit: number
   read(after: string, most: number): Promise<TaskView[]>
-  toWire(task: TaskView): Promise<WireVideo>
+  toWire(task: TaskView): Promise<Video>
   turn(): Promise<Disposable>
 }
 
@@ -119,17 +116,8 @@ async function* makePage(first: TaskView[], { limit, read, toWire, turn }: Large
   }
 }
 
-async function makePiece(videos: WireVideo[], before: string, turn: LargePage['turn']): Promise<string> {
+async function makePiece(videos: Video[], before: string, turn: LargePage['turn']): Promise<string> {
   if (videos.length === 0) return ''
   using _turn = await turn()
   return before + videos.map((video) => JSON.stringify(video)).join()
-}
-
-/** Gone for the client at once, in whatever state it is; a worker lets go of the work and the bytes. */
-export function deleteVideo({ store, clock }: { store: TaskStore; clock: Clock }) {
-  return async (request: FastifyRequest) => {
-    const { id } = request.params as { id: string }
-    if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
-    return toWireDeleted(id)
-  }
 }

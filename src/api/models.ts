@@ -1,10 +1,36 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, findModel, mayUse } from '../core/catalog.ts'
 import type { Token } from '../core/token.ts'
+import { Model, ModelList } from '../wire/models.ts'
+import type { Route } from './route.ts'
 import { toWireList, toWireModel } from './wire.ts'
 
+export function modelRoutes(catalog: Catalog): Route[] {
+  return [
+    {
+      at: 'GET /v1/models',
+      id: 'listModels',
+      summary: 'List the models',
+      description: 'The models that this token may use, with what each accepts.',
+      answers: { 200: { description: 'All models.', schema: ModelList } },
+      handler: listModels(catalog),
+    },
+    {
+      // Ids may contain slashes.
+      at: 'GET /v1/models/*',
+      id: 'retrieveModel',
+      summary: 'Show a model',
+      description: 'A name may contain slashes, as they are or as `%2F`.',
+      path: { model: 'The name of the model.' },
+      answers: { 200: { description: 'The model.', schema: Model } },
+      errors: ['model_not_found'],
+      handler: async ({ token, params }) => toWireModel(findModel(catalog, token, (params as { '*': string })['*'])),
+    },
+  ]
+}
+
 /** Only what the token may use: a model that is not for it is as unknown as one that is not there. */
-export function listModels(catalog: Catalog) {
+function listModels(catalog: Catalog) {
   // Many kilobytes, which never change: made once for each token.
   const texts = new WeakMap<Token, string>()
   return async ({ token }: FastifyRequest, reply: FastifyReply) => {
@@ -17,10 +43,4 @@ export function listModels(catalog: Catalog) {
 
 function modelsOf({ entries }: Catalog, token: Token) {
   return [...entries.values()].filter((entry) => mayUse(token, entry)).map(toWireModel)
-}
-
-export function retrieveModel(catalog: Catalog) {
-  return async ({ token, params }: FastifyRequest) => {
-    return toWireModel(findModel(catalog, token, (params as { '*': string })['*']))
-  }
 }

@@ -93,6 +93,15 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   return app
 }
 
+/**
+ * The hook for routes whose responses may be large: a response of which the client reads nothing for 2 minutes is
+ * dropped. Small ones wait in the system's buffers, and a timer for each poll costs a tenth of its speed.
+ */
+export function dropStalled(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  request.raw.setTimeout(120_000)
+  done()
+}
+
 /** A body of several thousand pieces has at least so many bytes in each, on average. */
 const fewestPieceBytes = 16
 const crumbs = 4_000

@@ -13,10 +13,11 @@ import type { UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
+import type { Video } from '../wire/videos.ts'
 import { keyOf, openKeys } from './keys.ts'
 import type { Reference } from './reference.ts'
 import { openRepeats } from './repeats.ts'
-import { toWireVideo, type WireVideo, wantsNulls } from './wire.ts'
+import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
   catalog: Catalog
@@ -66,7 +67,7 @@ export interface OrderSource extends Omit<TaskSource, 'asset'> {
   open: (() => Promise<Readable>) | null
 }
 
-export type Submit = (request: FastifyRequest, order: Order) => Promise<WireVideo>
+export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** The one way in which a task is made. */
 export function openSubmit({ store, bucket, clock, random }: VideoDependencies): Submit {

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
 
@@ -39,12 +40,19 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
   }
 }
 
-/** The number of entries that a list is asked for; in a query everything is text. */
-export function readLimit(text: string | undefined, range: { least: number; most: number; usual: number }): number {
-  if (text === undefined) return range.usual
+/** A query that has a `limit`. */
+interface Limited {
+  properties: { limit: { minimum: number; maximum: number; default: number } }
+}
+
+/** The size of a list, by the schema of its query. There it is text: the type of the schema is not that of the value. */
+export function readLimit({ query }: Pick<FastifyRequest, 'query'>, { properties }: Limited): number {
+  const { minimum, maximum, default: usual } = properties.limit
+  const { limit: text } = query as { limit?: string }
+  if (text === undefined) return usual
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
-  if (limit >= range.least && limit <= range.most) return limit
-  const message = `Invalid 'limit': expected a whole number from ${range.least} to ${range.most}.`
+  if (limit >= minimum && limit <= maximum) return limit
+  const message = `Invalid 'limit': expected a whole number from ${minimum} to ${maximum}.`
   throw new Problem('invalid_value', message, { param: 'limit' })
 }
 

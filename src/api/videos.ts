@@ -1,38 +1,110 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { XStatic } from 'typebox/schema'
 import { type CatalogEntry, findModel, fitSeconds, fitSize } from '../core/catalog.ts'
+import type { FairTurns } from '../core/fair.ts'
 import { readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
+import { CreateVideo, Video, VideoGeneration } from '../wire/videos.ts'
+import { maxBodyBytes } from './body.ts'
+import type { boundBodies } from './budget.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
+import { bodyFaults, type Route } from './route.ts'
 import type { NamedImage } from './spellings/images.ts'
 import { namesElsewhere } from './spellings/table.ts'
+import { readSubmit } from './spellings.ts'
 import { nameOf, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
-import type { WireVideo } from './wire.ts'
 
-/** Fields beyond these are checked against the model, once it is known. */
-export const submitBody = {
-  type: 'object',
-  required: ['prompt'],
-  properties: {
-    model: { type: 'string' },
-    prompt: { type: 'string', minLength: 1, maxLength: 32_000 },
-    seconds: { type: ['string', 'integer'] },
-    size: { type: 'string' },
-    image: {},
-    start_within: { type: ['string', 'integer'] },
-    finish_within: { type: ['string', 'integer'] },
-  },
-} as const
+export const videoPath = { video_id: 'The `id` in the response to the submit.' }
+export const sdkHeader = {
+  'X-Stainless-Lang':
+    'Sent by OpenAI’s SDKs. With it, fields that do not apply yet are null; without it they are absent.',
+}
+export const submitHeaders = {
+  'Idempotency-Key': 'Any text: a repeat of the request with the same key creates no second video.',
+  ...sdkHeader,
+}
+export const ignored = {
+  'x-filmgate-ignored': 'The unknown fields that were ignored, if the operator allows this token to send any.',
+}
 
-type SubmitBody = XStatic<typeof submitBody>
+/** What the hooks before the handler share with other routes. */
+export interface UploadHooks {
+  turns: FairTurns
+  bounds: ReturnType<typeof boundBodies>
+}
 
-export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
+export function createVideo(dependencies: VideoDependencies & UploadHooks, submit: Submit): Route {
+  return {
+    at: 'POST /v1/videos',
+    id: 'createVideo',
+    summary: 'Ask for a video',
+    description:
+      'The response is sent when the video is safely stored as `queued`; then poll it. Fields that are left out have ' +
+      'the defaults of the model. A JSON null and an empty text are absent fields; an unknown field is an error.\n\n' +
+      'OpenAI’s SDKs repeat a submit whose response was lost. Such a repeat creates no second video: it gets the ' +
+      'response that was lost.',
+    headers: submitHeaders,
+    body: {
+      schema: CreateVideo,
+      as: 'json or form',
+      files: ['image', 'input_reference'],
+      // Fields beyond those of the schema are checked against the model too, once it is known.
+      readByHand: ['resolution', 'aspect_ratio', 'metadata'],
+      example: { model: 'studio', prompt: 'a red fox in snow at dusk', seconds: '4', size: '1280x720' },
+    },
+    answers: { 200: { description: 'The video, as it was stored.', schema: Video, headers: ignored } },
+    errors: [
+      ...bodyFaults,
+      ...(['invalid_image', 'invalid_image_url', 'invalid_multipart', 'model_not_found'] as const),
+      ...(['idempotency_key_reused', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'] as const),
+    ],
+    options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readSubmit(dependencies) },
+    handler: submitVideo(dependencies, submit),
+  }
+}
+
+/** Where clients of xAI, Kong and older services submit and poll. */
+export const generations = [
+  { path: '/v1/videos/generations', name: 'VideosGeneration' },
+  { path: '/v1/video/generations', name: 'VideoGeneration' },
+] as const
+
+/** The same routes at those paths; their responses have the id under two more names. */
+export function generationRoutes(create: Route, retrieve: Route): Route[] {
+  const same = (route: Route, of: string) => ({
+    ...route,
+    description: `As \`${of}\`, for clients that use this path. The id is also \`task_id\` and \`request_id\`.`,
+    answers: { 200: { description: '', ...route.answers[200], schema: VideoGeneration } },
+    options: { ...route.options, preSerialization: nameTwice },
+  })
+  return generations.flatMap(({ path, name }): Route[] => [
+    {
+      ...same(create, 'POST /v1/videos'),
+      at: `POST ${path}`,
+      id: `create${name}`,
+      summary: `${create.summary}, at ${path}`,
+    },
+    {
+      ...same(retrieve, 'GET /v1/videos/{video_id}'),
+      at: `GET ${path}/:id`,
+      id: `retrieve${name}`,
+      summary: `${retrieve.summary}, at ${path}`,
+    },
+  ])
+}
+
+/** The hook that adds those names. An error has no id. */
+async function nameTwice(_request: FastifyRequest, _reply: FastifyReply, payload: unknown): Promise<unknown> {
+  const { object, id } = payload as { object?: string; id?: string }
+  return object === 'video' ? { ...(payload as object), task_id: id, request_id: id } : payload
+}
+
+function submitVideo(dependencies: VideoDependencies, submit: Submit) {
   const { catalog, media } = dependencies
   const read = readExtras(dependencies)
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<WireVideo> => {
-    const body = request.body as SubmitBody
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
+    const body = request.body as Omit<CreateVideo, 'image'> & { image?: NamedImage }
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
     const extras = read(entry.card, request, reply, { reserved: namesElsewhere })
     const { parameters } = extras
@@ -41,7 +113,7 @@ export function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
     const { name } = request.token
     const outbound = dependencies.outbound.of(name)
-    const reference = await readReference(body.image as NamedImage | undefined, name, { media, outbound })
+    const reference = await readReference(body.image, name, { media, outbound })
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body

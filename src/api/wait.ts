@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
+import { RetrieveVideoQuery } from '../wire/videos.ts'
 import type { Told } from './feed.ts'
 import type { Listener, Listeners } from './listeners.ts'
 
@@ -13,7 +14,7 @@ export interface WaitDependencies {
 }
 
 /** Shorter than what proxies and clients allow a silent connection. */
-const longestSeconds = 60
+const longestSeconds = RetrieveVideoQuery.properties.wait.maximum
 
 /**
  * How long the answer may take: `?wait=30`, or a header `Prefer: wait=30` (RFC 7240), which is but a preference: of one

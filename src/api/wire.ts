@@ -1,41 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
-import { isFinished, type Metadata, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
+import { type CardFacts, type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
+import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
+import type { Model } from '../wire/models.ts'
+import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
 
-/** The shapes of OpenAI's Videos API, and nothing but this file knows them. */
-
-export interface WireVideo {
-  id: string
-  object: 'video'
-  model: string
-  status: 'queued' | 'in_progress' | 'completed' | 'failed'
-  progress: number
-  created_at: number
-  completed_at?: number | null
-  expires_at?: number | null
-  seconds: string
-  size: string
-  prompt: string
-  remixed_from_video_id?: string | null
-  error?: { code: string; message: string } | null
-  /** Ours, of a completed video: what was generated, and how it differs from the request. */
-  output?: WireOutput | null
-  warnings?: readonly string[] | null
-  /** Ours: what the client keeps with it. */
-  metadata?: Metadata | null
-  /** Ours, of a video that is not finished: whole seconds until it should be, and its place in the line. */
-  eta?: number | null
-  queue_position?: number | null
-}
-
-export interface WireOutput {
-  width: number
-  height: number
-  duration: number
-  frame_rate: number
-  codec: string
-  bytes: number
-}
+/* What is inside, in the shapes of the wire. */
 
 export interface WireOptions {
   nulls: boolean
@@ -51,9 +20,9 @@ export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolea
  * `nulls`: the specification leaves a field out until it applies; the types of OpenAI's SDKs promise an explicit null,
  * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
-export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): WireVideo {
+export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): Video {
   const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata } = task
-  const video: WireVideo = {
+  const video: Video = {
     id: task.id,
     object: 'video',
     model: task.model,
@@ -82,11 +51,11 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): W
   return video
 }
 
-export function toWireOutput({ width, height, duration, frameRate, codec, bytes }: VideoFacts): WireOutput {
+export function toWireOutput({ width, height, duration, frameRate, codec, bytes }: VideoFacts): VideoOutput {
   return { width, height, duration, frame_rate: frameRate, codec, bytes }
 }
 
-export function toWireModel({ name, card }: CatalogEntry) {
+export function toWireModel({ name, card }: CatalogEntry): Model {
   const { seconds, size } = card
   return {
     id: name,
@@ -110,16 +79,17 @@ export function toWireModel({ name, card }: CatalogEntry) {
     image: card.image,
     makes: card.makes ?? [],
     parameters: toWireParameters(card),
-    ...(card.facts && { facts: toWireFacts(card) }),
+    ...(card.facts && { facts: toWireFacts(card.facts, card) }),
   }
 }
 
-export function toWireList(data: unknown[]) {
-  return { object: 'list', data }
+export function toWireList<Item>(data: readonly Item[]) {
+  return { object: 'list', data } as const
 }
 
 export function toWirePage<Item extends { id: string }>(data: readonly Item[], { hasMore }: { hasMore: boolean }) {
-  return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
+  return { object: 'list', data, first_id, last_id, has_more: hasMore } as const
 }
 
 /** The same page as text, around the JSON of its items: for one that is too large to be made at once. */
@@ -130,27 +100,25 @@ export function wirePageEnd(items: readonly { id: string }[], { hasMore }: { has
   return `],${JSON.stringify(rest).slice(1)}`
 }
 
-export function toWireDeleted(id: string) {
+export function toWireDeleted(id: string): DeletedVideo {
   return { id, object: 'video.deleted', deleted: true }
 }
 
-export interface WireError {
-  error: { message: string; type: string; param: string | null; code: string | null }
-}
-
-function addEstimate(video: WireVideo, nulls: boolean, estimate: WireOptions['estimate']): void {
+function addEstimate(video: Video, nulls: boolean, estimate: WireOptions['estimate']): void {
   const { eta = null, queuePosition = null } = estimate ?? {}
   if (nulls || eta !== null) video.eta = eta
   if (nulls || queuePosition !== null) video.queue_position = queuePosition
 }
 
-function unixSeconds(ms: number): number {
+export function unixSeconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 
-function toWireFacts({ facts, failuresBilled }: ModelCard) {
-  if (!facts) return undefined
-  const { audio, imageIs, price, keptMs, usuallyMs } = facts
+export function secondsOrNull(ms: number | null): number | null {
+  return ms === null ? null : unixSeconds(ms)
+}
+
+function toWireFacts({ audio, imageIs, price, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
   const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   return {
     ...{ audio, image_is: imageIs, price, failures_billed: failuresBilled },

@@ -1,15 +1,10 @@
+import { OperatorAccount, OperatorAccountList } from '../wire/operator.ts'
+import { pick, type Read } from '../wire/schema.ts'
 import { readArguments, suggestion } from './arguments.ts'
+import { openOperator, operatorHelp } from './client/filmgate.ts'
 import type { Command } from './command.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import {
-  type AccountList,
-  isAccountList,
-  isResumedAccount,
-  type OperatorAccount,
-  type ResumedAccount,
-} from './operator/answers.ts'
-import { openOperator, operatorHelp } from './operator.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { ahead, count } from './screen/wording.ts'
@@ -43,6 +38,8 @@ const noAccount = `No account is configured in the process that answered.
 One with the role api needs none: there the accounts are the workers'.
 `
 
+const Resumed = pick(OperatorAccount, ['name', 'was_paused'])
+
 export const command: Command = {
   help,
   async run(args, terminal) {
@@ -56,19 +53,19 @@ export const command: Command = {
     const operator = openOperator(read.values, terminal)
     const [name = ''] = read.operands
     const answer = resuming
-      ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`, isResumedAccount)
-      : await operator.get('/accounts', isAccountList)
+      ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`, Resumed)
+      : await operator.get('/accounts', OperatorAccountList)
     if (read.values.json) terminal.out(jsonLine(answer))
     else terminal.out('missing' in answer ? show(answer, terminal) : showResumed(answer))
     return 0
   },
 }
 
-function showResumed({ name, was_paused: paused }: ResumedAccount): string {
+function showResumed({ name, was_paused: paused }: Read<typeof Resumed>): string {
   return paused ? `resumed ${printable(name)}\n` : `${printable(name)} was not paused\n`
 }
 
-function show({ data: accounts, missing, elsewhere }: AccountList, terminal: Terminal): string {
+function show({ data: accounts, missing, elsewhere }: Read<typeof OperatorAccountList>, terminal: Terminal): string {
   for (const name of missing)
     terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
   if (elsewhere.length > 0)
@@ -97,7 +94,7 @@ function show({ data: accounts, missing, elsewhere }: AccountList, terminal: Ter
   )
 }
 
-function whyOf({ health }: OperatorAccount, now: number): string {
+function whyOf({ health }: Read<typeof OperatorAccount>, now: number): string {
   const { reason, paused_until: until, failures } = health
   if (reason === null) return failures > 0 ? `${count(failures, 'failure')} in a row` : ''
   const when =

@@ -1,10 +1,10 @@
+import type { Variant } from '../wire/videos.ts'
 import { readText } from './body.ts'
 import type { Connection } from './connection.ts'
 import { encode } from './encode.ts'
 import { Failure, NetworkFailure, UnknownOutcome } from './failure.ts'
 import { networkFailure, readFailure, redirected } from './refusal.ts'
 import type { Terminal } from './terminal.ts'
-import type { Variant } from './variant.ts'
 import { type Model, readModels, readPage, readTask, type Task, type TaskPage } from './video.ts'
 
 /** What is asked of a server. */

@@ -1,15 +1,15 @@
-import { readArguments } from './arguments.ts'
+import { type Variant, variants } from '../wire/videos.ts'
+import { readArguments, suggestion } from './arguments.ts'
 import { openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { Interrupted } from './failure.ts'
+import { Interrupted, UsageFailure } from './failure.ts'
 import { findId } from './find-task.ts'
 import { type Finished, finish, laterCommand } from './finish.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
 import { jsonLine } from './screen/text.ts'
 import { findTarget } from './target.ts'
-import { readVariant } from './variant.ts'
 
 const help = `Usage: filmgate download ID [-o FILE] [options]
 
@@ -59,4 +59,11 @@ export const command: Command = {
     terminal.out(values.json ? jsonLine({ ...task.raw, file: saved.path }) : `${saved.path}\n`)
     return 0
   },
+}
+
+function readVariant(given = 'video'): Variant {
+  const known = Object.keys(variants) as Variant[]
+  const variant = known.find((name) => name === given)
+  if (variant) return variant
+  throw new UsageFailure(`--variant ${given}: there is ${known.join(', ')}${suggestion(given, known)}`)
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { type Variant, variants } from '../wire/videos.ts'
 import type { Client } from './client.ts'
 import { VideoFailure } from './failure.ts'
 import { follow, type Watch } from './follow.ts'
@@ -6,7 +7,6 @@ import { quoted } from './quoted.ts'
 import { type Saved, type SaveWatch, save } from './save.ts'
 import { filmName } from './slug.ts'
 import type { Target } from './target.ts'
-import { endings, type Variant } from './variant.ts'
 import type { Task } from './video.ts'
 
 export interface Finished {
@@ -24,7 +24,7 @@ export async function finish(
   const task = await follow(client, id, watch)
   if (task.status === 'failed') throw new VideoFailure(task)
   watch.onBytes(0, null)
-  const path = pathOf(target, task, endings[watch.variant ?? 'video'])
+  const path = pathOf(target, task, variants[watch.variant ?? 'video'].ending)
   return { task, saved: await save(client, id, path, watch) }
 }
 

@@ -1,3 +1,4 @@
+import { Video } from '../wire/videos.ts'
 import { readArguments } from './arguments.ts'
 import { openClient } from './client.ts'
 import type { Command } from './command.ts'
@@ -11,7 +12,7 @@ import { shortId } from './slug.ts'
 import type { Terminal } from './terminal.ts'
 import type { Task } from './video.ts'
 
-const statuses = ['queued', 'in_progress', 'completed', 'failed']
+const statuses: readonly string[] = Video.properties.status.enum
 
 const help = `Usage: filmgate list [options]
 

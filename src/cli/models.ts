@@ -1,10 +1,11 @@
+import { isObject } from '../wire/schema.ts'
 import { readArguments } from './arguments.ts'
 import { openClient } from './client.ts'
 import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { type Column, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
-import { isObject, type Model, textOf } from './video.ts'
+import { type Model, textOf } from './video.ts'
 
 const help = `Usage: filmgate models [options]
 

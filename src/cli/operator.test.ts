@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { runCli, send, startFakeApi } from './cli.fixture.ts'
-import type { OperatorTask } from './operator/answers.ts'
 import { table } from './screen/table.ts'
-import { showTask } from './task/show.ts'
+import { type ShownTask, showTask } from './task/show.ts'
 import { command } from './task.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -17,7 +16,7 @@ after(() => rmSync(cwd, { recursive: true }))
 
 const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1000).toISOString()
 
-const task: OperatorTask = {
+const task: ShownTask = {
   ...{ id: `video_${'0'.repeat(48)}`, owner: 'default', model: 'fox', card: 'fox', prompt: 'a fox', seconds: '4' },
   ...{ size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main' },
   ...{ created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9) },
@@ -140,8 +139,7 @@ it('the end of an id is not enough, and says so before a server is asked', async
 
 describe('a task that is shown', () => {
   const problem = { code: 'storage_unavailable', message: 'The service cannot store anything. (ENOSPC)', tries: 3 }
-  const shown = (change: Partial<OperatorTask>) =>
-    showTask({ ...task, ...change }, terminalAt(10)).split('\n\n')[0] ?? ''
+  const shown = (change: Partial<ShownTask>) => showTask({ ...task, ...change }, terminalAt(10)).split('\n\n')[0] ?? ''
 
   it('has what was requested, what was generated, and how that differs', () => {
     const output = { width: 64, height: 36, duration: 1.041667, frame_rate: 23.976, codec: 'h264', bytes: 1_740 }
@@ -178,7 +176,7 @@ describe('a task that is shown', () => {
   })
 
   it('has the commands that decide about it while it is held', () => {
-    const commandsOf = (change: Partial<OperatorTask>, env = {}) =>
+    const commandsOf = (change: Partial<ShownTask>, env = {}) =>
       showTask({ ...task, ...change }, { ...terminalAt(10), env }).match(/^ {2}.*filmgate task \S+ \S+/gm) ?? []
     assert.deepEqual(
       commandsOf({ state: 'held', status: 'in_progress' }, { npm_command: 'exec' }),

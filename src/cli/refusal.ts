@@ -1,7 +1,9 @@
+import { askedMs } from '../core/retry-after.ts'
+import { isObject } from '../wire/schema.ts'
 import { readText, TooLong } from './body.ts'
 import { type Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
-import { isObject, textOf } from './video.ts'
+import { textOf } from './video.ts'
 
 /** An answer that is no success, in the server's own words. */
 export async function readFailure(
@@ -47,19 +49,9 @@ function errorOf(text: string): Record<string, unknown> {
 
 /** Clamped to a minute: a server that asks for an hour would look like a hang. */
 export function retryAfterOf(headers: Headers): number | null {
-  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN)
-  if (Number.isFinite(ms)) return clamp(ms)
-  const text = headers.get('retry-after')
-  if (text === null) return null
-  const seconds = Number(text)
-  if (Number.isFinite(seconds)) return clamp(seconds * 1000)
-  const from = Date.parse(headers.get('date') ?? '')
-  const until = Date.parse(text)
-  return Number.isNaN(until) || Number.isNaN(from) ? null : clamp(until - from)
-}
-
-function clamp(ms: number): number {
-  return Math.min(60_000, Math.max(0, ms))
+  const exact = Number(headers.get('retry-after-ms') ?? Number.NaN)
+  const ms = Number.isFinite(exact) ? exact : askedMs(headers.get('retry-after'), Date.parse(headers.get('date') ?? ''))
+  return ms === undefined ? null : Math.min(60_000, Math.max(0, ms))
 }
 
 export function redirected(answer: Response, baseUrl: string): Failure {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Variant } from '../wire/videos.ts'
 import type { Client } from './client.ts'
 import { diskFault } from './disk.ts'
 import { Failure, NetworkFailure } from './failure.ts'
@@ -9,7 +10,6 @@ import { patiently } from './patience.ts'
 import { networkFailure } from './refusal.ts'
 import { faultOfFile, followed } from './target.ts'
 import type { Terminal } from './terminal.ts'
-import type { Variant } from './variant.ts'
 
 export interface Saved {
   path: string

@@ -1,20 +1,15 @@
+import { OperatorAttemptList } from '../wire/operator.ts'
+import type { Read } from '../wire/schema.ts'
 import { readArguments, suggestion, type Values } from './arguments.ts'
+import { type Filmgate, openOperator, operatorHelp } from './client/filmgate.ts'
 import type { Command } from './command.ts'
 import { connectionOptions } from './connection.ts'
-import { UsageFailure } from './failure.ts'
-import {
-  type AttemptList,
-  isAttemptList,
-  isOperatorTask,
-  type ListedAttempt,
-  type OperatorTask,
-} from './operator/answers.ts'
-import { type Operator, openOperator, operatorHelp } from './operator.ts'
+import { exits, Failure, UsageFailure } from './failure.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, painter, printable } from './screen/text.ts'
-import { roughly } from './screen/wording.ts'
-import { adopt, decide, pathOf } from './task/decide.ts'
-import { outcomeOf, paintAttempt, showTask } from './task/show.ts'
+import { relative, roughly } from './screen/wording.ts'
+import { isShortId } from './slug.ts'
+import { outcomeOf, paintAttempt, ShownTask, showTask } from './task/show.ts'
 import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate task show ID             all that happened to a task
@@ -47,11 +42,12 @@ ${operatorHelp}`
 const options = { ...connectionOptions, limit: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
 
 type Given = Values<typeof options>
+type AttemptList = Read<typeof OperatorAttemptList>
 
 /** What a word after `task` does: it asks the server, and knows how the answer looks to a person. */
 interface Verb {
   operands: readonly string[]
-  run(operator: Operator, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
+  run(operator: Filmgate, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
 }
 
 interface Shown {
@@ -63,7 +59,7 @@ const verbs: Record<string, Verb> = {
   show: {
     operands: ['the id'],
     async run(operator, [id = ''], _, terminal) {
-      const answer = await operator.get(pathOf(id), isOperatorTask)
+      const answer = await operator.get(pathOf(id), ShownTask)
       return { answer, show: () => showTask(answer, terminal) }
     },
   },
@@ -117,16 +113,19 @@ export const command: Command = {
 
 /** The attempts of these states in one list, as the server would give it. */
 async function listed(
-  operator: Operator,
+  operator: Filmgate,
   states: string[],
   { limit = '100' }: { limit?: string },
 ): Promise<AttemptList> {
   if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
   const pages = await Promise.all(
-    states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`, isAttemptList)),
+    states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`, OperatorAttemptList)),
   )
-  const list = { data: pages.flatMap(({ data }) => data), has_more: pages.some(({ has_more: more }) => more) }
-  return Object.assign({ object: 'list' }, list)
+  return {
+    object: 'list',
+    data: pages.flatMap(({ data }) => data),
+    has_more: pages.some(({ has_more: more }) => more),
+  }
 }
 
 /** An open attempt of a task that went on without it is nobody's to decide. */
@@ -141,7 +140,7 @@ function showAttempts({ data, has_more: more }: AttemptList, none: string, termi
   }
   if (more) terminal.err('There are more: --limit shows up to 999.\n')
   const paint = painter(terminal.colour.stdout)
-  return table<ListedAttempt>(
+  return table<AttemptList['data'][number]>(
     data,
     [
       { title: 'TASK', text: ({ task }) => task, paint: (_, text) => paint('bold', text) },
@@ -156,6 +155,68 @@ function showAttempts({ data, has_more: more }: AttemptList, none: string, termi
   )
 }
 
-function decided(what: string, answer: OperatorTask): Shown {
+function decided(what: string, answer: ShownTask): Shown {
   return { answer, show: () => `${what}: ${printable(`${answer.id} is ${answer.state} now`)}\n` }
+}
+
+/** The decisions that can't be taken back, in the words of the question that is asked first. */
+const questions = {
+  resubmit: 'Submit it anew? If the provider did take it, it is paid for twice.',
+  give_up: 'Give it up? It fails, and if the provider did take it, it was paid for in vain.',
+}
+
+type Irrevocable = keyof typeof questions
+
+function adopt(operator: Filmgate, id: string, operation: string): Promise<ShownTask> {
+  return operator.post(`${pathOf(id)}/adopt`, ShownTask, { operation: readOperation(operation) })
+}
+
+async function decide(
+  operator: Filmgate,
+  { id, decision, yes }: { id: string; decision: Irrevocable; yes: boolean },
+  terminal: Terminal,
+): Promise<ShownTask> {
+  if (!yes) await confirm(operator, id, decision, terminal)
+  return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
+}
+
+/** The end of an id, as `list` shows it, is enough only where the server lists what is one's own. */
+function pathOf(id: string): string {
+  if (isShortId(id) && /^[\da-f]+$/i.test(id))
+    throw new UsageFailure(
+      `'${id}' is the end of an id: here the whole one is needed`,
+      `It is in:\n  filmgate get ${id}`,
+    )
+  return `/tasks/${encodeURIComponent(id)}`
+}
+
+/** JSON where it looks like JSON: an id of digits alone is a text all the same. */
+function readOperation(text: string): unknown {
+  if (!/^\s*[{"]/.test(text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UsageFailure('the operation begins like JSON and is none; was it quoted for the shell?')
+  }
+}
+
+async function confirm(operator: Filmgate, id: string, decision: Irrevocable, terminal: Terminal): Promise<void> {
+  if (!terminal.canAsk) throw new UsageFailure('there is nobody to ask whether this is meant; say --yes')
+  const task = await operator.get(pathOf(id), ShownTask)
+  refuseDecided(task)
+  const last = task.attempts.at(-1)
+  const paint = painter(terminal.colour.stderr)
+  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), terminal.now())}` : ''
+  const about = printable(`${task.id} is ${task.state}${age}: ${task.prompt}`)
+  terminal.err(`${about}\n${paint('bold', questions[decision])} [y/N] `)
+  const key = await terminal.readKey(new AbortController().signal)
+  terminal.err('\n')
+  if (key === 'y' || key === 'Y') return
+  throw new Failure('nothing was done', { exitCode: exits.interrupted })
+}
+
+/** Else a person would be asked about what the server refuses anyway. */
+function refuseDecided({ id, state, deleted_at: deleted }: ShownTask): void {
+  const what = deleted === null ? `is ${state}, not held` : 'was deleted by its owner'
+  if (state !== 'held' || deleted !== null) throw new Failure(`task '${id}' ${what}: there is nothing to decide`)
 }

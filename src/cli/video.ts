@@ -1,3 +1,5 @@
+import { fits, isObject } from '../wire/schema.ts'
+import { type Video, VideoOutput } from '../wire/videos.ts'
 import { printable } from './screen/text.ts'
 
 /** A task as any Videos API shows it. Only what the command line reads is checked; `raw` is the answer as it came. */
@@ -17,23 +19,13 @@ export interface Task {
   expiresAt: number | null
   error: { code: string | null; message: string } | null
   /** What was generated, from servers that say it. */
-  output: Output | null
+  output: VideoOutput | null
   /** How that differs from the request. */
   warnings: string[]
   raw: Record<string, unknown>
 }
 
-export interface Output {
-  width: number
-  height: number
-  /** In seconds. */
-  duration: number
-  frameRate: number
-  codec: string
-  bytes: number
-}
-
-export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
+type Status = Video['status']
 
 /** Words that other servers use for the same. One that nobody knows means that it is being worked on. */
 const statuses: Record<string, Status> = {
@@ -73,12 +65,8 @@ export function readTask(json: unknown): Task | undefined {
 }
 
 /** Null if it is anything else: other servers may mean something of their own by it. */
-export function readOutput(json: unknown): Output | null {
-  if (!isObject(json) || typeof json.codec !== 'string') return null
-  const [width, height, duration] = [numberOf(json.width), numberOf(json.height), numberOf(json.duration)]
-  const [frameRate, bytes] = [numberOf(json.frame_rate), numberOf(json.bytes)]
-  if (width === null || height === null || duration === null || frameRate === null || bytes === null) return null
-  return { width, height, duration, frameRate, codec: json.codec, bytes }
+export function readOutput(json: unknown): VideoOutput | null {
+  return fits(VideoOutput, json) ? json : null
 }
 
 export function readWarnings(json: unknown): string[] {
@@ -113,10 +101,6 @@ function readError({ error, status }: Record<string, unknown>) {
     return { code, message: textOf(error.message) ?? code ?? String(status) }
   }
   return { code: null, message: textOf(error) ?? `the server says '${status}' and no more` }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function textOf(value: unknown): string | null {

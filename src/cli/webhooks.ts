@@ -1,3 +1,12 @@
+import { pick } from '../wire/schema.ts'
+import {
+  DeletedWebhookEndpoint,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+  WebhookReplay,
+  WebhookTest,
+} from '../wire/webhooks.ts'
 import { readArguments, suggestion, type Values } from './arguments.ts'
 import { type Filmgate, openFilmgate } from './client/filmgate.ts'
 import type { Command } from './command.ts'
@@ -6,16 +15,14 @@ import { UsageFailure } from './failure.ts'
 import { jsonLine, printable } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
 import {
-  isDeleted,
-  isDelivery,
-  isDeliveryPage,
-  isEndpoint,
-  isEndpointPage,
-  isEndpointWithSecret,
-  isReplayed,
-  isTested,
-} from './webhooks/answers.ts'
-import { showDeliveries, showEndpoint, showEndpoints, showReplayed, showSecret } from './webhooks/show.ts'
+  DeliveryPage,
+  EndpointPage,
+  showDeliveries,
+  showEndpoint,
+  showEndpoints,
+  showReplayed,
+  showSecret,
+} from './webhooks/show.ts'
 
 const help = `Usage: filmgate webhooks list                your endpoints
        filmgate webhooks add URL             be told there of finished videos
@@ -84,6 +91,9 @@ interface Verb {
   run(asked: Asked): Promise<Shown>
 }
 
+const Tested = pick(WebhookTest, ['event_type', 'status_code'])
+const Replayed = pick(WebhookReplay, ['replayed'])
+
 const all = '/webhook_endpoints'
 const pathOf = (id = '') => `${all}/${encodeURIComponent(id)}`
 const theId = 'the id of the endpoint'
@@ -92,7 +102,7 @@ const verbs: Record<string, Verb> = {
   list: {
     operands: [],
     async run({ filmgate, terminal }) {
-      const answer = await filmgate.get(`${all}?limit=100`, isEndpointPage)
+      const answer = await filmgate.get(`${all}?limit=100`, EndpointPage)
       return { answer, show: () => showEndpoints(answer, terminal) }
     },
   },
@@ -101,28 +111,28 @@ const verbs: Record<string, Verb> = {
     async run({ filmgate, operands: [url = ''], values, terminal }) {
       const { name = URL.parse(url)?.host || url, events = 'video.completed,video.failed' } = values
       const types = events.split(',').map((type) => type.trim())
-      const answer = await filmgate.post(all, isEndpointWithSecret, { name, url, event_types: types })
+      const answer = await filmgate.post(all, WebhookEndpointWithSecret, { name, url, event_types: types })
       return { answer, show: () => showSecret('added', answer, terminal) }
     },
   },
   show: {
     operands: [theId],
     async run({ filmgate, operands: [id], terminal }) {
-      const answer = await filmgate.get(pathOf(id), isEndpoint)
+      const answer = await filmgate.get(pathOf(id), WebhookEndpoint)
       return { answer, show: () => showEndpoint(answer, terminal) }
     },
   },
   enable: {
     operands: [theId],
     async run({ filmgate, operands: [id] }) {
-      const answer = await filmgate.post(pathOf(id), isEndpoint, {})
+      const answer = await filmgate.post(pathOf(id), WebhookEndpoint, {})
       return { answer, show: () => `${printable(answer.id)} is enabled\n` }
     },
   },
   remove: {
     operands: [theId],
     async run({ filmgate, operands: [id] }) {
-      const answer = await filmgate.remove(pathOf(id), isDeleted)
+      const answer = await filmgate.remove(pathOf(id), DeletedWebhookEndpoint)
       return { answer, show: () => `removed ${printable(answer.id)}\n` }
     },
   },
@@ -130,7 +140,7 @@ const verbs: Record<string, Verb> = {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { now = false }, terminal }) {
       const body = { keep_old_secret_active_for_24_hours: !now }
-      const answer = await filmgate.post(`${pathOf(id)}/rotate_secret`, isEndpointWithSecret, body)
+      const answer = await filmgate.post(`${pathOf(id)}/rotate_secret`, WebhookEndpointWithSecret, body)
       const what = now ? 'the old secret has ended for' : 'both secrets sign for 24 hours for'
       return { answer, show: () => showSecret(what, answer, terminal) }
     },
@@ -138,7 +148,7 @@ const verbs: Record<string, Verb> = {
   test: {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { event = 'video.completed' } }) {
-      const answer = await filmgate.post(`${pathOf(id)}/test`, isTested, { event_type: event })
+      const answer = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
       const isTaken = answer.status_code >= 200 && answer.status_code < 300
       const verdict = isTaken ? '' : ', which counts as a failure'
       const show = () => `${printable(answer.event_type)}: the endpoint answered ${answer.status_code}${verdict}\n`
@@ -150,7 +160,7 @@ const verbs: Record<string, Verb> = {
     async run({ filmgate, operands: [id], values: { limit = '20', state }, terminal }) {
       if (!/^([1-9]\d?|100)$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 100`)
       const query = new URLSearchParams({ limit, ...(state !== undefined && { state }) })
-      const answer = await filmgate.get(`${pathOf(id)}/deliveries?${query}`, isDeliveryPage)
+      const answer = await filmgate.get(`${pathOf(id)}/deliveries?${query}`, DeliveryPage)
       return { answer, show: () => showDeliveries(answer, terminal) }
     },
   },
@@ -158,7 +168,7 @@ const verbs: Record<string, Verb> = {
     operands: [theId, 'the delivery, or --failed-since,'],
     async run({ filmgate, operands: [id, delivery = ''] }) {
       const path = `${pathOf(id)}/deliveries/${encodeURIComponent(delivery)}/replay`
-      const answer = await filmgate.post(path, isDelivery)
+      const answer = await filmgate.post(path, WebhookDelivery)
       return { answer, show: () => `${printable(answer.id)} will be sent again\n` }
     },
   },
@@ -168,7 +178,7 @@ const replayFailed: Verb = {
   operands: [theId],
   async run({ filmgate, operands: [id], values, terminal }) {
     const since = readSince(values['failed-since'] ?? '', terminal.now())
-    const answer = await filmgate.post(`${pathOf(id)}/replay`, isReplayed, { since })
+    const answer = await filmgate.post(`${pathOf(id)}/replay`, Replayed, { since })
     return { answer, show: () => showReplayed(answer.replayed) }
   },
 }

@@ -6,14 +6,14 @@ import type { Handover } from '../../core/handover.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Log } from '../../telemetry/log.ts'
+import type { VariantKind } from '../../wire/videos.ts'
 import { type Soundness, unusable } from './soundness.ts'
-import type { Kind } from './variants.ts'
 
 /** An asset of a finished task that somebody may have: the video, or a picture of it. */
 export interface Wanted {
   task: Task
   asset: Asset
-  kind: Kind
+  kind: VariantKind
   range: ByteRange | undefined
   /** Throws if it may not be had any more. */
   confirm(): Promise<unknown>

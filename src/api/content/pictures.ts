@@ -8,9 +8,9 @@ import { openFairTurns } from '../../core/fair.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Media, Still } from '../../media/media.ts'
+import { variants } from '../../wire/videos.ts'
 import { openAsset } from './handover.ts'
 import type { Soundness } from './soundness.ts'
-import { variants } from './variants.ts'
 
 export interface PictureDependencies {
   bucket: Bucket

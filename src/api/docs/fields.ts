@@ -1,4 +1,4 @@
-import type { Schema } from '../openapi/schemas/schema.ts'
+import type { Schema } from '../../wire/schema.ts'
 import { Html, html, inline, type Part } from './html.ts'
 import { table } from './page.ts'
 import { nameOf } from './sample.ts'

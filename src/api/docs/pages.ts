@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, parseSize } from '../../core/catalog.ts'
 import { notFoundHandler } from '../errors.ts'
 import { buildDocument } from '../openapi/document.ts'
-import type { CollectedRoute } from '../openapi/routes.ts'
+import type { Route } from '../route.ts'
 import { drawImage } from './image.ts'
 import { renderModel, renderModels, renderNoModel } from './model.ts'
 import { pageHeaders } from './page.ts'
@@ -17,8 +17,7 @@ const mostPixels = 9_000_000
 const anyBase = 'https://address.invalid'
 
 /** What is told about the service to whoever asks: the document for programs, and pages for people. */
-export function openPages(routes: readonly CollectedRoute[], catalog: Catalog) {
-  // Made when it is first asked for: all routes are known by then.
+export function openPages(routes: readonly Route[], catalog: Catalog) {
   const document = once(() => buildDocument(routes, version()))
   const json = once(() => tagged(JSON.stringify(document())))
   // Rendering takes 50 ms (measured), and needs no token: it happens once, whatever address clients send.

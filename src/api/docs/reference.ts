@@ -1,8 +1,7 @@
+import type { Schemas } from '../../wire/schema.ts'
 import { statuses } from '../errors.ts'
 import { failures, meanings } from '../openapi/codes.ts'
-import type { Document, Response } from '../openapi/document.ts'
-import { schemas as answers } from '../openapi/schemas/index.ts'
-import type { Schemas } from '../openapi/schemas/schema.ts'
+import { type Document, type Response, responseSchemas } from '../openapi/document.ts'
 import { type Field, fieldsOf, fieldTable, join, typeOf } from './fields.ts'
 import { type Html, html, inline, type Part, prose } from './html.ts'
 import { codeBlock, heading, renderPage, table } from './page.ts'
@@ -177,7 +176,7 @@ function renderSchemas(schemas: Schemas): Part {
   const one = ([name, schema]: [string, Schemas[string]]) => {
     const fields = fieldsOf(schema)
     // In a request it counts what must be there, in an answer what may be missing.
-    const marked = name in answers ? 'optional' : 'required'
+    const marked = name in responseSchemas ? 'optional' : 'required'
     return html`<section class="schema">
 ${heading(3, `schema-${name}`, name)}
 ${schema.description !== undefined && prose(schema.description)}

@@ -1,4 +1,4 @@
-import type { Schema, Schemas } from '../openapi/schemas/schema.ts'
+import type { Schema, Schemas } from '../../wire/schema.ts'
 
 /**
  * Something that the schema takes. An optional field is in it only if it has an example: half of them exclude the

@@ -1,4 +1,5 @@
 import { type TaskView, wireStatus } from '../../core/task.ts'
+import type { EventsReset } from '../../wire/videos.ts'
 import type { Estimates } from '../estimates.ts'
 import { toWireDeleted, toWireVideo } from '../wire.ts'
 
@@ -25,7 +26,7 @@ export function opening(id: number | null): string {
 
 export function resetText(id: number): string {
   const message = 'What happened since your Last-Event-ID is not known here any more: list the videos, GET /v1/videos.'
-  return eventText('reset', { object: 'events.reset', message }, id)
+  return eventText('reset', { object: 'events.reset', message } satisfies EventsReset, id)
 }
 
 /** By the present state of a task; made once for all who are told, who share its bytes while they wait. */

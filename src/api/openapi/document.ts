@@ -1,27 +1,43 @@
 import type { ProblemCode } from '../../core/problem.ts'
 import { eventTypes } from '../../core/webhook.ts'
+import { modelResponses } from '../../wire/models.ts'
+import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
+import type { Schema, Schemas } from '../../wire/schema.ts'
+import { serviceResponses } from '../../wire/service.ts'
+import { ErrorResponse, videoRequests, videoResponses } from '../../wire/videos.ts'
+import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
 import { statuses } from '../errors.ts'
+import { type Answer, accessTo, type Body, type Route, tagOf, tags } from '../route.ts'
 import { meanings } from './codes.ts'
-import { operations } from './operations/index.ts'
-import { type Answer, type Body, type Operation, tags } from './operations/operation.ts'
-import type { CollectedRoute } from './routes.ts'
-import { schemas } from './schemas/index.ts'
-import { refer, type Schema } from './schemas/schema.ts'
+
+export const responseSchemas: Schemas = {
+  ...videoResponses,
+  ...webhookResponses,
+  ...modelResponses,
+  ...operatorResponses,
+  ...serviceResponses,
+}
+
+/** The shapes that have a name in the document: elsewhere in it they are references. */
+const names = new Map<Schema, string>(
+  Object.entries({ ...responseSchemas, ...videoRequests, ...webhookRequests, ...operatorRequests }).map(
+    ([name, schema]) => [schema, name],
+  ),
+)
 
 export type Document = ReturnType<typeof buildDocument>
 
-/** OpenAPI 3.1. Routes and tables are held against each other by `test/openapi.test.ts`. */
-export function buildDocument(routes: readonly CollectedRoute[], version: string) {
+/** OpenAPI 3.1. The routes are held against it by `test/openapi.test.ts`. */
+export function buildDocument(routes: readonly Route[], version: string) {
   const paths: Record<string, Record<string, ReturnType<typeof toOperation>>> = {}
   const bodies: Record<string, Schema> = {}
-  for (const [key, operation] of Object.entries(operations)) {
-    const route = routes.find((one) => one.key === key)
-    if (!route) continue
-    const [method = '', url = ''] = key.split(' ')
-    if (operation.body) Object.assign(bodies, bodySchemas(operation.body, route))
-    const path = pathOf(url, operation)
-    paths[path] = { ...paths[path], [method.toLowerCase()]: toOperation(operation, route) }
+  for (const route of routes) {
+    const [method = '', url = ''] = route.at.split(' ')
+    if (route.body) Object.assign(bodies, bodySchemas(route.body))
+    const path = pathOf(url, route)
+    paths[path] = { ...paths[path], [method.toLowerCase()]: toOperation(route) }
   }
+  const responses = Object.entries(responseSchemas).map(([name, schema]) => [name, partsOf(schema)])
   return {
     openapi: '3.1.0',
     info: {
@@ -29,8 +45,8 @@ export function buildDocument(routes: readonly CollectedRoute[], version: string
       version,
       summary: 'One Videos API in front of every video model',
       description:
-        'The shapes are those of OpenAI’s Videos API, so its SDKs work with a changed base URL. Every answer carries ' +
-        '`x-request-id`. A video or model of another token gets the same answer as one that does not exist.',
+        'The shapes are those of OpenAI’s Videos API, so its SDKs work with a changed base URL. Every response carries ' +
+        '`x-request-id`. A video or model of another token gets the same response as one that does not exist.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This service' }],
@@ -38,47 +54,70 @@ export function buildDocument(routes: readonly CollectedRoute[], version: string
     paths,
     webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: toWebhook(type) }])),
     components: {
-      schemas: { ...schemas, ...bodies } as Readonly<Record<string, Schema>>,
+      schemas: { ...Object.fromEntries(responses), ...bodies } as Schemas,
       securitySchemes: {
-        client: { type: 'http', scheme: 'bearer', description: 'A client token: it makes videos and sees its own.' },
-        operator: { type: 'http', scheme: 'bearer', description: 'The operator token: it makes no videos.' },
+        client: { type: 'http', scheme: 'bearer', description: 'A client token: it creates videos and sees its own.' },
+        operator: { type: 'http', scheme: 'bearer', description: 'The operator token: it can’t create videos.' },
       },
     },
   }
 }
 
-/** What we send, for who writes the receiver. */
+function refer(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** A schema as the document has it: what has a name is a reference. */
+function toSchema(schema: Schema): Schema {
+  const name = names.get(schema)
+  return name === undefined ? partsOf(schema) : refer(name)
+}
+
+function partsOf({ properties, items, oneOf, additionalProperties: others, ...schema }: Schema): Schema {
+  return {
+    ...schema,
+    ...(properties && { properties: fieldsOf(properties) }),
+    ...(items && { items: toSchema(items) }),
+    ...(oneOf && { oneOf: oneOf.map(toSchema) }),
+    ...(others !== undefined && { additionalProperties: typeof others === 'object' ? toSchema(others) : others }),
+  }
+}
+
+function fieldsOf(properties: Schemas): Schemas {
+  return Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, toSchema(field)]))
+}
+
+/** What an endpoint receives. */
 function toWebhook(type: string) {
   return {
     operationId: type.replace(/\.(\w)/, (_dot, letter: string) => letter.toUpperCase()),
     tags: ['Webhooks'],
     summary: `Sent when \`${type}\` happens`,
-    requestBody: { required: true, content: { 'application/json': { schema: refer('WebhookEvent') } } },
-    responses: { '2XX': { description: 'It arrived.' }, default: { description: 'It is tried again later.' } },
+    requestBody: { required: true, content: { 'application/json': { schema: toSchema(WebhookEvent) } } },
+    responses: { '2XX': { description: 'It is delivered.' }, default: { description: 'It is sent again later.' } },
   }
 }
 
-/** Each `:name` and `*` is replaced by the parameter that stands in its place in the table. */
-function pathOf(url: string, { path = {} }: Operation): string {
+/** Each `:name` and `*` is replaced by the documented parameter in its place. */
+function pathOf(url: string, { path = {} }: Route): string {
   const names = Object.keys(path)
   return url.replace(/:\w+|\*/g, () => `{${names.shift()}}`)
 }
 
-function toOperation(operation: Operation, route: CollectedRoute) {
-  const { id: operationId, tag, summary, description, access, body } = operation
-  const parameters = parametersOf(operation, route)
+function toOperation(route: Route) {
+  const { id: operationId, summary, description, body } = route
+  const parameters = parametersOf(route)
+  const access = accessTo(route)
   return {
-    ...{ operationId, tags: [tag], summary, description },
+    operationId,
+    tags: [tagOf(route)],
+    summary,
+    description,
     security: access === 'anyone' ? [] : [{ [access]: [] as string[] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: !isOptional(route.body), content: contentOf(body) } }),
-    responses: responsesOf(operation, route.key),
+    ...(body && { requestBody: { required: !body.isOptional, content: contentOf(body) } }),
+    responses: responsesOf(route),
   }
-}
-
-/** Where no body at all is as good as an empty one. */
-function isOptional(body: Schema | undefined): boolean {
-  return [body?.type].flat().includes('null')
 }
 
 export interface Parameter {
@@ -89,23 +128,19 @@ export interface Parameter {
   schema: Schema
 }
 
-function parametersOf({ path = {}, headers = {}, query = {} }: Operation, route: CollectedRoute): Parameter[] {
+function parametersOf({ path = {}, headers = {}, query }: Route): Parameter[] {
   const text = { type: 'string' }
   const named = (place: string, required: boolean, given: Readonly<Record<string, string>>) =>
     Object.entries(given).map(([name, description]) => ({ name, in: place, required, description, schema: text }))
-  const asked = Object.entries(overlay(route.query?.properties, query)).map(
-    ([name, { description = '', ...schema }]) => ({
-      ...{ name, in: 'query', description, schema },
-      required: route.query?.required?.includes(name) ?? false,
-    }),
-  )
-  return [...named('path', true, path), ...asked, ...named('header', false, headers)]
-}
-
-/** What the route checks, and what the table adds to it. */
-function overlay(checked: Schema['properties'] = {}, told: Schema['properties'] = {}): Record<string, Schema> {
-  const names = [...new Set([...Object.keys(checked), ...Object.keys(told)])]
-  return Object.fromEntries(names.map((name) => [name, { ...checked[name], ...told[name] }]))
+  const { properties = {}, required = [] } = query?.schema ?? {}
+  const inQuery = Object.entries(properties).map(([name, { description = '', ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    description,
+    schema,
+  }))
+  return [...named('path', true, path), ...inQuery, ...named('header', false, headers)]
 }
 
 export interface MediaType {
@@ -113,51 +148,53 @@ export interface MediaType {
   readonly example?: Body['example']
 }
 
-const formName = ({ name, as }: Body) => (as === 'form' ? name : `${name}Form`)
+const nameOf = ({ schema }: Body) => names.get(schema) ?? ''
 
-function contentOf(body: Body) {
-  const { name, as, example } = body
+function contentOf(body: Body): Readonly<Record<string, MediaType>> {
+  const { as, files, example } = body
+  const name = nameOf(body)
   const json = { 'application/json': { schema: refer(name), example } }
-  // A file has no example that could be read.
-  const form = { 'multipart/form-data': { schema: refer(formName(body)), ...(!body.files && { example }) } }
-  const encoded = { 'application/x-www-form-urlencoded': { schema: refer(name) } }
-  return { ...(as !== 'form' && json), ...(as !== 'json' && form), ...(as === 'json or form' && encoded) } as Readonly<
-    Record<string, MediaType>
-  >
+  if (as === 'json') return json
+  return {
+    ...json,
+    // A file has no example that could be read.
+    'multipart/form-data': { schema: refer(`${name}Form`), ...(!files && { example }) },
+    'application/x-www-form-urlencoded': { schema: refer(name) },
+  }
 }
 
-function bodySchemas(body: Body, route: CollectedRoute): Record<string, Schema> {
-  const { name, fields, as, files = [], others } = body
-  const properties = overlay(route.body?.properties, fields)
-  const whole = {
-    type: 'object',
-    required: route.body?.required ?? [],
-    properties,
-    additionalProperties: others === undefined ? false : { description: others },
-  }
+function bodySchemas(body: Body): Schemas {
+  const { schema, as, files = [] } = body
+  const name = nameOf(body)
+  const { properties = {}, ...whole } = partsOf(schema)
   const asFile = (field: string): Schema => ({
-    ...{ type: 'string', format: 'binary' },
+    type: 'string',
+    format: 'binary',
     description: properties[field]?.description ?? '',
   })
   const inForm = Object.fromEntries(files.map((field) => [field, asFile(field)]))
   return {
-    ...(as !== 'form' && { [name]: whole }),
-    ...(as !== 'json' && { [formName(body)]: { ...whole, properties: { ...properties, ...inForm } } }),
+    [name]: { ...whole, properties },
+    ...(as === 'json or form' && { [`${name}Form`]: { ...whole, properties: { ...properties, ...inForm } } }),
   }
 }
 
 /** Any body may be malformed in these ways, also one that is sent where none is expected. */
 const bodyErrors: readonly ProblemCode[] = ['invalid_json', 'body_too_large', 'unsupported_media_type']
 
-function responsesOf({ answers, errors = [], access }: Operation, key: string) {
+function responsesOf(route: Route) {
+  const { at, answers, errors = [] } = route
   const codes = [
     ...errors,
-    ...(access === 'anyone' ? [] : (['invalid_api_key'] as const)),
-    ...(key.startsWith('GET ') ? [] : bodyErrors),
+    ...(accessTo(route) === 'anyone' ? [] : (['invalid_api_key'] as const)),
+    ...(at.startsWith('GET ') ? [] : bodyErrors),
   ]
   const byStatus = Object.groupBy(codes, (code) => statuses[code])
   const failed = Object.entries(byStatus).map(([status, some = []]) => [status, toFailure(status, some)])
-  const other = { description: 'Any other error.', content: { 'application/json': { schema: refer('Error') } } }
+  const other = {
+    description: 'Any other error.',
+    content: { 'application/json': { schema: toSchema(ErrorResponse) } },
+  }
   const told = Object.entries(answers).map(([status, answer]) => [status, toResponse(answer)])
   return Object.fromEntries([...told, ...failed, ['default', other]]) as Record<string, Response>
 }
@@ -180,18 +217,18 @@ function toResponse({ description, type = 'application/json', schema, headers, e
   return {
     description,
     ...(headers && { headers: Object.fromEntries(told) }),
-    ...(schema && { content: Object.fromEntries([type].flat().map((one) => [one, { schema }])) }),
-    ...(events && { 'x-event-data': events }),
+    ...(schema && { content: Object.fromEntries([type].flat().map((one) => [one, { schema: toSchema(schema) }])) }),
+    ...(events && { 'x-event-data': toSchema(events) }),
   }
 }
 
 function toFailure(status: string, codes: readonly ProblemCode[]): Response {
   const description = codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n')
-  const after = { 'Retry-After': { description: 'After how many seconds to try again.', schema: { type: 'string' } } }
+  const after = { 'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'string' } } }
   return {
     description,
     ...((status === '429' || status === '503') && { headers: after }),
-    content: { 'application/json': { schema: refer('Error') } },
+    content: { 'application/json': { schema: toSchema(ErrorResponse) } },
     'x-codes': codes,
   }
 }

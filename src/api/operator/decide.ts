@@ -8,7 +8,9 @@ import { isTaskId, type Json, type Task } from '../../core/task.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import type { Store } from '../../stores/store.ts'
-import { type OperatorDependencies, taskNotFound, tell } from '../operator.ts'
+import { AdoptTask } from '../../wire/operator.ts'
+import { type OperatorDependencies, taskNotFound, taskPath, tell, theTask } from '../operator.ts'
+import { bodyFaults, type Route } from '../route.ts'
 
 /*
  * What an operator decides about a held task: a submit of which nobody knows whether the provider took it. He takes the
@@ -26,15 +28,47 @@ interface Held {
 const refusal = (message: string, param?: string) =>
   new Problem('invalid_request', message, param === undefined ? {} : { param })
 
-export const adoptBody = {
-  type: 'object',
-  required: ['operation'],
-  properties: { operation: { type: ['object', 'string'], minLength: 1 } },
-  additionalProperties: false,
-} as const
+const errors = ['invalid_request', 'video_not_found', 'storage_unavailable'] as const
+
+/** Each is refused for a task that is not held. */
+export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
+  return [
+    {
+      at: 'POST /operator/v1/tasks/:id/adopt',
+      id: 'adoptTask',
+      summary: 'Adopt work for a held task',
+      description: 'You found the work of the submit at the provider: the task continues with it.',
+      path: taskPath,
+      body: { schema: AdoptTask, as: 'json', example: { operation: { id: 'the id at the provider' } } },
+      answers: theTask,
+      errors: [...errors, ...bodyFaults],
+      handler: adoptTask(dependencies),
+    },
+    {
+      at: 'POST /operator/v1/tasks/:id/resubmit',
+      id: 'resubmitTask',
+      summary: 'Submit a held task again',
+      description: 'The video may be generated, and paid for, twice.',
+      path: taskPath,
+      answers: theTask,
+      errors,
+      handler: resubmitTask(dependencies),
+    },
+    {
+      at: 'POST /operator/v1/tasks/:id/give_up',
+      id: 'giveUpTask',
+      summary: 'Give a held task up',
+      description: 'The task fails with `submission_unknown`.',
+      path: taskPath,
+      answers: theTask,
+      errors,
+      handler: giveUpTask(dependencies),
+    },
+  ]
+}
 
 /** The operator found at the provider what became of the attempt: the task runs on with that. */
-export function adoptTask(dependencies: OperatorDependencies) {
+function adoptTask(dependencies: OperatorDependencies) {
   const { accounts, store } = dependencies
   return (request: FastifyRequest) => {
     const given = readOperation((request.body as { operation: Json }).operation)
@@ -68,7 +102,7 @@ function accountThere({ account: name, keyVersion }: Attempt, accounts: Operator
 }
 
 /** The operator takes the risk that it is made, and paid for, twice. */
-export function resubmitTask(dependencies: OperatorDependencies) {
+function resubmitTask(dependencies: OperatorDependencies) {
   return (request: FastifyRequest) =>
     decide(request, dependencies, async ({ task, attempt, now }) => {
       const { finishBy } = task
@@ -82,7 +116,7 @@ export function resubmitTask(dependencies: OperatorDependencies) {
     })
 }
 
-export function giveUpTask(dependencies: OperatorDependencies) {
+function giveUpTask(dependencies: OperatorDependencies) {
   return (request: FastifyRequest) =>
     decide(request, dependencies, async ({ attempt, now }) => ({
       ...givenUp(attempt, now, attempt.problem ?? undefined),

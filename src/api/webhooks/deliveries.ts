@@ -1,22 +1,83 @@
 import type { FastifyRequest } from 'fastify'
-import type { XStatic } from 'typebox/schema'
 import { Problem } from '../../core/problem.ts'
 import { stepRows } from '../../core/row.ts'
-import { deliveryIdsFrom, type Endpoint } from '../../core/webhook.ts'
+import { type WebhookDelivery as Delivery, deliveryIdsFrom, type Endpoint } from '../../core/webhook.ts'
 import type { EndpointStore } from '../../stores/store.ts'
+import {
+  ListWebhookDeliveriesQuery,
+  ReplayWebhookEndpoint,
+  WebhookDelivery,
+  WebhookDeliveryList,
+  WebhookReplay,
+} from '../../wire/webhooks.ts'
+import type { limitWrites } from '../rates.ts'
+import { bodyFaults, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
-import { toWirePage } from '../wire.ts'
-import { own, place, type WebhookDependencies } from './endpoints.ts'
-import type { deliveriesQuery, replayBody } from './schemas.ts'
-import { toWireDelivery, toWireReplay } from './wire.ts'
+import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
+import { endpointPath, limited, missing, own, place, type WebhookDependencies } from './endpoints.ts'
+
+const deliveryPath = { ...endpointPath, webhook_delivery_id: 'The id of the delivery.' }
+
+/** Our own addition to OpenAI's endpoints. */
+export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: ReturnType<typeof limitWrites>): Route[] {
+  const deliveries = openDeliveries(dependencies)
+  const options = { onRequest }
+  return [
+    {
+      at: 'POST /v1/webhook_endpoints/:id/replay',
+      id: 'replayWebhookEndpoint',
+      summary: 'Send failed events again',
+      description:
+        'After the receiver is fixed: sends all deliveries again that failed since then, or that wait after a failed try.',
+      path: endpointPath,
+      body: { schema: ReplayWebhookEndpoint, as: 'json', example: { since: 1_794_709_428 } },
+      answers: { 200: { description: 'How many deliveries are sent again.', schema: WebhookReplay } },
+      errors: [...missing, ...bodyFaults, ...limited, 'invalid_request'],
+      options,
+      handler: deliveries.replayFailed,
+    },
+    {
+      at: 'GET /v1/webhook_endpoints/:id/deliveries',
+      id: 'listWebhookDeliveries',
+      summary: 'List deliveries',
+      description: 'The deliveries to the endpoint, the newest first.',
+      path: endpointPath,
+      query: { schema: ListWebhookDeliveriesQuery },
+      answers: { 200: { description: 'One page.', schema: WebhookDeliveryList } },
+      errors: [...missing, 'invalid_value'],
+      handler: deliveries.list,
+    },
+    {
+      at: 'GET /v1/webhook_endpoints/:id/deliveries/:delivery',
+      id: 'retrieveWebhookDelivery',
+      summary: 'Show a delivery',
+      description: 'With each try, and its response.',
+      path: deliveryPath,
+      answers: { 200: { description: 'The delivery.', schema: WebhookDelivery } },
+      errors: [...missing, 'webhook_delivery_not_found'],
+      handler: deliveries.retrieve,
+    },
+    {
+      at: 'POST /v1/webhook_endpoints/:id/deliveries/:delivery/replay',
+      id: 'replayWebhookDelivery',
+      summary: 'Send a delivery again',
+      description: 'In any state. The receiver recognises it by its `webhook-id`, which stays.',
+      path: deliveryPath,
+      answers: { 200: { description: 'The delivery.', schema: WebhookDelivery } },
+      errors: [...missing, ...limited, 'webhook_delivery_not_found', 'invalid_request'],
+      options,
+      handler: deliveries.replay,
+    },
+  ]
+}
 
 /** What went to an endpoint, and what became of it. */
 export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'store' | 'clock'>) {
   return {
     async list(request: FastifyRequest) {
       const { id } = await own(request, store)
-      const { after = '', limit: text, state } = request.query as XStatic<typeof deliveriesQuery>
-      const limit = readLimit(text, { least: 1, most: 100, usual: 20 })
+      const { after = '', state } = request.query as ListWebhookDeliveriesQuery
+      const limit = readLimit(request, ListWebhookDeliveriesQuery)
       const found = await store.deliveries(id, { ...place(after), ...(state && { state }), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireDelivery), { hasMore: found.length > limit })
     },
@@ -37,7 +98,7 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
     },
     async replayFailed(request: FastifyRequest) {
       const { id } = await enabled(request, store)
-      const { since } = request.body as XStatic<typeof replayBody>
+      const { since } = request.body as ReplayWebhookEndpoint
       const now = clock.now()
       let replayed = 0
       for (const state of ['failed', 'pending'] as const) {
@@ -48,8 +109,29 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
           after = ids.length < stepRows ? undefined : ids.at(-1)
         }
       }
-      return toWireReplay(id, replayed)
+      return { object: 'webhook_endpoint.replay', webhook_endpoint_id: id, replayed }
     },
+  }
+}
+
+function toWireDelivery(delivery: Delivery): WebhookDelivery {
+  return {
+    id: delivery.id,
+    object: 'webhook_delivery',
+    webhook_endpoint_id: delivery.endpoint,
+    event_id: delivery.event,
+    event_type: delivery.type,
+    video_id: delivery.task,
+    created_at: unixSeconds(delivery.createdAt),
+    state: delivery.state,
+    next_try_at: secondsOrNull(delivery.dueAt),
+    ended_at: secondsOrNull(delivery.endedAt),
+    tries: delivery.log.map(({ at, status, error, tookMs }) => ({
+      at: unixSeconds(at),
+      status_code: status,
+      error,
+      took_ms: tookMs,
+    })),
   }
 }
 

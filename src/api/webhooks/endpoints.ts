@@ -1,16 +1,35 @@
 import type { FastifyRequest } from 'fastify'
-import type { XStatic } from 'typebox/schema'
 import type { Clock, Random } from '../../core/clock.ts'
 import { Problem } from '../../core/problem.ts'
-import { newSigningSecret } from '../../core/signature.ts'
-import { type Endpoint, type EndpointChange, type EventType, eventTypes, signedRequest } from '../../core/webhook.ts'
+import { hintOf, newSigningSecret } from '../../core/signature.ts'
+import {
+  type Endpoint,
+  type EndpointChange,
+  type EventType,
+  eventTypes,
+  isAccepted,
+  signedRequest,
+} from '../../core/webhook.ts'
 import type { Outbound, Posted } from '../../outbound.ts'
 import type { DeliveryStore, EndpointStore } from '../../stores/store.ts'
+import {
+  CreateWebhookEndpoint,
+  DeletedWebhookEndpoint,
+  ListWebhookEndpointsQuery,
+  RotateWebhookSecret,
+  TestWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookEndpointList,
+  WebhookEndpointWithSecret,
+  WebhookEventTypeList,
+  WebhookTest,
+} from '../../wire/webhooks.ts'
+import type { limitWrites } from '../rates.ts'
+import { bodyFaults, type Route } from '../route.ts'
 import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
-import { toWireList, toWirePage } from '../wire.ts'
-import type { createBody, endpointsQuery, rotateBody, testBody, updateBody } from './schemas.ts'
-import { toWireDeletedEndpoint, toWireEndpoint, toWireEndpointWithSecret, toWireTest } from './wire.ts'
+import { secondsOrNull, toWireList, toWirePage, unixSeconds } from '../wire.ts'
 
 export interface WebhookDependencies {
   store: DeliveryStore & EndpointStore
@@ -26,8 +45,126 @@ const testLimits = { most: 64, mostOfOne: 4, what: 'tests of webhook endpoints' 
 /** Longer than outbound has patience with a receiver. */
 const patienceMs = 30_000
 
+export const endpointPath = { webhook_endpoint_id: 'The id of the endpoint.' }
+/** Errors of too many writes, and of an endpoint that does not exist. */
+export const limited = ['rate_limit_exceeded'] as const
+export const missing = ['webhook_endpoint_not_found', 'storage_unavailable'] as const
+
+const theEndpoint = { 200: { description: 'The endpoint.', schema: WebhookEndpoint } }
+const withSecret = { 200: { description: 'The endpoint.', schema: WebhookEndpointWithSecret } }
+
+type Hook = ReturnType<typeof limitWrites>
+
+/** As OpenAI's SDKs manage endpoints. `onRequest` limits what resolves a host name or sends to it. */
+export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hook): Route[] {
+  const endpoints = openEndpoints(dependencies)
+  const options = { onRequest }
+  return [
+    {
+      at: 'GET /v1/webhook_event_types',
+      id: 'listWebhookEventTypes',
+      summary: 'List the event types',
+      description: 'The events that an endpoint can receive.',
+      answers: { 200: { description: 'All events.', schema: WebhookEventTypeList } },
+      handler: endpoints.types,
+    },
+    {
+      at: 'POST /v1/webhook_endpoints',
+      id: 'createWebhookEndpoint',
+      summary: 'Add an endpoint',
+      description:
+        'From now on it receives the events of every video of this token. Keep `signing_secret`: it is shown only here.',
+      body: {
+        schema: CreateWebhookEndpoint,
+        as: 'json',
+        example: { name: 'production', url: 'https://example.com/webhooks', event_types: ['video.completed'] },
+      },
+      answers: withSecret,
+      errors: [...bodyFaults, ...limited, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
+      options,
+      handler: endpoints.create,
+    },
+    {
+      at: 'GET /v1/webhook_endpoints',
+      id: 'listWebhookEndpoints',
+      summary: 'List your endpoints',
+      description: 'The endpoints of this token.',
+      query: { schema: ListWebhookEndpointsQuery },
+      answers: { 200: { description: 'One page.', schema: WebhookEndpointList } },
+      errors: ['invalid_value', 'storage_unavailable'],
+      handler: endpoints.list,
+    },
+    {
+      at: 'GET /v1/webhook_endpoints/:id',
+      id: 'retrieveWebhookEndpoint',
+      summary: 'Show an endpoint',
+      description: 'Without its secret.',
+      path: endpointPath,
+      answers: theEndpoint,
+      errors: missing,
+      handler: endpoints.retrieve,
+    },
+    {
+      at: 'POST /v1/webhook_endpoints/:id',
+      id: 'updateWebhookEndpoint',
+      summary: 'Change an endpoint',
+      description: 'Fields that are left out stay. A disabled endpoint is enabled.',
+      path: endpointPath,
+      body: {
+        schema: UpdateWebhookEndpoint,
+        as: 'json',
+        isOptional: true,
+        example: { event_types: ['video.failed'] },
+      },
+      answers: theEndpoint,
+      errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type', 'invalid_value', 'invalid_webhook_url'],
+      options,
+      handler: endpoints.update,
+    },
+    {
+      at: 'DELETE /v1/webhook_endpoints/:id',
+      id: 'deleteWebhookEndpoint',
+      summary: 'Delete an endpoint',
+      description: 'It receives nothing any more.',
+      path: endpointPath,
+      answers: { 200: { description: 'The endpoint is deleted.', schema: DeletedWebhookEndpoint } },
+      errors: missing,
+      handler: endpoints.remove,
+    },
+    {
+      at: 'POST /v1/webhook_endpoints/:id/rotate_secret',
+      id: 'rotateWebhookSecret',
+      summary: 'Change the secret',
+      description: 'The new secret signs events at once; on request both sign for 24 hours.',
+      path: endpointPath,
+      body: {
+        schema: RotateWebhookSecret,
+        as: 'json',
+        isOptional: true,
+        example: { keep_old_secret_active_for_24_hours: true },
+      },
+      answers: withSecret,
+      errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type'],
+      options,
+      handler: endpoints.rotate,
+    },
+    {
+      at: 'POST /v1/webhook_endpoints/:id/test',
+      id: 'testWebhookEndpoint',
+      summary: 'Send a test',
+      description: 'Sent at once, and once. The id of its video is all zeros.',
+      path: endpointPath,
+      body: { schema: TestWebhookEndpoint, as: 'json', example: { event_type: 'video.completed' } },
+      answers: { 200: { description: 'The response of the endpoint.', schema: WebhookTest } },
+      errors: [...missing, ...bodyFaults, ...limited, 'webhook_unanswered', 'overloaded'],
+      options,
+      handler: endpoints.test,
+    },
+  ]
+}
+
 /** A token's endpoints. Another's is as absent as one that never was. */
-export function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) {
+function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) {
   const change = async ({ owner, id }: Endpoint, changes: EndpointChange) => {
     const endpoint = await store.updateEndpoint(owner, id, { ...changes, updatedAt: clock.now() })
     if (!endpoint) throw endpointNotFound(id)
@@ -39,7 +176,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
 
   return {
     async create(request: FastifyRequest) {
-      const { name, url, event_types: types } = request.body as XStatic<typeof createBody>
+      const { name, url, event_types: types } = request.body as CreateWebhookEndpoint
       await checkUrl(request, url)
       const now = clock.now()
       const endpoint: Endpoint = {
@@ -52,14 +189,14 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
       throw new Problem('invalid_request', message)
     },
     async list(request: FastifyRequest) {
-      const { after = '', limit: text } = request.query as XStatic<typeof endpointsQuery>
-      const limit = readLimit(text, { least: 1, most: 100, usual: 20 })
+      const { after = '' } = request.query as ListWebhookEndpointsQuery
+      const limit = readLimit(request, ListWebhookEndpointsQuery)
       const found = await store.endpoints(request.token.name, { ...place(after), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireEndpoint), { hasMore: found.length > limit })
     },
     retrieve: async (request: FastifyRequest) => toWireEndpoint(await own(request, store)),
     async update(request: FastifyRequest) {
-      const { name, url, event_types: types } = (request.body ?? {}) as XStatic<typeof updateBody>
+      const { name, url, event_types: types } = (request.body ?? {}) as UpdateWebhookEndpoint
       const endpoint = await own(request, store)
       if (url !== undefined) await checkUrl(request, url)
       const changes: EndpointChange = {
@@ -74,10 +211,10 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
     async remove(request: FastifyRequest) {
       const { id } = request.params as { id: string }
       if (!isEndpointId(id) || !(await store.deleteEndpoint(request.token.name, id))) throw endpointNotFound(id)
-      return toWireDeletedEndpoint(id)
+      return { id, object: 'webhook_endpoint.deleted', deleted: true }
     },
     async rotate(request: FastifyRequest) {
-      const { keep_old_secret_active_for_24_hours: keep = false } = (request.body ?? {}) as XStatic<typeof rotateBody>
+      const { keep_old_secret_active_for_24_hours: keep = false } = (request.body ?? {}) as RotateWebhookSecret
       const endpoint = await own(request, store)
       const [oldSecret, oldSecretUntil] = keep ? [endpoint.secret, clock.now() + overlapMs] : [null, null]
       const changes = { secret: newSigningSecret(random), oldSecret, oldSecretUntil }
@@ -85,7 +222,7 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
     },
     /** Sent from here and now, once; it is in no list of deliveries. */
     async test(request: FastifyRequest) {
-      const { event_type: type } = request.body as XStatic<typeof testBody>
+      const { event_type: type } = request.body as TestWebhookEndpoint
       const endpoint = await own(request, store)
       const now = clock.now()
       const sample = Buffer.from(random(16)).toString('hex')
@@ -96,8 +233,47 @@ export function openEndpoints({ store, outbound, clock, random }: WebhookDepende
       if ('status' in posted) return toWireTest(endpoint, type, posted.status)
       throw new Problem('webhook_unanswered', `The endpoint gave no answer: ${words[posted.error]}.`)
     },
-    types: async () => toWireList([...eventTypes]),
+    types: async () => toWireList(eventTypes),
   }
+}
+
+/** `disabled_at`, `disabled_reason` and the `message` of a failed test are ours; the rest is as OpenAI has it. */
+function toWireEndpoint(endpoint: Endpoint): WebhookEndpoint {
+  return {
+    id: endpoint.id,
+    object: 'webhook_endpoint',
+    created_at: unixSeconds(endpoint.createdAt),
+    updated_at: unixSeconds(endpoint.updatedAt),
+    event_types: endpoint.eventTypes,
+    name: endpoint.name,
+    url: endpoint.url,
+    signing_secret_hint: hintOf(endpoint.secret),
+    disabled_at: secondsOrNull(endpoint.disabledAt),
+    disabled_reason: endpoint.disabledWhy,
+  }
+}
+
+/** Only where it was made: nobody is shown it again. */
+function toWireEndpointWithSecret(endpoint: Endpoint): WebhookEndpointWithSecret {
+  return { ...toWireEndpoint(endpoint), signing_secret: endpoint.secret }
+}
+
+function toWireTest(endpoint: Endpoint, type: EventType, status: number): WebhookTest {
+  return {
+    object: 'webhook_endpoint.test',
+    webhook_endpoint_id: endpoint.id,
+    event_type: type,
+    status_code: status,
+    success: isAccepted(status),
+    ...(!isAccepted(status) && { message: failureOf(status) }),
+  }
+}
+
+function failureOf(status: number): string {
+  const isRedirect = status >= 300 && status < 400
+  return isRedirect
+    ? `The endpoint redirects (status ${status}). Webhooks follow no redirect: use the URL that it redirects to.`
+    : `The endpoint responded with status ${status}. Only a 2xx counts as delivered.`
 }
 
 const words: Readonly<Record<Extract<Posted, { error: string }>['error'], string>> = {

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isObject } from '../../wire/schema.ts'
 import { Failure } from '../failure.ts'
-import { isObject } from '../video.ts'
 
 /** What was about to be submitted. */
 export interface Intent {

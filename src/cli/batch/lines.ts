@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { isObject } from '../../wire/schema.ts'
 import { suggestion } from '../arguments.ts'
 import { faultOf, type Order, withoutUndefined } from '../film.ts'
 import { slug } from '../slug.ts'
-import { isObject } from '../video.ts'
 
 /** One film of a batch. */
 export interface Line {

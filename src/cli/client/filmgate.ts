@@ -1,20 +1,24 @@
+import { fits, type Read, type Schema } from '../../wire/schema.ts'
 import { readText } from '../body.ts'
-import type { Connection } from '../connection.ts'
-import { Failure } from '../failure.ts'
-import type { Guard } from '../guards.ts'
+import { type Connection, findConnection } from '../connection.ts'
+import { Failure, UsageFailure } from '../failure.ts'
 import { networkFailure, readFailure, redirected } from '../refusal.ts'
+import type { Terminal } from '../terminal.ts'
 
-/** What only a Filmgate has, beside the Videos API. What it answers is what the guard says, or the request fails. */
+/**
+ * What only a Filmgate has, beside the Videos API. Any program may listen at a base URL: a response that does not fit the
+ * schema fails the request.
+ */
 export interface Filmgate {
-  get<T>(path: string, isAnswer: Guard<T>): Promise<T>
-  post<T>(path: string, isAnswer: Guard<T>, body?: unknown): Promise<T>
-  remove<T>(path: string, isAnswer: Guard<T>): Promise<T>
+  get<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
+  post<const S extends Schema>(path: string, schema: S, body?: unknown): Promise<Read<S>>
+  remove<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
 }
 
 const answerMs = 60_000
 
 export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmgate {
-  async function request<T>(path: string, isAnswer: Guard<T>, init: RequestInit): Promise<T> {
+  async function request<const S extends Schema>(path: string, schema: S, init: RequestInit): Promise<Read<S>> {
     const headers = { authorization: `Bearer ${token}`, ...init.headers }
     const signal = AbortSignal.timeout(answerMs)
     try {
@@ -23,7 +27,7 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
       if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseUrl)
       if (!answer.ok) throw await readFailure(answer, { baseUrl, tokenSource })
       const body: unknown = JSON.parse(await readText(answer))
-      if (isAnswer(body)) return body
+      if (fits(schema, body)) return body
       throw new SyntaxError('of another shape')
     } catch (error) {
       if (error instanceof Failure) throw error
@@ -33,12 +37,35 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
   }
 
   return {
-    get: (path, isAnswer) => request(path, isAnswer, {}),
-    post: (path, isAnswer, body) =>
-      request(path, isAnswer, {
+    get: (path, schema) => request(path, schema, {}),
+    post: (path, schema, body) =>
+      request(path, schema, {
         method: 'POST',
         ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       }),
-    remove: (path, isAnswer) => request(path, isAnswer, { method: 'DELETE' }),
+    remove: (path, schema) => request(path, schema, { method: 'DELETE' }),
   }
+}
+
+export const operatorHelp = `Connection:
+  --base-url URL      else FILMGATE_BASE_URL, else http://127.0.0.1:8484/v1
+  --token TOKEN       else FILMGATE_OPERATOR_TOKEN
+`
+
+export function openOperator(flags: { 'base-url'?: string; token?: string }, { env }: Pick<Terminal, 'env'>): Filmgate {
+  return openFilmgate(findOperator(flags, env))
+}
+
+/** The base URL is that of the Videos API, so that one variable serves all commands: this is its neighbour. */
+function findOperator(flags: { 'base-url'?: string; token?: string }, env: Terminal['env']) {
+  const tokenSource = flags.token ? '--token' : 'FILMGATE_OPERATOR_TOKEN'
+  const token = flags.token || env.FILMGATE_OPERATOR_TOKEN
+  if (!token) {
+    throw new UsageFailure(
+      "the operator's token is not set",
+      'Set the one that the server printed at its first start:\n  export FILMGATE_OPERATOR_TOKEN=fg_…\nor give it with --token. (Lost it? Start the server with one of your own in that variable.)',
+    )
+  }
+  const found = findConnection({ ...flags, token }, { FILMGATE_BASE_URL: env.FILMGATE_BASE_URL })
+  return { ...found, tokenSource, baseUrl: `${found.baseUrl.replace(/(\/operator)?\/v1$/, '')}/operator/v1` }
 }

@@ -1,4 +1,4 @@
-import type { Output } from '../video.ts'
+import type { VideoOutput } from '../../wire/videos.ts'
 
 /** Numbers in the words of people. */
 
@@ -44,8 +44,8 @@ export function bytes(count: number): string {
 }
 
 /** `5.04 s, 832x480, 16 fps, h264, 1.2 MB`. */
-export function describeOutput({ duration, width, height, frameRate, codec, bytes: length }: Output): string {
-  const [seconds, rate] = [duration, frameRate].map((value) => Number(value.toFixed(2)))
+export function describeOutput({ duration, width, height, frame_rate, codec, bytes: length }: VideoOutput): string {
+  const [seconds, rate] = [duration, frame_rate].map((value) => Number(value.toFixed(2)))
   return `${seconds} s, ${width}x${height}, ${rate} fps, ${codec}, ${bytes(length)}`
 }
 

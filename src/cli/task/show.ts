@@ -1,20 +1,31 @@
-import type { OperatorAttempt, OperatorTask, Reason } from '../operator/answers.ts'
+import { type OperatorAttempt, OperatorTask } from '../../wire/operator.ts'
+import { isObject, pick, type Read } from '../../wire/schema.ts'
 import { asTyped } from '../program.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter } from '../screen/text.ts'
 import { ahead, describeOutput, relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import { isObject, readOutput, readWarnings } from '../video.ts'
+import { readOutput, readWarnings } from '../video.ts'
+
+/** What is read of a task. Servers of other versions may lack the rest. */
+export const ShownTask = pick(OperatorTask, [
+  ...(['id', 'owner', 'model', 'card', 'prompt', 'seconds', 'size', 'state', 'status', 'progress', 'error'] as const),
+  ...(['created_at', 'start_by', 'finish_by', 'started_at', 'completed_at', 'expires_at', 'due_at'] as const),
+  ...(['deleted_at', 'account', 'attempts', 'timeline'] as const),
+])
+export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: unknown }
+type Attempt = Read<typeof OperatorAttempt>
+type Reason = NonNullable<ShownTask['error']>
 
 /** A task for the eye: what it is, what was tried, and all that happened, in order. */
-export function showTask(task: OperatorTask, terminal: Terminal): string {
+export function showTask(task: ShownTask, terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
   const parts = [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)]
   return [...parts, ...nextCommands(task, terminal)].join('\n')
 }
 
 /** What an operator can type now: a held task waits for a decision. */
-function nextCommands({ id, state, deleted_at: deleted }: OperatorTask, { env }: Terminal): string[] {
+function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Terminal): string[] {
   if (state !== 'held' || deleted !== null) return []
   const commands = `Look for it at the provider, then decide. Undecided it fails 30 minutes after it was held.
   filmgate task adopt ${id} <the provider's id>
@@ -24,7 +35,7 @@ function nextCommands({ id, state, deleted_at: deleted }: OperatorTask, { env }:
   return [asTyped(commands, env)]
 }
 
-function header(task: OperatorTask, now: number, paint: Paint): string {
+function header(task: ShownTask, now: number, paint: Paint): string {
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
   const unfinished = task.status === 'queued' || task.status === 'in_progress'
   const state = `${task.state}${task.status === task.state ? '' : `, which its owner sees as ${task.status}`}`
@@ -67,7 +78,7 @@ function nextTime(at: string | null, now: number): string {
  * What the task met last in the state that it is in or, if it failed, what it failed of: the timeline has the cause, which
  * its owner is not told.
  */
-function problemOf({ state, error, timeline }: OperatorTask): Reason | null {
+function problemOf({ state, error, timeline }: ShownTask): Reason | null {
   const before = timeline.findLastIndex(({ name }) => name === state)
   // With what came in the same moment: the step that led here says why.
   const first = timeline[before - 1]?.at === timeline[before]?.at ? before - 1 : before
@@ -80,10 +91,10 @@ function problemOf({ state, error, timeline }: OperatorTask): Reason | null {
   return null
 }
 
-function attempts({ created_at: from, attempts }: OperatorTask, terminal: Terminal, paint: Paint): string {
+function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
   if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
   const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
-  return table<OperatorAttempt>(
+  return table<Attempt>(
     attempts,
     [
       { title: '#', text: ({ number }) => String(number), align: 'right' },
@@ -106,12 +117,12 @@ function attempts({ created_at: from, attempts }: OperatorTask, terminal: Termin
 }
 
 /** What is known of it: the provider's handle on the work, or why there is none. */
-export function outcomeOf({ operation, problem }: Pick<OperatorAttempt, 'operation' | 'problem'>): string {
+export function outcomeOf({ operation, problem }: Pick<Attempt, 'operation' | 'problem'>): string {
   return operation === null ? reasonText(problem) : wordsOf(operation)
 }
 
 /** Whole, whatever the screen: this is where one looks for what was cut elsewhere. */
-function timeline({ created_at: from, timeline }: OperatorTask, paint: Paint): string {
+function timeline({ created_at: from, timeline }: ShownTask, paint: Paint): string {
   const events = [{ at: from, name: 'created', detail: null }, ...timeline]
   return table(
     events,

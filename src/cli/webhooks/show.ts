@@ -1,14 +1,26 @@
+import { pick, type Read } from '../../wire/schema.ts'
+import {
+  type WebhookDelivery,
+  WebhookDeliveryList,
+  type WebhookEndpoint,
+  WebhookEndpointList,
+  type WebhookEndpointWithSecret,
+} from '../../wire/webhooks.ts'
 import { facts, table } from '../screen/table.ts'
 import { type Paint, painter, printable } from '../screen/text.ts'
 import { relative } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
-import type { Delivery, Endpoint, EndpointWithSecret, Page } from './answers.ts'
+
+export const EndpointPage = pick(WebhookEndpointList, ['data', 'has_more'])
+export const DeliveryPage = pick(WebhookDeliveryList, ['data', 'has_more'])
+type Endpoint = Read<typeof WebhookEndpoint>
+type Delivery = Read<typeof WebhookDelivery>
 
 const colours: Record<string, 'green' | 'red' | 'yellow'> = { delivered: 'green', failed: 'red', pending: 'yellow' }
 
 const room = (terminal: Terminal) => (terminal.stdoutIsTerminal ? terminal.size().columns : null)
 
-export function showEndpoints({ data }: Page<Endpoint>, terminal: Terminal): string {
+export function showEndpoints({ data }: Read<typeof EndpointPage>, terminal: Terminal): string {
   if (data.length === 0) {
     terminal.err('There is no webhook endpoint. Add one:\n  filmgate webhooks add https://example.com/hook\n')
     return ''
@@ -35,7 +47,7 @@ export function showEndpoint(endpoint: Endpoint, terminal: Terminal): string {
     ['name', endpoint.name],
     ['url', endpoint.url],
     ['events', endpoint.event_types.join(', ')],
-    ['secret', endpoint.signing_secret_hint ?? ''],
+    ['secret', endpoint.signing_secret_hint],
     ['created', time(endpoint.created_at)],
     ['changed', time(endpoint.updated_at)],
     ['disabled', disabled === null ? '' : `${time(disabled)}: ${reason ?? ''}`],
@@ -49,14 +61,14 @@ export function showEndpoint(endpoint: Endpoint, terminal: Terminal): string {
 /** The secret alone goes out, so that it can be piped; what it is, a person is told beside it. */
 export function showSecret(
   what: string,
-  { id, signing_secret: secret }: EndpointWithSecret,
+  { id, signing_secret: secret }: Read<typeof WebhookEndpointWithSecret>,
   terminal: Terminal,
 ): string {
   terminal.err(`${printable(`${what} ${id}`)}. Its signing secret is shown this once:\n`)
   return `${printable(secret)}\n`
 }
 
-export function showDeliveries({ data, has_more: more }: Page<Delivery>, terminal: Terminal): string {
+export function showDeliveries({ data, has_more: more }: Read<typeof DeliveryPage>, terminal: Terminal): string {
   if (data.length === 0) terminal.err('There is no delivery.\n')
   if (more) terminal.err('There are more: --limit shows up to 100.\n')
   if (data.length === 0) return ''

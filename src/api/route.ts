@@ -1,0 +1,123 @@
+import type { FastifyInstance, HTTPMethods, RouteHandlerMethod, RouteOptions } from 'fastify'
+import type { ProblemCode } from '../core/problem.ts'
+import type { Schema, Schemas } from '../wire/schema.ts'
+
+/** A route in one place: its path, its schemas, its documentation and its handler. */
+export interface Route {
+  /** Method and path: 'GET /v1/videos/:id'. The path tells the kind of token that it requires, and its chapter. */
+  readonly at: `${'GET' | 'POST' | 'DELETE'} /${string}`
+  /** The operationId, for generators: createVideo. */
+  readonly id: string
+  /** A few words, without a full stop. */
+  readonly summary: string
+  /** Sentences; `code` in backticks, an empty line between paragraphs. */
+  readonly description: string
+  /** The parameters of the path with their descriptions, in the order of `:id` and `*` in the path. */
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Query
+  /** Request headers with their descriptions. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Body
+  /** By status, without errors. */
+  readonly answers: Readonly<Record<number, Answer>>
+  /** Errors of its own. That of a wrong token, and those of any body, are added to them. */
+  readonly errors?: readonly ProblemCode[]
+  readonly handler: RouteHandlerMethod
+  /** Hooks and limits. */
+  readonly options?: Partial<RouteOptions>
+}
+
+type Fields = Schema & { readonly properties: Schemas }
+
+export interface Query {
+  readonly schema: Fields
+  /** Set if the handler checks it, and Fastify does not. */
+  readonly isReadByHand?: true
+}
+
+export interface Body {
+  readonly schema: Fields
+  /** The accepted formats. */
+  readonly as: 'json' | 'json or form'
+  /** Set if a request without a body means the same as an empty object. */
+  readonly isOptional?: true
+  /** Fields that are files in a form. */
+  readonly files?: readonly string[]
+  /** Other fields that the handler checks, and Fastify does not. */
+  readonly readByHand?: readonly string[]
+  readonly example: Readonly<Record<string, unknown>>
+}
+
+export interface Answer {
+  readonly description: string
+  /** One content type or several; application/json unless told. */
+  readonly type?: string | readonly string[]
+  /** Absent if there is no body. */
+  readonly schema?: Schema
+  /** The `data` of each event of a stream. */
+  readonly events?: Schema
+  /** Response headers with their descriptions. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Errors of a body that does not fit its schema. */
+export const bodyFaults = ['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const
+
+/** The chapters of the documentation, in their order. */
+export const tags = {
+  Videos: 'Create a video, poll it, download it.',
+  Events: 'Receive events instead of polling.',
+  Webhooks:
+    'Receive events at a URL of yours. Each request is a `WebhookEvent`, signed as Standard Webhooks has it: OpenAI’s ' +
+    'SDKs check it with `client.webhooks.unwrap()`. Respond with any 2xx; else it is sent again, for three days.',
+  Models: 'The models, and what each accepts.',
+  Operator: 'What an operator sees and decides. It requires the operator token, which can’t create videos.',
+  Service: 'Health and documentation. No token is needed.',
+}
+
+/** The chapter of a route. */
+export function tagOf({ at }: Pick<Route, 'at'>): keyof typeof tags {
+  if (/ \/(livez|readyz|openapi\.json|docs)(?![\w-])/.test(at)) return 'Service'
+  if (at.includes(' /operator/')) return 'Operator'
+  if (at.endsWith('/events')) return 'Events'
+  if (at.includes(' /v1/webhook_')) return 'Webhooks'
+  return at.includes(' /v1/models') ? 'Models' : 'Videos'
+}
+
+/** The kind of token that a route requires: a client token, unless its path is known to require another or none. */
+export function accessTo(route: Pick<Route, 'at'>): 'client' | 'operator' | 'anyone' {
+  const tag = tagOf(route)
+  if (tag === 'Service') return 'anyone'
+  return tag === 'Operator' ? 'operator' : 'client'
+}
+
+export function addRoute(app: FastifyInstance, { at, query, body, handler, options }: Route): void {
+  const [method, url = ''] = at.split(' ')
+  const schema = {
+    ...(body && { body: bodyCheck(body) }),
+    ...(query && !query.isReadByHand && { querystring: queryCheck(query.schema) }),
+  }
+  const checked = Object.keys(schema).length > 0 && { schema }
+  app.route({ method: method as HTTPMethods, url, handler, ...checked, ...options })
+}
+
+function bodyCheck({ schema, isOptional, files = [], readByHand = [] }: Body): Schema {
+  const open = [...files, ...readByHand]
+  const check = { ...schema, properties: checksOf(schema, (name) => (open.includes(name) ? {} : undefined)) }
+  return isOptional ? { ...check, type: ['object', 'null'] } : check
+}
+
+/** In a query everything is text: the handler reads numbers. */
+function queryCheck(schema: Fields): Schema {
+  const numbers = (name: string) => (schema.properties[name]?.type === 'integer' ? { type: 'string' } : undefined)
+  return { ...schema, properties: checksOf(schema, numbers) }
+}
+
+/** A value that is not in an `enum` is `invalid_value`, whatever its type: the type is not checked before. */
+function checksOf({ properties }: Fields, otherwise: (name: string) => Schema | undefined): Schemas {
+  const checks = Object.entries(properties).map(([name, field]) => {
+    const { type, ...withoutType } = field
+    return [name, otherwise(name) ?? (field.enum ? withoutType : field)]
+  })
+  return Object.fromEntries(checks)
+}

@@ -1,0 +1,285 @@
+import { always, listOf, orNull, query, request, type Schema, type Static, shape, shapeOrNull, text } from './schema.ts'
+
+const example = 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99'
+const idOf = (description: string) => ({ type: 'string', pattern: '^video_[0-9a-f]{48}$', description }) as const
+const id = { ...idOf('The id of the video.'), examples: [example] } as const
+const seconds = (what: string) => ({ type: 'integer', minimum: 0, description: `${what}, in Unix seconds.` }) as const
+const absent = 'Absent, or null for clients that send `X-Stainless-Lang`,'
+
+const prompt = (description: string) => ({ type: 'string', minLength: 1, maxLength: 32_000, description }) as const
+
+/* Responses. */
+
+export const VideoOutput = shape('What was generated, as it was measured when the video was stored.', {
+  width: { type: 'integer', minimum: 1, description: 'Width in pixels, as a player shows it.', examples: [1280] },
+  height: { type: 'integer', minimum: 1, description: 'Height in pixels.', examples: [720] },
+  duration: { type: 'number', minimum: 0, description: 'Length in seconds, to the microsecond.', examples: [4] },
+  frame_rate: { type: 'number', minimum: 0, description: 'Frames per second, on average.', examples: [24] },
+  codec: { type: 'string', description: 'The video codec.', examples: ['h264'] },
+  bytes: { type: 'integer', minimum: 1, description: 'The size of the file.', examples: [1_450_027] },
+})
+export type VideoOutput = Static<typeof VideoOutput>
+
+export const VideoError = shape('Why a video failed.', {
+  code: text('One of the codes of a failed video, for programs.'),
+  message: text('What happened, for people.'),
+})
+
+/*
+ * A field that does not apply yet is left out, as the specification has it; clients of OpenAI's SDKs get a null
+ * instead, as the types of these promise. So such a field is optional, and may be null.
+ */
+export const Video = shape(
+  'A video, from its request to its end.',
+  {
+    id,
+    object: always('video'),
+    model: { type: 'string', description: 'The model that was requested, perhaps by an alias.', examples: ['studio'] },
+    status: {
+      type: 'string',
+      enum: ['queued', 'in_progress', 'completed', 'failed'],
+      description: 'The current status. It never goes back.',
+    },
+    progress: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 100,
+      description: 'In percent. 100 if the video is completed, and only then.',
+    },
+    created_at: { ...seconds('When the video was requested'), examples: [1_794_709_428] },
+    completed_at: orNull(seconds('When the video was completed')),
+    expires_at: orNull(seconds('When the video expires: until then it can be downloaded')),
+    seconds: {
+      type: 'string',
+      pattern: '^[1-9][0-9]*$',
+      description:
+        'Length in whole seconds, as text: the actual length once it is completed, the requested one before.',
+      examples: ['4'],
+    },
+    size: {
+      type: 'string',
+      pattern: '^[0-9]+x[0-9]+$',
+      description: 'Width and height in pixels: the actual ones once it is completed, the requested ones before.',
+      examples: ['1280x720'],
+    },
+    prompt: { type: 'string', description: 'The prompt of the request.', examples: ['a red fox in snow at dusk'] },
+    remixed_from_video_id: orNull(
+      idOf(`The video that this is another version of, by a remix or an edit. ${absent} if there is no such video.`),
+    ),
+    error: shapeOrNull(`Why the video failed. ${absent} unless it did.`, VideoError),
+    output: shapeOrNull(`The exact values of a completed video. ${absent} where they are not known.`, VideoOutput),
+    warnings: orNull(
+      listOf(
+        `Unknown fields that were ignored, and how a completed video differs from the request. ${absent} if there is no warning.`,
+        { type: 'string' },
+      ),
+    ),
+    metadata: orNull({
+      type: 'object',
+      additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
+      description: `What was sent in \`metadata\` and is not a parameter of the model. ${absent} if there is nothing.`,
+      examples: [{ project: 'snow' }],
+    }),
+    eta: orNull({
+      type: 'integer',
+      minimum: 0,
+      description: 'Estimated seconds until the video is finished. Only until then.',
+    }),
+    queue_position: orNull({
+      type: 'integer',
+      minimum: 1,
+      description: 'Position in the queue while the video is queued; 1 is next.',
+    }),
+  },
+  {
+    optional: [
+      ...(['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'] as const),
+      ...(['metadata', 'eta', 'queue_position'] as const),
+    ],
+  },
+)
+export type Video = Static<typeof Video>
+
+const again = (who: string) => ({ ...id, description: `The id again, as ${who} call it.` }) as const
+
+export const VideoGeneration: Schema = {
+  ...Video,
+  required: [...Video.required, 'task_id', 'request_id'],
+  properties: { ...Video.properties, task_id: again('new-api and Kong'), request_id: again('clients of xAI') },
+  description: 'A video, at the paths of other services.',
+}
+
+export const VideoList = shape('One page of videos.', {
+  object: always('list'),
+  data: listOf('The videos of this page.', Video),
+  first_id: orNull({ ...id, description: 'The id of the first video; null on an empty page.' }),
+  last_id: orNull({ ...id, description: 'The id of the last video, for `after`; null on an empty page.' }),
+  has_more: { type: 'boolean', description: 'Whether there is another page.', examples: [false] },
+})
+
+export const DeletedVideo = shape('A deleted video.', {
+  id,
+  object: always('video.deleted'),
+  deleted: { const: true, type: 'boolean', description: 'Always true.' },
+})
+export type DeletedVideo = Static<typeof DeletedVideo>
+
+export const ErrorResponse = shape('The shape of every error.', {
+  error: shape('What is wrong.', {
+    message: text('What is wrong and how to fix it, for people.'),
+    type: {
+      type: 'string',
+      enum: ['invalid_request_error', 'requests', 'server_error'],
+      description: 'The kind of error: `server_error` is a fault of the service, `requests` is too many requests.',
+    },
+    param: orNull(text('The field that is wrong, if there is one.')),
+    code: orNull(text('What is wrong, for programs.')),
+  }),
+})
+export type ErrorResponse = Static<typeof ErrorResponse>
+
+/* Events. */
+
+export const EventsReset = shape('Events since the one that you named are no longer known.', {
+  object: always('events.reset'),
+  message: text('What to do, for people.'),
+})
+export type EventsReset = Static<typeof EventsReset>
+
+export const VideoEvent = {
+  oneOf: [Video, DeletedVideo, EventsReset],
+  description: 'The `data` of an event: the current video.',
+} as const
+
+/* Requests. */
+
+const deadlines = {
+  start_within: {
+    type: ['string', 'integer'],
+    description: 'In whole seconds: the video fails if no provider has accepted it by then.',
+  },
+  finish_within: {
+    type: ['string', 'integer'],
+    description: 'In whole seconds: the video fails if it is not finished by then.',
+  },
+} as const
+
+const others = 'Parameters of the model, as `GET /v1/models` lists them, also within `metadata`.'
+
+export const CreateVideo = request(
+  {
+    model: {
+      type: 'string',
+      description: 'A name from `GET /v1/models`. Required, unless the operator set a default.',
+    },
+    prompt: prompt('What the video shows.'),
+    seconds: { type: ['string', 'integer'], description: 'The length of the video in seconds.', examples: ['4'] },
+    size: { type: 'string', description: '`<width>x<height>` in pixels.', examples: ['1280x720'] },
+    image: text('A reference image: an http(s) URL, base64, a data URL, or in a form a file. Up to 20 MiB.'),
+    ...deadlines,
+    resolution: text('In place of `size`: `720p`.'),
+    aspect_ratio: text('In place of `size`: `9:16`.'),
+    input_reference: {
+      oneOf: [
+        { type: 'string' },
+        request({ image_url: text('An http(s) URL, base64 or a data URL.') }, { required: ['image_url'] }),
+      ],
+      description: 'The same as `image`, as OpenAI’s SDKs send it.',
+    },
+    metadata: {
+      type: ['object', 'string'],
+      description:
+        'Parameters of the model, for clients that have no other place for them; in a form as JSON. Up to 16 other ' +
+        'keys of 64 characters, with values of 512, are kept with the video and returned.',
+    },
+  },
+  {
+    required: ['prompt'],
+    others: 'Parameters of the model, as `GET /v1/models` lists them. Other names of these fields are understood too.',
+  },
+)
+export type CreateVideo = Static<typeof CreateVideo>
+
+export const RemixVideo = request(
+  {
+    prompt: prompt('What is different in the new video.'),
+    model: text('May be left out: only the model of the original video can remix it.'),
+    ...deadlines,
+  },
+  { required: ['prompt'], others },
+)
+
+const source = {
+  video: shape('The original: a video of this token, or in a form an MP4 file of up to 50 MiB.', {
+    id: text('The id of a completed video of this token.'),
+  }),
+  model: text('Only with a file: the model that generates the video. A stored video stays with its own model.'),
+  ...deadlines,
+}
+
+export const EditVideo = request(
+  { prompt: prompt('What is different in the new video.'), ...source },
+  { required: ['prompt', 'video'], others },
+)
+
+export const ExtendVideo = request(
+  {
+    prompt: prompt('How the video continues.'),
+    ...source,
+    seconds: { type: ['string', 'integer'], description: 'The length of the continuation; what the model accepts.' },
+  },
+  { required: ['prompt', 'seconds', 'video'], others },
+)
+export type ExtendVideo = Static<typeof ExtendVideo>
+
+export const ListVideosQuery = query({
+  after: { type: 'string', maxLength: 200, description: 'The page begins after the video with this id.' },
+  limit: { type: 'integer', minimum: 0, maximum: 100, default: 20, description: 'The size of the page.' },
+  order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: 'By the time of the request.' },
+  status: { ...Video.properties.status, description: 'Only videos with this status.' },
+  model: {
+    type: 'string',
+    maxLength: 200,
+    description: 'Only videos of this model, by the name that was requested.',
+  },
+})
+export type ListVideosQuery = Static<typeof ListVideosQuery>
+
+export const RetrieveVideoQuery = query({
+  wait: { type: 'integer', minimum: 0, maximum: 60, default: 0, description: 'Seconds to wait for a change.' },
+  until: {
+    type: 'string',
+    enum: ['change', 'done'],
+    default: 'change',
+    description: 'What to wait for: the next status, or the end.',
+  },
+})
+
+export const DownloadVideoQuery = query({
+  variant: {
+    type: 'string',
+    enum: ['video', 'thumbnail', 'spritesheet'],
+    default: 'video',
+    description: 'The video itself, one picture of it (WebP), or many pictures on one sheet (JPEG).',
+  },
+})
+export type Variant = NonNullable<Static<typeof DownloadVideoQuery>['variant']>
+
+/** The content type of a variant, and how the name of its file ends. */
+export const variants = {
+  video: { type: 'video/mp4', ending: 'mp4' },
+  thumbnail: { type: 'image/webp', ending: 'webp' },
+  spritesheet: { type: 'image/jpeg', ending: 'jpg' },
+} as const satisfies Record<Variant, object>
+export type VariantKind = (typeof variants)[Variant]
+
+export const StreamVideosQuery = query({
+  last_event_id: text('The same as the header, for clients that can’t send headers.'),
+})
+
+/** By their names in the OpenAPI document. */
+export const videoResponses = {
+  ...{ Video, VideoGeneration, VideoOutput, VideoError, VideoList, DeletedVideo, Error: ErrorResponse },
+  ...{ VideoEvent, EventsReset },
+}
+export const videoRequests = { CreateVideo, RemixVideo, EditVideo, ExtendVideo }

@@ -1,0 +1,176 @@
+import { always, count, flag, listOf, orNull, query, request, type Schema, type Static, shape, text } from './schema.ts'
+
+const seconds = (what: string) => count(`${what}, in Unix seconds.`)
+const deleted = { const: true, type: 'boolean', description: 'Always true.' } as const
+const EventType = { type: 'string', enum: ['video.completed', 'video.failed'], description: 'The event.' } as const
+
+const endpoint = {
+  id: text('Its id.'),
+  object: always('webhook_endpoint'),
+  created_at: seconds('When it was created'),
+  updated_at: seconds('When it was last changed'),
+  event_types: listOf('The events that it receives.', EventType),
+  name: text('A name of your choice.'),
+  url: text('The URL that receives events.'),
+  signing_secret_hint: text('The end of its secret, to recognise it by.'),
+  disabled_at: orNull(seconds('Since when it is disabled and receives nothing; null while it is enabled')),
+  disabled_reason: orNull(text('Why it is disabled.')),
+}
+
+function page<const S extends Schema>(description: string, items: S) {
+  return shape(description, {
+    object: always('list'),
+    data: listOf('The items of this page.', items),
+    first_id: orNull(text('The id of the first item; null on an empty page.')),
+    last_id: orNull(text('The id of the last item, for `after`; null on an empty page.')),
+    has_more: flag('Whether there is another page.'),
+  })
+}
+
+/* Responses. */
+
+export const WebhookEndpoint = shape('A URL that receives events of a token.', endpoint)
+export type WebhookEndpoint = Static<typeof WebhookEndpoint>
+
+export const WebhookEndpointWithSecret = shape('An endpoint with its secret, when that is new.', {
+  ...endpoint,
+  signing_secret: text('The secret that signs its events. It is shown only here.'),
+})
+export type WebhookEndpointWithSecret = Static<typeof WebhookEndpointWithSecret>
+
+export const WebhookEndpointList = page('One page of endpoints.', WebhookEndpoint)
+
+export const DeletedWebhookEndpoint = shape('A deleted endpoint.', {
+  id: text('Its id.'),
+  object: always('webhook_endpoint.deleted'),
+  deleted,
+})
+
+export const WebhookEventTypeList = shape('The events that an endpoint can receive.', {
+  object: always('list'),
+  data: listOf('All events.', EventType),
+})
+
+export const WebhookTest = shape(
+  'The result of a test.',
+  {
+    object: always('webhook_endpoint.test'),
+    webhook_endpoint_id: text('The endpoint.'),
+    event_type: EventType,
+    status_code: { type: 'integer', minimum: 100, maximum: 599, description: 'The status of its response.' },
+    success: flag('Whether that is a 2xx. A redirect is a failure: it is not followed.'),
+    message: text('Why it is a failure.'),
+  },
+  { optional: ['message'] },
+)
+export type WebhookTest = Static<typeof WebhookTest>
+
+export const WebhookReplay = shape('What is sent again.', {
+  object: always('webhook_endpoint.replay'),
+  webhook_endpoint_id: text('The endpoint.'),
+  replayed: count('How many deliveries are sent again.'),
+})
+
+export const WebhookTry = shape('One try to deliver.', {
+  at: seconds('When it was sent'),
+  status_code: orNull({ type: 'integer', description: 'The status of the response; null without a response.' }),
+  error: orNull(text('Why there was no response.')),
+  took_ms: count('How long it took, in milliseconds.'),
+})
+
+export const WebhookDelivery = shape('An event on its way to an endpoint.', {
+  id: text('Its id, and the `webhook-id` of each try.'),
+  object: always('webhook_delivery'),
+  webhook_endpoint_id: text('The endpoint that receives it.'),
+  event_id: text('The id of the event.'),
+  event_type: EventType,
+  video_id: text('The video of the event.'),
+  created_at: seconds('When the event happened'),
+  state: { type: 'string', enum: ['pending', 'delivered', 'failed'], description: 'The state of the delivery.' },
+  next_try_at: orNull(seconds('When the next try is due; null if there is none')),
+  ended_at: orNull(seconds('When it was delivered, or given up')),
+  tries: listOf('All tries, in order.', WebhookTry),
+})
+export type WebhookDelivery = Static<typeof WebhookDelivery>
+
+export const WebhookDeliveryList = page('One page of deliveries.', WebhookDelivery)
+
+/** What an endpoint receives. */
+export const WebhookEvent = shape('The body that an endpoint receives, signed as Standard Webhooks has it.', {
+  id: text('The id of the event.'),
+  object: always('event'),
+  created_at: seconds('When it happened'),
+  type: EventType,
+  data: shape('The video of the event.', { id: text('The id of the video.') }),
+})
+
+/* Requests. */
+
+const fields = {
+  name: { type: 'string', minLength: 1, maxLength: 256, description: 'A name of your choice.' },
+  url: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 2048,
+    description: 'The URL that receives events, at a public address unless the operator allows others.',
+  },
+  event_types: {
+    type: 'array',
+    items: { enum: EventType.enum },
+    minItems: 1,
+    maxItems: 32,
+    description: 'The events that it receives.',
+  },
+} as const
+
+export const CreateWebhookEndpoint = request(fields, { required: ['event_types', 'name', 'url'] })
+export type CreateWebhookEndpoint = Static<typeof CreateWebhookEndpoint>
+
+export const UpdateWebhookEndpoint = request(fields)
+export type UpdateWebhookEndpoint = Static<typeof UpdateWebhookEndpoint>
+
+export const RotateWebhookSecret = request({
+  keep_old_secret_active_for_24_hours: flag('Whether the old secret signs too, for another 24 hours.'),
+})
+export type RotateWebhookSecret = Static<typeof RotateWebhookSecret>
+
+export const TestWebhookEndpoint = request(
+  { event_type: { ...EventType, description: 'The event to send.' } },
+  { required: ['event_type'] },
+)
+export type TestWebhookEndpoint = Static<typeof TestWebhookEndpoint>
+
+export const ReplayWebhookEndpoint = request(
+  { since: { type: 'integer', minimum: 0, maximum: 100_000_000_000, description: 'A time in Unix seconds.' } },
+  { required: ['since'] },
+)
+export type ReplayWebhookEndpoint = Static<typeof ReplayWebhookEndpoint>
+
+export const ListWebhookEndpointsQuery = query({
+  after: { type: 'string', maxLength: 200, description: 'The page begins after the item with this id.' },
+  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
+})
+export type ListWebhookEndpointsQuery = Static<typeof ListWebhookEndpointsQuery>
+
+export const ListWebhookDeliveriesQuery = query({
+  ...ListWebhookEndpointsQuery.properties,
+  state: { ...WebhookDelivery.properties.state, description: 'Only deliveries in this state.' },
+})
+export type ListWebhookDeliveriesQuery = Static<typeof ListWebhookDeliveriesQuery>
+
+/** By their names in the OpenAPI document. */
+export const webhookResponses = {
+  ...{ WebhookEndpoint, WebhookEndpointWithSecret, WebhookEndpointList, DeletedWebhookEndpoint },
+  ...{
+    WebhookEventTypeList,
+    WebhookTest,
+    WebhookReplay,
+    WebhookDelivery,
+    WebhookTry,
+    WebhookDeliveryList,
+    WebhookEvent,
+  },
+}
+export const webhookRequests = {
+  ...{ CreateWebhookEndpoint, UpdateWebhookEndpoint, RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookEndpoint },
+}
