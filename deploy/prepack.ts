@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 const exported = ['src/providers/kit/index.ts', 'src/providers/contract.ts']
-const onlyForTests = ['**/*.{test,services,fixture}.ts', '**/fixtures.ts', '**/contract.ts', '**/contract/**']
+const onlyForTests = ['**/*.{test,slow,services,fixture}.ts', '**/fixtures.ts', '**/contract.ts', '**/contract/**']
 
 rmSync(dist, { recursive: true, force: true })
 const files = globSync('{src,simulators}/**/*.ts', { cwd: root, exclude: onlyForTests })

@@ -142,7 +142,7 @@ describe("fal's own client at its simulator", () => {
 describe('the AI SDK at the simulator of fal', () => {
   let upstream: Upstream
   before(async () => {
-    upstream = await startUpstream({ wire: falWire(), speed: 50 })
+    upstream = await startUpstream({ wire: falWire(), speed: 500 })
   })
   after(async () => upstream[Symbol.asyncDispose]())
 

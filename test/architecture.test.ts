@@ -8,7 +8,7 @@ import { it } from 'node:test'
  * network, what a family looks like, and how long a file may be.
  */
 const root = join(import.meta.dirname, '..')
-const isTest = (file: string) => /(\.test|\.services|\.fixture|\/contract)\.ts$/.test(file)
+const isTest = (file: string) => /(\.test|\.slow|\.services|\.fixture|\/contract)\.ts$/.test(file)
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'))
 const production = sources.filter((file) => !isTest(file))
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')

@@ -1,13 +1,22 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port that nobody has at the moment, for a program that can't choose one itself. */
+/**
+ * A port for a program that can't choose one itself. The system gives no port of this range to anyone who names none, so
+ * that no connection of a test beside takes it before the program does, or while the program is stopped.
+ */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  if (typeof address !== 'object' || !address) throw new Error('no port is free')
-  return address.port
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    const probe = createServer().listen(port, '127.0.0.1')
+    try {
+      await once(probe, 'listening')
+    } catch {
+      continue
+    }
+    probe.close()
+    await once(probe, 'close')
+    return port
+  }
 }

@@ -44,7 +44,7 @@ it('the package has what runs and nothing else', () => {
   const files = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
   const isExported = (file: string) => /^src\/providers\/contract\.(js|d\.ts)$/.test(file)
   assert.deepEqual(
-    files.filter((file) => /(?<!\.d)\.ts$|\.(test|services|fixture)\.|contract/.test(file) && !isExported(file)),
+    files.filter((file) => /(?<!\.d)\.ts$|\.(test|slow|services|fixture)\.|contract/.test(file) && !isExported(file)),
     [],
   )
   for (const file of files.filter((name) => name.endsWith('.js'))) {

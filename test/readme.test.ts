@@ -1,86 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, it } from 'node:test'
-import { startService, type TestService, token } from './service.ts'
+import { it } from 'node:test'
+import { startService } from './service.ts'
 
-/* What the README tells a newcomer to type is run as it stands, but for the address. */
+/* What README.md and docs/ say holds. The examples of the README are run in readme.slow.ts. */
 const root = join(import.meta.dirname, '..')
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const folder = mkdtempSync(join(tmpdir(), 'filmgate-readme-'))
-let service: TestService
-
-before(async () => {
-  service = await startService()
-})
-after(async () => {
-  await service[Symbol.asyncDispose]()
-  rmSync(folder, { recursive: true })
-})
-
-/** The first example in that language that contains the text. */
-function example(language: string, text: string): string {
-  const blocks = [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
-  const found = blocks.find(([, name, code]) => name === language && code?.includes(text))?.[2]
-  assert.ok(found, `the README has no ${language} example with ${text}`)
-  return found.replaceAll('http://127.0.0.1:8484', service.url)
-}
-
-async function run(command: string, args: string[]): Promise<void> {
-  const env = { ...process.env, FILMGATE_TOKEN: token, FILMGATE_BASE_URL: `${service.url}/v1` }
-  const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-  const code = await new Promise((resolve) => child.on('close', resolve))
-  assert.equal(code, 0, output)
-}
-
-function assertFilm(): void {
-  const path = join(folder, 'fox.mp4')
-  assert.ok(existsSync(path), 'fox.mp4 was not made')
-  assert.equal(readFileSync(path).toString('latin1', 4, 8), 'ftyp')
-  rmSync(path)
-}
-
-it('the Node example makes a film', async () => {
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(join(root, 'node_modules', 'openai-7.53'), join(folder, 'node_modules', 'openai'))
-  writeFileSync(join(folder, 'fox.mjs'), example('js', 'videos.create'))
-  await run(process.execPath, ['fox.mjs'])
-  assertFilm()
-})
-
-it('the Python example makes a film', async (test) => {
-  const python = [join(root, '.venv', 'bin', 'python'), 'python3'].find(
-    (name) => spawnSync(name, ['-c', 'import openai']).status === 0,
-  )
-  if (!python)
-    return test.skip('no Python with the openai package: python3 -m venv .venv && .venv/bin/pip install openai')
-  writeFileSync(join(folder, 'fox.py'), example('python', 'create_and_poll'))
-  await run(python, ['fox.py'])
-  assertFilm()
-})
-
-it('the command line makes a film', async () => {
-  const line = example('sh', 'generate').match(/^npx filmgate (.+)$/m)?.[1] ?? ''
-  await run('bash', ['-c', `"${process.execPath}" "${join(root, 'bin', 'filmgate.js')}" ${line}`])
-  assertFilm()
-})
-
-it('the curls make a film', async () => {
-  const [submit = '', , poll = '', fetch = ''] = example('sh', '-F model')
-    .split(/\n(?! )/)
-    .map((line) => line.replace(/ +#.*$/, ''))
-  const script = `
-    set -e
-    export ID=$(${submit} -s | sed -E 's/.*"id":"([^"]+)".*/\\1/')
-    until ${poll} -s | grep -q completed; do sleep 0.2; done
-    ${fetch} -s`
-  await run('bash', ['-c', script])
-  assertFilm()
-})
 
 it('every example in docs/configuration.md starts as it stands, and its models can be used', async () => {
   const text = readFileSync(join(root, 'docs', 'configuration.md'), 'utf8')

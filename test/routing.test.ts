@@ -288,7 +288,7 @@ describe('slots', { concurrency: 4 }, () => {
   }
 
   it('of an account, a model and a token are never exceeded, and all are used', async () => {
-    const speed = 600
+    const speed = 1_000
     await using way = await Gateway.open({
       accounts: { few: { concurrency: 3 }, many: { concurrency: 50 } },
       models: { few: { account: 'few' }, many: { account: 'many' }, pair: { account: 'many', concurrency: 2 } },

@@ -121,7 +121,12 @@ for (const [version, sdk] of Object.entries(sdks)) {
         [() => client().videos.retrieve('video_none'), NotFoundError, 404, 'video_not_found', 'video_id'],
         [() => client().videos.retrieve('video/../x y'), NotFoundError, 404, 'video_not_found', 'video_id'],
         [
-          async () => client().videos.downloadContent((await create({ seconds: '20' })).id),
+          async () => {
+            const { id } = await create({ seconds: '20' })
+            await client()
+              .videos.downloadContent(id)
+              .finally(() => client().videos.delete(id))
+          },
           NotFoundError,
           404,
           'video_not_ready',

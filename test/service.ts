@@ -96,8 +96,8 @@ type Falsy = false | null | undefined | 0 | ''
 
 /** Waits until it is so, and says what was waited for if it never is. */
 export async function until<T>(what: string, look: () => T | Promise<T>, everyMs = 50) {
-  // Longer than any delay before another try.
-  const end = Date.now() + 60_000
+  // Longer than any delay before another try, on a machine that is busy with other tests.
+  const end = Date.now() + 120_000
   for (;;) {
     const seen = await look()
     if (seen) return seen as Exclude<T, Falsy>

@@ -7,7 +7,7 @@ export interface Exchange {
   ending: 'closed' | 'reset' | 'refused' | 'silent' | 'endless'
 }
 
-const patienceMs = 300
+const patienceMs = 1_000
 /** More than any fault that ends. */
 const enoughBytes = 2 ** 23
 

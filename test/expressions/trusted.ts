@@ -1,6 +1,6 @@
 /** Whose text the expressions of a file read, where that is never a client's. Whatever is not here is held to linear time. */
 export const trusted: readonly (readonly [files: RegExp, reason: string])[] = [
-  [/(\.test|\.services|\.fixture|\/contract)\.ts$|\/stores\/contract\//, 'part of a test'],
+  [/(\.test|\.slow|\.services|\.fixture|\/contract)\.ts$|\/stores\/contract\//, 'part of a test'],
   [/^src\/cli\//, "runs on a user's own machine, on their own arguments"],
   [/^src\/config(\/|\.ts$)/, "reads the operator's environment and filmgate.yaml at the start"],
   [/^src\/migrate\//, "reads the operator's arguments"],

@@ -8,9 +8,9 @@ interface Row {
   tests: [file: string, name: string][]
 }
 
-const simulation: Row['tests'][number] = ['faults/simulation.test.ts', 'nothing is paid for twice']
-const kills: Row['tests'][number] = ['faults/kills.test.ts', 'kill -9 of']
-const killed: Row['tests'][number] = ['kill.test.ts', 'kill -9 at']
+const simulation: Row['tests'][number] = ['faults/simulation.slow.ts', 'nothing is paid for twice']
+const kills: Row['tests'][number] = ['faults/kills.slow.ts', 'kill -9 of']
+const killed: Row['tests'][number] = ['kill.slow.ts', 'kill -9 at']
 const durable: Row['tests'][number] = ['durability.test.ts', 'a submit is answered after its commit']
 const upstream = (name: string): Row['tests'][number] => ['upstream-faults.test.ts', name]
 const routing = (name: string): Row['tests'][number] => ['routing.test.ts', name]
@@ -20,7 +20,7 @@ export const rows: readonly Row[] = [
   {
     id: 'K2',
     fault: 'dies after the commit, before the answer',
-    tests: [killed, ['repeats.test.ts', 'thousand calls']],
+    tests: [killed, ['repeats.slow.ts', 'thousand calls']],
   },
   { id: 'K3', fault: 'dies before the attempt is committed', tests: [simulation, kills] },
   {
@@ -101,7 +101,7 @@ export const rows: readonly Row[] = [
     id: 'Q1',
     fault: 'the same submit again',
     tests: [
-      ['repeats.test.ts', 'thousand calls'],
+      ['repeats.slow.ts', 'thousand calls'],
       ['repeats.test.ts', 'a hundred calls at once'],
     ],
   },
