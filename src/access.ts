@@ -1,7 +1,7 @@
 import type { Token } from './core/token.ts'
 
 /** Tokens to add or to replace, and the digests of tokens to remove. */
-export interface TokenChange {
+interface TokenChange {
   set?: readonly Token[]
   remove?: readonly string[]
 }

@@ -10,7 +10,7 @@ import type { Member } from './providers/index.ts'
 import type { Account } from './workers/worker.ts'
 
 /** Accounts to add or to replace, and the names of accounts to remove. */
-export interface AccountChange {
+interface AccountChange {
   set?: readonly AccountConfig[]
   remove?: readonly string[]
 }

@@ -8,7 +8,7 @@ import { openTries, routeOf, type Tries } from './deliveries/tries.ts'
 export type { DeliveryOptions } from './deliveries/options.ts'
 
 /** Disposing drains: no new claims, tries under way get `graceMs` to end, the rest is broken off and left to its lease. */
-export type Deliveries = AsyncDisposable
+type Deliveries = AsyncDisposable
 
 const graceMs = 10_000
 

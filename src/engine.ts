@@ -12,7 +12,7 @@ import { openRuns, type Runs } from './engine/runs.ts'
 export type { EngineOptions } from './engine/options.ts'
 
 /** Disposing drains: no new claims, actions under way get `graceMs` to end, the rest is aborted and left to its lease. */
-export type Engine = AsyncDisposable
+type Engine = AsyncDisposable
 
 const graceMs = 10_000
 

@@ -19,21 +19,24 @@ interface Import {
   typeOnly: boolean
   /** Only when the code is reached that needs it. */
   lazy: boolean
+  names: readonly string[]
 }
 
 function importsOf(file: string): Import[] {
   const found = textOf(file).matchAll(
-    /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^'"\n;]|\n(?!import))*?from\s+'([^']+)'/g,
+    /(?:^|\n)\s*(?:import|export)\s+(type\s)?((?:[^'"\n;]|\n(?!import))*?)from\s+'([^']+)'/g,
   )
   const dynamic = textOf(file).matchAll(/import\('([^']+)'\)/g)
   return [
-    ...[...found].map((match) => ({ typeOnly: match[1] !== undefined, lazy: false, name: match[2] ?? '' })),
-    ...[...dynamic].map((match) => ({ typeOnly: false, lazy: true, name: match[1] ?? '' })),
-  ].map(({ typeOnly, lazy, name }) => ({
+    ...[...found].map(([, type, names = '', path = '']) => ({
+      ...{ typeOnly: type !== undefined, lazy: false, path },
+      names: names.match(/[\w*]+/g) ?? [],
+    })),
+    ...[...dynamic].map(([, path = '']) => ({ typeOnly: false, lazy: true, path, names: ['*'] })),
+  ].map(({ path, ...rest }) => ({
     from: file,
-    to: name.startsWith('.') ? posix.join(dirname(file), name) : name,
-    typeOnly,
-    lazy,
+    to: path.startsWith('.') ? posix.join(dirname(file), path) : path,
+    ...rest,
   }))
 }
 
@@ -206,6 +209,22 @@ it('time, chance, the environment, the network and the exit belong to one place 
     )
     assert.deepEqual(found, [], `${what}`)
   }
+})
+
+it('every exported name is imported by another file', () => {
+  const importers = globSync('{src,test,bench,simulators,deploy}/**/*.ts', { cwd: root })
+  const imported = new Set(
+    importers.flatMap(importsOf).flatMap(({ to, names }) => names.map((name) => `${to} ${name}`)),
+  )
+  const exported = production.flatMap((file) =>
+    [...textOf(file).matchAll(/^export (?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm)].map(
+      ([, name]) => ({ file, name }),
+    ),
+  )
+  assert.ok(exported.length > 500)
+  const unused = exported.filter(({ file, name }) => !imported.has(`${file} ${name}`) && !imported.has(`${file} *`))
+  // The launcher reads it by a path that it puts together.
+  assert.deepEqual(unused, [{ file: 'src/cli/index.ts', name: 'runCli' }])
 })
 
 it('no source file is longer than 500 lines', () => {

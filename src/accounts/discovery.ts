@@ -9,7 +9,7 @@ import type { Cards } from '../providers/provider.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Account } from '../workers/worker.ts'
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   /** Grows by the models that are found. None is ever taken away: tasks of it may be in work. */
   catalog: Catalog
   accounts: Pick<AccountRegistry, 'all' | 'onChange'>

@@ -26,7 +26,7 @@ export interface RouteFinding extends Seen {
   upstream_model: string
 }
 
-export interface Findings {
+interface Findings {
   accounts: Finding[]
   routes: RouteFinding[]
 }

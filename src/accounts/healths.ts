@@ -4,7 +4,7 @@ import { type Health, healthy } from '../core/health.ts'
 import type { Store } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-export interface HealthsOptions {
+interface HealthsOptions {
   store: Store
   accounts: ReadonlyMap<string, AccountView>
   clock: Clock

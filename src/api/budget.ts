@@ -15,7 +15,7 @@ const mostOfOne = 0.75
 /** The fields themselves, and what lies between the parts. */
 const maxFormBytes = maxBodyBytes + 2 ** 20
 
-export interface Budget {
+interface Budget {
   /**
    * Resolves, in the order of asking, when there is room; throws `overloaded` when that takes too long, or when the asker
    * is gone. No owner has more than three quarters of it.
@@ -23,7 +23,7 @@ export interface Budget {
   take(bytes: number, asker?: Asker): Promise<Disposable>
 }
 
-export interface Asker {
+interface Asker {
   owner: string
   gone: AbortSignal
 }
@@ -90,7 +90,7 @@ interface Place {
   admit(): void
 }
 
-export interface BodyLimits {
+interface BodyLimits {
   budget: Budget
   /** The largest form. */
   bytes: number

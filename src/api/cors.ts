@@ -8,7 +8,7 @@ const exposed = [
   ...['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
 ].join(', ')
 
-export interface Cors {
+interface Cors {
   /** Lets the page read the answer, if it may. Before all else, for an error is an answer too. */
   allow(request: FastifyRequest, reply: FastifyReply): void
   /** Answers the question of a browser whether a page may send a request. False if the request is not one. */

@@ -56,7 +56,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   storage_unavailable: 503,
 }
 
-export function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
+function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
   const status = statuses[problem.code]
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   const { message, code, param } = problem

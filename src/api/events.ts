@@ -17,7 +17,7 @@ import { pieceBytes } from './pieces.ts'
 import type { Answer, Route } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
 
-export interface EventDependencies {
+interface EventDependencies {
   turns: FairTurns
   store: NoticeStore & TaskStore
   clock: Clock

@@ -14,7 +14,7 @@ export interface Told {
   id: number
 }
 
-export interface Audience {
+interface Audience {
   /** Whether anybody would hear it: of the others no task is read. */
   wants(notice: Notice): boolean
   /** In the order of the numbers, but for one that became visible late. Never throws: the rest would not be told. */
@@ -22,7 +22,7 @@ export interface Audience {
 }
 
 /** Reads what is new for all who listen in this process, and does nothing while nobody does. */
-export interface Feed {
+interface Feed {
   /** Resolves once nothing can be missed that happens from now on. Throws where the store is away: leave then, too. */
   join(): Promise<void>
   leave(): void

@@ -17,7 +17,7 @@ import { toWirePage, toWireVideo, wantsNulls, wirePageEnd, wirePageStart } from 
 /** A page with shorter prompts is made at once. */
 const smallPageBytes = 64_000
 
-export interface ListDependencies {
+interface ListDependencies {
   store: TaskStore
   estimates: Estimates
   turns: FairTurns

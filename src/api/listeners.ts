@@ -28,7 +28,7 @@ export interface Listeners {
   isDraining(): boolean
 }
 
-export interface ListenerDependencies extends FeedDependencies {
+interface ListenerDependencies extends FeedDependencies {
   turns: FairTurns
   draining?: AbortSignal
   connections?: Pick<ConnectionLimit, 'most'>

@@ -65,7 +65,7 @@ function backslashesBefore(bytes: Buffer, at: number): number {
 }
 
 /** JSON without its long texts, each of which is replaced by a short one. */
-export interface Lifted {
+interface Lifted {
   rest: Buffer
   texts: readonly LongText[]
 }

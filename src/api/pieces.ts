@@ -19,7 +19,7 @@ export function openPieceTurns(): FairTurns {
 }
 
 /** How many tasks to read in a turn, by how long the prompts of those before were. */
-export interface Step {
+interface Step {
   size(): number
   learn(views: readonly (TaskView | undefined)[]): void
 }

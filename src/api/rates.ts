@@ -14,7 +14,7 @@ interface Counted {
 /** An answer that takes nothing away may say what was so this long ago: polls are many, and need not write it anew. */
 const freshMs = 100
 
-export interface RateOptions {
+interface RateOptions {
   clock: Clock
   access: Access
 }

@@ -10,7 +10,7 @@ import { sdkHeader, videoPath } from './videos.ts'
 import { readUntil, readWait, type WaitDependencies, waitForChange } from './wait.ts'
 import { toWireDeleted, toWireVideo, wantsNulls } from './wire.ts'
 
-export interface RetrieveDependencies extends WaitDependencies {
+interface RetrieveDependencies extends WaitDependencies {
   store: TaskStore
   estimates: Estimates
   listeners: Listeners

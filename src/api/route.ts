@@ -29,7 +29,7 @@ export interface Route {
 
 type Fields = Schema & { readonly properties: Schemas }
 
-export interface Query {
+interface Query {
   readonly schema: Fields
   /** Set if the handler checks it, and Fastify does not. */
   readonly isReadByHand?: true

@@ -1,7 +1,7 @@
 import { Problem } from '../core/problem.ts'
 
 /** How many of something this process serves at once, and how many of them each token may have. */
-export interface ShareLimits {
+interface ShareLimits {
   most: number
   mostOfOne: number
   /** What they are, and what to do where there are too many: "streams and waiting requests", "poll". */
@@ -9,7 +9,7 @@ export interface ShareLimits {
   instead?: string
 }
 
-export interface Share {
+interface Share {
   /** Throws `rate_limit_exceeded` where the token has its share, and `overloaded` where all together have too many. */
   take(owner: string): Disposable
 }

@@ -14,10 +14,10 @@ import { boundBodies, openBudget } from './budget.ts'
 import { respellDerived } from './spellings.ts'
 
 /** Of a video that comes with a request. */
-export const maxVideoMiB = 50
+const maxVideoMiB = 50
 const maxVideoBytes = maxVideoMiB * 2 ** 20
 /** Of everything else in such a request, which is held in memory: a prompt and a few words. */
-export const maxFieldBytes = 2 ** 20
+const maxFieldBytes = 2 ** 20
 /** What all of them may take on the disk together. */
 const totalBytes = 512 * 2 ** 20
 const patienceMs = 30_000

@@ -48,7 +48,7 @@ export function refuseUnstorable(prompt: string): void {
 }
 
 /** What a request asks for, read and checked, whichever way it came. */
-export interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
+interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
   entry: CatalogEntry
   deadlines: AskedDeadlines
   /** Parameters that are not known, and were left out. */

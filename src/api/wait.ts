@@ -39,7 +39,7 @@ export function readWait(request: FastifyRequest, reply: FastifyReply): number {
 }
 
 /** What ends a wait before its time: `?until=change`, the next status, or `?until=done`, the end. */
-export type Until = 'change' | 'done'
+type Until = 'change' | 'done'
 
 export function readUntil(request: FastifyRequest): Until {
   const { until = 'change' } = request.query as { until?: unknown }

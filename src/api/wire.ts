@@ -6,7 +6,7 @@ import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
 
 /* What is inside, in the shapes of the wire. */
 
-export interface WireOptions {
+interface WireOptions {
   nulls: boolean
   estimate?: { eta: number | null; queuePosition: number | null }
 }

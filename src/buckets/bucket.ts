@@ -28,7 +28,7 @@ export interface OpenObject extends AsyncDisposable {
   readonly stream: Readable
 }
 
-export interface LinkOptions {
+interface LinkOptions {
   expiresInSeconds: number
   /** The content type that it is delivered with. */
   type: string

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import { Problem } from '../core/problem.ts'
 import { type Bucket, splitKey } from './bucket.ts'
 
-export interface DiskOptions {
+interface DiskOptions {
   /** The bucket's folder; it is made if it is not there. No other process may have it open. */
   folder: string
 }

@@ -4,7 +4,7 @@ import { UsageFailure } from './failure.ts'
 import { quoted } from './quoted.ts'
 
 /** The options of a command by name, as `node:util` takes them. */
-export type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
+type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
 
 export type Values<T extends Options> = {
   [Name in keyof T]?: T[Name]['type'] extends 'boolean' ? boolean : string

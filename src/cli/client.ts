@@ -26,7 +26,7 @@ export type Origin =
   | { kind: 'edit' | 'extension'; video: { id: string } | { name: string; bytes: Uint8Array<ArrayBuffer> } }
 
 /** What a server may know a submit by. */
-export interface Attempt {
+interface Attempt {
   /** The Idempotency-Key. */
   key: string
   /** An earlier try of the same may have reached the server. */

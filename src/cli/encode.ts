@@ -1,7 +1,7 @@
 import type { Film, Origin } from './client.ts'
 
 /** A film as one request to a Videos API. */
-export interface Encoded {
+interface Encoded {
   path: string
   body: string | FormData
   headers: Record<string, string>

@@ -61,7 +61,7 @@ function nameOf(param: string): string {
   return /^input_reference\b/.test(param) ? '--image' : `param ${param}`
 }
 
-export interface ServerFacts {
+interface ServerFacts {
   status: number
   code: string | null
   param: string | null

@@ -29,7 +29,7 @@ export async function finish(
 }
 
 /** `prompt` names the film if neither the person nor the server does. */
-export interface FilmTarget extends Target {
+interface FilmTarget extends Target {
   prompt?: string
 }
 

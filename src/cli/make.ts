@@ -89,7 +89,7 @@ function describe({ seconds, size }: Task, length: number): string {
   return printable([seconds && `${seconds} s`, size, bytes(length)].filter(Boolean).join(', '))
 }
 
-export interface Watching {
+interface Watching {
   terminal: Terminal
   progress: Progress
   row: Row

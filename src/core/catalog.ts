@@ -92,7 +92,7 @@ export function sizesOf(shapes: Shapes, usual: string): SizeRule {
   return { values: Object.keys(shapes), shapes, default: usual }
 }
 
-export type ImageRule = 'none' | 'optional' | 'required'
+type ImageRule = 'none' | 'optional' | 'required'
 
 /** A name that clients may ask for: a model's own, or an alias of it. */
 export interface CatalogEntry {

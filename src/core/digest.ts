@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Metadata, Size, Task } from './task.ts'
 
 /** What makes two requests the same one; the image by the SHA-256 of its bytes, or by its URL. */
-export interface Asked extends Pick<Task, 'card' | 'prompt' | 'seconds' | 'parameters'> {
+interface Asked extends Pick<Task, 'card' | 'prompt' | 'seconds' | 'parameters'> {
   size: Size
   image: string | null
   metadata?: Metadata | null

@@ -12,7 +12,7 @@ export interface FairTurns {
   take(owner: string, signal?: AbortSignal): Promise<Disposable>
 }
 
-export interface FairOptions {
+interface FairOptions {
   slots: number
   /** How many slots one owner may hold; fewer than all keep a slot for the others, so that those need not wait at all. */
   mostHeld?: number

@@ -11,7 +11,7 @@ export interface Health {
   reason: PauseReason | null
 }
 
-export type PauseReason =
+type PauseReason =
   | 'credentials' // it refused our key, has no credit, or is set up wrong: an operator has to act
   | 'busy' //        it asked us to slow down
   | 'failing' //     it can't be reached, or answers with nonsense, several times in a row

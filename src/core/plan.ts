@@ -67,7 +67,7 @@ export interface Before {
 }
 
 /** What has to be read beside the tasks. */
-export interface Needs {
+interface Needs {
   attempts: string[]
   /** All attempts of these tasks. */
   attemptsOf: string[]
@@ -88,7 +88,7 @@ export interface Write {
   values: readonly Value[]
 }
 
-export interface Plan {
+interface Plan {
   /** False if the lease is lost, or there is nothing to change. A fact may be written all the same. */
   holds: boolean
   writes: readonly Write[]

@@ -55,7 +55,7 @@ function unquoted(cause: unknown): unknown {
 /** What the system says when a disk is full, broken or read-only, or when there are no more files or processes for us. */
 const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
-export interface ProblemOptions {
+interface ProblemOptions {
   param?: string
   retryable?: boolean
   cause?: unknown

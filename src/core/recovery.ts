@@ -183,7 +183,7 @@ export interface Outcome {
   fact: AttemptFact
 }
 
-export const unknownOutcome: TaskError = {
+const unknownOutcome: TaskError = {
   code: 'submission_unknown',
   message: 'It could not be found out whether the provider took this video. Submit it again.',
 }

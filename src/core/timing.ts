@@ -60,7 +60,7 @@ export function backoff(tries: number): number {
   return Math.min(30_000, 1_000 * 2 ** Math.min(tries, 5))
 }
 
-export interface Retry {
+interface Retry {
   delayMs: number
   tries: number
 }

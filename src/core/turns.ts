@@ -24,7 +24,7 @@ export interface QueueCard {
   accounts: readonly QueueAccount[]
 }
 
-export interface QueueAccount {
+interface QueueAccount {
   name: string
   cap: number
   /** No more than so many of its slots now, whatever is free. */
@@ -42,7 +42,7 @@ export interface Turns {
 }
 
 /** A task that is taken, and the scopes in which it takes up a slot. */
-export interface Taken {
+interface Taken {
   id: string
   account: string
   queue: Queue

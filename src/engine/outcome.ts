@@ -11,7 +11,7 @@ import type { Decision, Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
 /** Everything but a removal. */
-export type Step = Exclude<Decision, { remove: true }>
+type Step = Exclude<Decision, { remove: true }>
 
 /** What is written of what happened to a task. */
 export type Outcomes = ReturnType<typeof openOutcomes>

@@ -8,7 +8,7 @@ import { type EngineOptions, idleMs } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 
 /** Whose decision it is. */
-export interface Decider {
+interface Decider {
   readonly task: Task
   readonly worker: Pick<Worker, 'name'>
   readonly abort: AbortController

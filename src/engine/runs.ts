@@ -12,7 +12,7 @@ import type { Records } from './records.ts'
 import { openTurnstile } from './turnstile.ts'
 
 /** A task that a worker of this process moves on at this moment. */
-export interface Run {
+interface Run {
   task: Task
   readonly lane: WorkerLane
   readonly worker: Pick<Worker, 'name' | 'run' | 'persists'>

@@ -1,5 +1,5 @@
 /** Lets so many in at once, the others in their order. */
-export interface Turnstile {
+interface Turnstile {
   /** Throws the reason of the signal if that comes first. */
   enter(who: object, signal: AbortSignal): Promise<void>
   /** Gives up the turn of who is in; of somebody else it does nothing. */

@@ -4,7 +4,7 @@ import { deliveriesKeptMs } from '../core/webhook.ts'
 import type { DeliveryStore, NoticeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-export interface UpkeepOptions {
+interface UpkeepOptions {
   store: DeliveryStore & NoticeStore
   clock: Clock
   log: Log

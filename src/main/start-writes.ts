@@ -5,7 +5,7 @@ import type { ProbeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** What a start writes. A store that can't be written keeps nobody from what it has: such a write is made later. */
-export interface StartWrites extends AsyncDisposable {
+interface StartWrites extends AsyncDisposable {
   /** False if it was put off. Throws what is no fault of the storage. */
   do(what: string, write: () => Promise<unknown>): Promise<boolean>
 }

@@ -41,7 +41,7 @@ interface Seat {
   wake: AbortController
 }
 
-export interface LaneOptions {
+interface LaneOptions {
   clock: Clock
   width: number
   /** How far its children yield to this process, and to those of other lanes. */

@@ -14,7 +14,7 @@ const usualBytes = 1536 * 2 ** 20
 /** Uploads are smaller, and are checked where the API runs, which may have little more. */
 const uploadBytes = 512 * 2 ** 20
 
-export interface MemoryWatch extends Disposable {
+interface MemoryWatch extends Disposable {
   /** What the child was killed for. */
   readonly problem: Problem | undefined
 }

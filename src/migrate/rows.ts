@@ -9,7 +9,7 @@ import { patiently } from './patience.ts'
 /** Few enough that a page of the longest prompts is no burden. */
 const pageRows = 500
 
-export interface Sum {
+interface Sum {
   rows: number
   sha256: string
 }
@@ -23,7 +23,7 @@ export interface Compared {
 }
 
 /** What there is to move. */
-export interface Survey {
+interface Survey {
   sums: Sums
   rows: number
   /** Of all objects that its tasks name. */

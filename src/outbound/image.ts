@@ -27,7 +27,7 @@ export interface ImageDeadlines {
   totalMs: number
 }
 
-export interface DownloadWay {
+interface DownloadWay {
   rules: Rules
   network: Network
   deadlines: ImageDeadlines

@@ -1,7 +1,7 @@
 import { addressesOf, type Lookup } from './connect.ts'
 import { admit, isNotFound, Refusal, type Rules, readTarget, type Target } from './target.ts'
 
-export interface Judgement {
+interface Judgement {
   rules: Rules
   lookup: Lookup
   /** How long the lookup is waited for. */

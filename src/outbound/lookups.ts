@@ -9,7 +9,7 @@ export interface Lookups {
   ofProvider(host: string): Lookup
 }
 
-export interface LookupWays {
+interface LookupWays {
   /** The system's own. It holds one of the few threads of the process, and can't be ended. */
   system: (host: string) => Promise<string[]>
   /** Ends with the signal. */

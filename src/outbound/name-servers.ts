@@ -4,7 +4,7 @@ import { isPublic } from './address.ts'
 import type { Resolver } from './connect.ts'
 import { after } from './watch.ts'
 
-export interface NameServerOptions {
+interface NameServerOptions {
   /** Instead of those in resolv.conf. */
   servers?: string[] | undefined
   /** The addresses of this machine: IPv6 is tried first only where it has a public one. */

@@ -12,7 +12,7 @@ export interface PostRequest {
 /** What the other side said, or a word for why it said nothing. Neither shows a client what it could not see itself. */
 export type Posted = { status: number; retryAfter: string | null } | { error: PostError }
 
-export type PostError =
+type PostError =
   | 'url_refused'
   | 'name_not_found'
   | 'name_lookup_failed'
@@ -21,7 +21,7 @@ export type PostError =
   | 'timed_out'
   | 'answer_unreadable'
 
-export interface PostWay {
+interface PostWay {
   rules: Rules
   network: Network
   deadlines: { connectMs: number; postMs: number }

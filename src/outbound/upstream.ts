@@ -43,7 +43,7 @@ export interface Departure {
   leave(): void
 }
 
-export interface DownloadRequest {
+interface DownloadRequest {
   headers?: Record<string, string>
   /** The question of an upstream whose results are inside its answers. */
   post?: string
@@ -83,7 +83,7 @@ export const UPSTREAM_DEADLINES: UpstreamDeadlines = {
 }
 
 /** What an upstream has from the Outbound that it belongs to. */
-export interface Surroundings {
+interface Surroundings {
   rules: Rules
   network: Network
   deadlines: UpstreamDeadlines

@@ -29,7 +29,7 @@ export interface PostgresOptions {
 }
 
 /** All times that the store is given must be of its clock. */
-export interface PostgresStore extends Store {
+interface PostgresStore extends Store {
   readonly clock: Clock
 }
 

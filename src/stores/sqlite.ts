@@ -5,7 +5,7 @@ import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
 import type { Store } from './store.ts'
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /** The data folder, which must exist and belong to this process alone. */
   folder: string
   now: number

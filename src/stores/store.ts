@@ -188,14 +188,14 @@ export interface DeliveryStore {
 }
 
 /** What one process found out about accounts, for the others. */
-export interface HealthStore {
+interface HealthStore {
   /** The last change of each account, by its name and key. */
   healths(): Promise<AccountHealth[]>
   /** A health that is older than the stored one changes nothing. */
   saveHealth(health: AccountHealth): Promise<void>
 }
 
-export interface TokenStore {
+interface TokenStore {
   tokens(): Promise<Token[]>
   insertToken(token: Token, createdAt: number): Promise<void>
   /** A token that does not exist is no error. */
@@ -236,7 +236,7 @@ export type Lane = SharedLane | PlainLane
 export type SharedLane = { state: 'fetching' } | { state: 'storing'; account: string }
 
 /** The oldest first. `overdue` are the queued ones past `startBy`. */
-export type PlainLane =
+type PlainLane =
   | { state: 'completed' | 'failed' }
   | { state: 'held' | 'running'; account: string }
   | { state: 'overdue' }

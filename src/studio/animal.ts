@@ -18,7 +18,7 @@ export interface Build {
   crown?(pen: Pen, paint: Paint, pose: Pose): void
 }
 
-export interface Head {
+interface Head {
   at: Point
   size: number
   tilt?: number

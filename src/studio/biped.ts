@@ -4,7 +4,7 @@ import type { Pen } from './stage.ts'
 import { breath, type Pose, wave } from './subjects/subject.ts'
 
 /** What covers the limbs of someone on two legs, and how thick they are. */
-export interface Clothes {
+interface Clothes {
   trousers: string
   far: string
   sleeve: string

@@ -24,7 +24,7 @@ export interface Mark {
   rooted: boolean
 }
 
-export type Lane = 'floor' | 'water' | 'air' | 'deep'
+type Lane = 'floor' | 'water' | 'air' | 'deep'
 
 /** Pure: decides the composition of a scene for a size of frame. The farthest come first. */
 export function blockingOf(

@@ -78,7 +78,7 @@ function growLeafTree(path: Path2D, tree: Tree, chance: Chance): void {
   }
 }
 
-export interface Blade {
+interface Blade {
   x: number
   y: number
   height: number

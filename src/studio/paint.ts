@@ -2,7 +2,7 @@ import { css, mix, type Rgb, rgb } from './palette.ts'
 import type { Paint } from './subjects/subject.ts'
 
 /** The colour of the air that falls on everything here, and how much of the distance lies before it. */
-export interface Ambience {
+interface Ambience {
   light: Rgb
   haze: Rgb
   /** 0 is here, 1 is lost in the distance. */

@@ -41,7 +41,7 @@ export function onLegs(pen: Pen, paint: Paint, pose: Pose, legs: Legs, body: () 
 }
 
 /** How far the body is lifted now. */
-export function bounce(pose: Pose): number {
+function bounce(pose: Pose): number {
   if (pose.gait === 'run' || pose.gait === 'jump') return -0.035 - 0.04 * wave(pose, 1, 0.1)
   if (pose.gait === 'idle') return 0.006 * Math.sin(pose.seconds * 2.2 + pose.phase * 6)
   if (pose.gait === 'dance') return -0.05 * Math.abs(wave(pose, 1))

@@ -5,7 +5,7 @@ export type Point = readonly [x: number, y: number]
 type Line = Pen | Path2D
 
 /** A smooth closed line through the points (Catmull-Rom, as Béziers). */
-export function trace(line: Line, points: readonly Point[]): void {
+function trace(line: Line, points: readonly Point[]): void {
   const count = points.length
   const at = (index: number): Point => points[(index + count) % count] ?? [0, 0]
   line.moveTo(...at(0))
@@ -14,7 +14,7 @@ export function trace(line: Line, points: readonly Point[]): void {
 }
 
 /** A smooth open line through the points, from the first to the last. */
-export function traceOpen(line: Line, points: readonly Point[]): void {
+function traceOpen(line: Line, points: readonly Point[]): void {
   const last = points.length - 1
   const at = (index: number): Point => points[Math.max(0, Math.min(last, index))] ?? [0, 0]
   line.moveTo(...at(0))

@@ -17,7 +17,7 @@ export function fillWater(pen: Pen, stage: Stage, moment: Moment, reach: { top: 
   })
 }
 
-export interface Glint {
+interface Glint {
   x: number
   y: number
   width: number

@@ -12,7 +12,7 @@ export interface Log {
   error(event: string, fields?: Record<string, unknown>): void
 }
 
-export interface LogOptions {
+interface LogOptions {
   write: (line: string) => void
   now: () => number
   secrets: readonly string[]

@@ -6,7 +6,7 @@ const pixels = (description: string, example: number) =>
   ({ type: 'integer', minimum: 1, description, examples: [example] }) as const
 const usual = 'The default, if the request does not say.'
 
-export const ModelParameter = shape(
+const ModelParameter = shape(
   'A parameter of a model.',
   {
     type: { type: 'string', enum: ['integer', 'number', 'boolean', 'string'], description: 'Its type.' },
@@ -21,7 +21,7 @@ export const ModelParameter = shape(
   { optional: ['minimum', 'maximum', 'maxLength', 'enum', 'format', 'needs_image'] },
 )
 
-export const ModelFacts = shape('What is known of a model before it is paid for.', {
+const ModelFacts = shape('What is known of a model before it is paid for.', {
   audio: { type: 'string', enum: ['always', 'optional', 'never'], description: 'Whether its videos have sound.' },
   image_is: {
     type: ['string', 'null'],

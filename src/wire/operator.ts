@@ -30,7 +30,7 @@ const attempt = {
 export const OperatorAttempt = shape('One submit of a task to an account.', attempt)
 export type OperatorAttempt = Static<typeof OperatorAttempt>
 
-export const OperatorEvent = shape('An event in the life of a task.', {
+const OperatorEvent = shape('An event in the life of a task.', {
   at: time('When it happened.'),
   name: text('What happened.'),
   detail: { description: 'More about it: any JSON, or null.' },

@@ -71,7 +71,7 @@ export const WebhookReplay = shape('What is sent again.', {
   replayed: count('How many deliveries are sent again.'),
 })
 
-export const WebhookTry = shape('One try to deliver.', {
+const WebhookTry = shape('One try to deliver.', {
   at: seconds('When it was sent'),
   status_code: orNull({ type: 'integer', description: 'The status of the response; null without a response.' }),
   error: orNull(text('Why there was no response.')),

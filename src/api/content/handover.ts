@@ -10,7 +10,7 @@ import type { VariantKind } from '../../wire/videos.ts'
 import { type Soundness, unusable } from './soundness.ts'
 
 /** An asset of a finished task that somebody may have: the video, or a picture of it. */
-export interface Wanted {
+interface Wanted {
   task: Task
   asset: Asset
   kind: VariantKind
@@ -24,7 +24,7 @@ export interface Wanted {
   measured(): FastifyReply
 }
 
-export interface Means {
+interface Means {
   bucket: Bucket
   clock: Clock
   log: Log

@@ -12,7 +12,7 @@ import { variants } from '../../wire/videos.ts'
 import { openAsset } from './handover.ts'
 import type { Soundness } from './soundness.ts'
 
-export interface PictureDependencies {
+interface PictureDependencies {
   bucket: Bucket
   media: Media
   soundness: Soundness
@@ -29,7 +29,7 @@ export interface Picture {
 }
 
 /** Pictures of finished videos, each made when it is first asked for and kept beside its video. */
-export interface Pictures extends AsyncDisposable {
+interface Pictures extends AsyncDisposable {
   find(picture: Picture): Promise<Asset>
   /** Looks for it anew the next time. */
   forget(asset: Asset): void

@@ -1,6 +1,6 @@
 import type { CatalogEntry } from '../../core/catalog.ts'
 
-export interface Example {
+interface Example {
   /** For its anchor. */
   id: string
   label: string

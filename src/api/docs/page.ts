@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Html, html, type Part } from './html.ts'
 import { style } from './style.ts'
 
-export interface Page {
+interface Page {
   title: string
   /** Which of the pages it is. */
   place: 'reference' | 'models'

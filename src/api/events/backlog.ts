@@ -2,7 +2,7 @@ import type { Told } from '../feed.ts'
 import { type Heard, type Telling, tellInTurn } from './replay.ts'
 
 /** What a client hears while it is still being told what was before. */
-export interface Backlog {
+interface Backlog {
   hear(told: Told): void
   isLive(): boolean
   /** Tells all that was heard so far, but for these numbers; from then on each thing is told when it is heard. */

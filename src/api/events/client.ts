@@ -31,7 +31,7 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   request: FastifyRequest
   reply: FastifyReply
   clock: Clock

@@ -10,7 +10,7 @@ import type { Member, Pulse } from './pulse.ts'
 import { goodbye, interrupted } from './texts.ts'
 import type { Unread } from './unread.ts'
 
-export interface StreamDependencies {
+interface StreamDependencies {
   store: NoticeStore & TaskStore
   clock: Clock
   listeners: Listeners
@@ -20,7 +20,7 @@ export interface StreamDependencies {
 }
 
 /** Who asks, and what it is about. */
-export interface Subject {
+interface Subject {
   request: FastifyRequest
   reply: FastifyReply
   /** Null is every task of the owner. */
@@ -31,7 +31,7 @@ export interface Subject {
 }
 
 /** A client, and how it is told: it listens before anything is read, and what it hears meanwhile is told after that. */
-export interface Stream {
+interface Stream {
   readonly client: StreamClient
   start(text: string): void
   /**

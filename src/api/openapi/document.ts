@@ -120,7 +120,7 @@ function toOperation(route: Route) {
   }
 }
 
-export interface Parameter {
+interface Parameter {
   name: string
   in: string
   required: boolean
@@ -143,7 +143,7 @@ function parametersOf({ path = {}, headers = {}, query }: Route): Parameter[] {
   return [...named('path', true, path), ...inQuery, ...named('header', false, headers)]
 }
 
-export interface MediaType {
+interface MediaType {
   readonly schema: Schema
   readonly example?: Body['example']
 }

@@ -4,7 +4,7 @@
  */
 
 /** `first frame`: the reference image. `last frame`: only for models with `last_image`. */
-export type Meaning = 'seconds' | 'size' | 'resolution' | 'aspect_ratio' | 'first frame' | 'last frame'
+type Meaning = 'seconds' | 'size' | 'resolution' | 'aspect_ratio' | 'first frame' | 'last frame'
 
 /** Other names of our fields, each with the clients that send it. */
 export const otherNames: Readonly<Record<string, { means: Meaning; sentBy: string }>> = {

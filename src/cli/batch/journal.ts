@@ -114,7 +114,7 @@ function takeLock(folder: string): Disposable {
 const busy = 5
 
 /** The states, and how many bytes of the file are whole lines. */
-export async function readJournal(file: FileHandle, path: string, baseUrl: string) {
+async function readJournal(file: FileHandle, path: string, baseUrl: string) {
   const bytes = await file.readFile()
   const length = bytes.lastIndexOf(0x0a) + 1
   const states = new Map<string, LineState>()

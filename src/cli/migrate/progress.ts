@@ -5,7 +5,7 @@ import { painter } from '../screen/text.ts'
 import { bytes, clockTime, roughly } from '../screen/wording.ts'
 import type { Terminal } from '../terminal.ts'
 
-export interface MoveProgress extends Disposable {
+interface MoveProgress extends Disposable {
   report(progress: Progress): void
 }
 

@@ -17,7 +17,7 @@ export interface BarView {
   frame: number
 }
 
-export interface BarLook {
+interface BarLook {
   columns: number
   unicode: boolean
   paint: Paint

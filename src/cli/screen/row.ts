@@ -25,7 +25,7 @@ export interface Row extends Disposable {
   onTrouble(trouble: Trouble | null): void
 }
 
-export type Phase = 'sending' | 'queued' | 'drawing' | 'downloading'
+type Phase = 'sending' | 'queued' | 'drawing' | 'downloading'
 
 /** What is known of a film, for whoever shows it. */
 export interface RowFacts {

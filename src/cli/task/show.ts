@@ -136,7 +136,7 @@ function timeline({ created_at: from, timeline }: ShownTask, paint: Paint): stri
 }
 
 /** `+0:07.412`: since the task was made. */
-export function since(from: string, at: string): string {
+function since(from: string, at: string): string {
   const ms = Date.parse(at) - Date.parse(from)
   const [sign, length] = [ms < 0 ? '-' : '+', Math.abs(ms)]
   const [hours, minutes] = [Math.floor(length / 3_600_000), Math.floor(length / 60_000) % 60]

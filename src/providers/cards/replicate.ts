@@ -3,7 +3,7 @@ import type { ParameterRule } from '../../core/parameters.ts'
 import type { Cards } from '../provider.ts'
 
 /** How one model calls what clients ask for: nearly each of them has names of its own. */
-export interface Dialect {
+interface Dialect {
   /** The model to ask where there is an image, if that is another. */
   readonly withImage?: string
   /** The field of the first frame. */

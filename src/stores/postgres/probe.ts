@@ -6,7 +6,7 @@ import { statementOf } from './inserts.ts'
 import type { Query } from './session.ts'
 
 /** Whether the database can be written, by writing and by what became of the last submits. */
-export interface Probe {
+interface Probe {
   check(): Promise<void>
   /** Passes the outcome of a submit on. */
   watch(insertion: Promise<void>): Promise<void>

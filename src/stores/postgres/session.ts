@@ -18,7 +18,7 @@ export const bounds = {
 }
 
 /** How one speaks on a connection. */
-export interface Session {
+interface Session {
   /** A transaction of one statement, in one trip. */
   alone<Found>(client: PoolClient, asked: Asked): Promise<Found[]>
   /** Throws `CommitUnknown` where the connection broke while it was committed. */

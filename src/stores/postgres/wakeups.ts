@@ -10,7 +10,7 @@ const retryMs = 2_000
 const spacingMs = 10
 
 /** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
-export interface Wakeups extends AsyncDisposable {
+interface Wakeups extends AsyncDisposable {
   onWake(listener: () => void): () => void
   /** For those who only care for what clients are told. */
   onTell(hearer: () => void): () => void

@@ -9,13 +9,13 @@ import { startWriter, type Writer } from './thread.ts'
 import { refuseMoved } from './transfer.ts'
 import { prepareVerbs } from './verbs.ts'
 
-export interface Connections {
+interface Connections {
   readonly reads: Reader['reads']
   readonly write: Writer['write']
   close(): Promise<void>
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   path: string
   now: number
   /** Makes the folder this process's alone, where it was opened on a read-only disk. */

@@ -22,7 +22,7 @@ import {
 } from '../transfer/transfer.ts'
 import { migrate } from './migrate.ts'
 
-export interface SqliteTransferOptions {
+interface SqliteTransferOptions {
   /** The data folder, which must exist and belong to this process alone. */
   folder: string
   /** As a source there must be a database; as a target it may be made. */

@@ -34,7 +34,7 @@ export interface Mark {
 }
 
 /** Rows that somebody may still want. */
-export interface Used {
+interface Used {
   table: TableName
 }
 

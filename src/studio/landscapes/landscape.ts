@@ -18,7 +18,7 @@ export interface Place {
   medium: 'air' | 'water' | 'void'
 }
 
-export interface Level {
+interface Level {
   depth: number
   at(x: number, seconds: number): number
 }
