@@ -156,10 +156,10 @@ export const picture = {
 
 /** As in earnest in kind, and hundreds of times less patient. */
 const impatient = {
-  ...{ connectMs: 1_000, headersMs: 700, bodyIdleMs: 700, totalMs: 1_500 },
+  ...{ connectMs: 2_000, headersMs: 1_500, bodyIdleMs: 1_500, totalMs: 3_000 },
   ...{
-    downloadHeadersMs: 700,
-    downloadIdleMs: 700,
+    downloadHeadersMs: 1_500,
+    downloadIdleMs: 1_500,
     downloadPaceMs: 1_000,
     downloadPaceBytes: 100,
     downloadCloseMs: 50,
