@@ -178,7 +178,7 @@ const ours = ['lock.db', 'filmgate.db', 'bucket', 'spill']
  * creates from now on is as private as the folder. Returns a warning for the operator, or null. Throws where it can't,
  * or where it would lock others out of a folder that is not Filmgate's.
  */
-function keepOthersOut(path: string): string | null {
+export function keepOthersOut(path: string): string | null {
   const folder = statSync(path)
   const isShared = isSharedOnPurpose(folder)
   const removed = others | (isShared ? group & ~folder.mode : group)
