@@ -119,6 +119,30 @@ it('a transaction has all its time, its COMMIT too', async () => {
   await wipe()
 })
 
+it('a deletion waits for no other task', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  const [stuck, free] = [newTask('1'), newTask('2', { owner: 'bob' })]
+  for (const task of [stuck, free]) await store.insert(task)
+  const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const other = database.write(async (query) => {
+    await query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [stuck.id])
+    locked.resolve()
+    await release.promise
+  })
+  await locked.promise
+  let isOver = false
+  const waiting = store.delete(stuck.owner, stuck.id, 5).finally(() => {
+    isOver = true
+  })
+  assert.equal(await store.delete('bob', free.id, 5), true)
+  assert.equal(isOver, false)
+  release.resolve()
+  await other
+  assert.equal(await waiting, true)
+})
+
 it('a task comes to its end while an endpoint of its owner is being deleted, and what that leaves is dropped', async () => {
   await wipe()
   await using store = await openAt(server.url)

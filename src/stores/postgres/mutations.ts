@@ -10,9 +10,14 @@ import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
 
-/** Changes of tasks, many in one transaction. Returns whether each of them holds. */
+/**
+ * Changes of tasks, many in one transaction. Returns whether each of them holds. A deletion is one transaction by itself:
+ * tasks without a lease are locked by claims in another order, and a client's request must not make other changes fail.
+ */
 export function openMutations(database: Database): (mutation: Mutation) => Promise<boolean> {
-  return openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
+  const inBatches = openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
+  return async (mutation) =>
+    mutation.verb === 'delete' ? (await mutateOnce(database, [mutation])).has(mutation) : inBatches(mutation)
 }
 
 /** If one of them is refused, each is written by itself, so that it fails alone. */
@@ -102,12 +107,13 @@ async function write(query: Query, mutations: readonly Mutation[]): Promise<Read
   const before = await look(query, mutations, tasks)
   const plans = mutations.map((mutation) => ({ mutation, ...planOf(mutation, before) }))
   const held = plans.filter(({ holds }) => holds).map(({ mutation }) => mutation)
+  const removals = held.filter(({ verb }) => verb === 'remove').length
   await Promise.all([
     execute(
       query,
       plans.flatMap(({ writes }) => writes),
     ),
-    held.some(({ verb }) => verb === 'remove') && query(trimRemovedStatement),
+    removals > 0 && query(trimRemovedStatement, [10 * removals]),
   ])
   return new Set(held)
 }
@@ -139,7 +145,7 @@ const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE o
 const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
     SELECT id FROM attempts WHERE state = 'removed' AND opened_at < (
       SELECT max(opened_at) FROM attempts WHERE state = 'removed'
-    ) - ${removedMs} LIMIT 10)`
+    ) - ${removedMs} LIMIT $1)`
 
 /** One statement for all rows of a shape. */
 async function execute(query: Query, writes: readonly Write[]): Promise<void> {
