@@ -12,7 +12,7 @@ export const root = join(import.meta.dirname, '..')
 export const plainEnv: Record<string, string> = {
   ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value = '']) =>
-      /^(npm_|node_test_context)/i.test(name) ? [] : [[name, value]],
+      /^(npm_|node_test_context|node_compile_cache)/i.test(name) ? [] : [[name, value]],
     ),
   ),
   PATH: (process.env.PATH ?? '')

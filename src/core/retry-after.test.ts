@@ -8,6 +8,7 @@ const asked = (value?: string) =>
 
 it('seconds, and a date by the clock that is handed in, say how long to wait; anything else says nothing', () => {
   assert.equal(asked('7'), 7_000)
+  assert.equal(asked('1.5'), 1_500)
   assert.equal(asked('-1'), -1_000)
   assert.equal(asked('Sun, 15 Nov 2026 08:00:20 GMT'), 20_000)
   assert.equal(asked('Sun, 15 Nov 2026 07:59:50 GMT'), -10_000)

@@ -7,6 +7,6 @@ export function retryAfterMs({ headers }: Pick<Response, 'headers'>, now: number
 export function askedMs(header: string | null, now: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined
-  const ms = /^-?\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  const ms = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
   return Number.isNaN(ms) ? undefined : ms
 }
