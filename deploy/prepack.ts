@@ -4,9 +4,9 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /*
- * `npm pack` runs this: it writes what the published package runs to dist/, laid out as the checkout is. Node strips no
- * types below node_modules. Types become spaces, so a stack trace names the lines of the sources. What the package exports, the
- * kit for adapters and their contract, has its types beside it.
+ * `npm pack` runs this: it writes the published package's code to dist/, in the layout of the checkout, because Node strips no
+ * types below node_modules. Types become spaces, so a stack trace names the lines of the sources. The package's exports, the
+ * kit for adapters and their contract, have their types beside them.
  */
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')

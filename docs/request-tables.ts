@@ -24,7 +24,7 @@ function spellings(): string {
     row([`${code(field)}: ${list(written)}`, code(means), '']),
   )
   const idle = Object.entries(withoutEffect).map(([name, { values }]) =>
-    row([`${code(name)}${values ? `: ${list(values)}` : ''}`, 'nothing', '']),
+    row([`${code(name)}${values ? `: ${list(values)}` : ''}`, 'ignored', '']),
   )
   const head = ['| sent | understood as | by clients of |', '|---|---|---|']
   const pixels = row([pair.names.map(code).join(' + '), code(pair.means), pair.sentBy])
