@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Fields, isObject, no, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Fields, isObject, respond, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 const tasks = '/api/v3/contents/generations/tasks'
 
@@ -49,22 +49,22 @@ function newId(): string {
   return `cgt-${time}-${letters.join('')}`
 }
 
-function read({ method, path, query, headers, body }: Asked): Question {
+function read({ method, path, query, headers, body }: WireRequest): Question {
   const bearer = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1]
   if (bearer === undefined)
-    return no(error(401, 'AuthenticationError', 'The API key or AK/SK in the request is missing or invalid.'))
+    return respond(error(401, 'AuthenticationError', 'The API key or AK/SK in the request is missing or invalid.'))
   const id = path.startsWith(`${tasks}/`) ? path.slice(tasks.length + 1) : undefined
   if (id !== undefined && method === 'GET') return { ask: 'poll', id }
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
-  if (path !== tasks) return no({ status: 404 })
+  if (path !== tasks) return respond({ status: 404 })
   if (method === 'GET') {
     const wrong = ['page_num', 'page_size'].find((name) => !isWhole(Number(query.get(name) ?? 1), 1, 500))
-    return wrong ? no(invalid(wrong)) : { ask: 'find', subject: '', matches: () => true }
+    return wrong ? respond(invalid(wrong)) : { ask: 'find', subject: '', matches: () => true }
   }
-  if (method !== 'POST') return no({ status: 405 })
+  if (method !== 'POST') return respond({ status: 405 })
   const fields = parsed(body)
   const refusal = fields === undefined ? invalid('body') : refusalOf(fields)
-  if (fields === undefined || refusal) return no(refusal ?? invalid('body'))
+  if (fields === undefined || refusal) return respond(refusal ?? invalid('body'))
   const { model, content, duration = 5, resolution = '720p' } = fields
   const prompt = partsOf(content).find(({ type }) => type === 'text')?.text ?? ''
   const job = { model, prompt: String(prompt), seconds: duration, size: resolution, more: fields }
@@ -135,7 +135,7 @@ function rulesOf({ resolutions, longest }: Model): Record<string, Rule> {
     priority: (value) => isWhole(value, 0, 9),
     // Half price is for older models.
     service_tier: oneOf('default'),
-    ...{ generate_audio: isBoolean, watermark: isBoolean, return_last_frame: isBoolean },
+    generate_audio: isBoolean, watermark: isBoolean, return_last_frame: isBoolean,
     safety_identifier: (value) => typeof value === 'string' && value.length <= 64,
   }
 }
@@ -167,9 +167,9 @@ function taskOf({ id, body, acceptedAt }: Job, claim: Claim): Fields {
   const code = claim.error === 'policy' ? 'OutputVideoSensitiveContentDetected' : 'InternalServiceError'
   const now = Math.floor(Date.now() / 1_000)
   return {
-    ...{ id, model: /^ep-/.test(String(body.model)) ? behind : body.model, status: word },
+    id, model: /^ep-/.test(String(body.model)) ? behind : body.model, status: word,
     error: word === 'failed' ? { code, message: 'simulated' } : null,
-    ...{ created_at: Math.floor(acceptedAt / 1_000), updated_at: now, service_tier: 'default' },
+    created_at: Math.floor(acceptedAt / 1_000), updated_at: now, service_tier: 'default',
     execution_expires_after: asked.execution_expires_after ?? 172_800,
     ...(word === 'succeeded' && resultOf(asked, claim.url)),
   }
@@ -188,8 +188,8 @@ function resultOf({ duration = 5, resolution = '720p', ratio = '16:9', ...asked 
   const tokens = Math.floor(((pixels[String(resolution)] ?? 0) * (24 * seconds + 1)) / 1_024)
   return {
     content: { video_url: url },
-    ...{ seed: 58_944, resolution, ratio: ratio === 'adaptive' ? '16:9' : ratio, duration: seconds },
-    ...{ framespersecond: 24, generate_audio: asked.generate_audio ?? true, draft: false },
+    seed: 58_944, resolution, ratio: ratio === 'adaptive' ? '16:9' : ratio, duration: seconds,
+    framespersecond: 24, generate_audio: asked.generate_audio ?? true, draft: false,
     usage: { completion_tokens: tokens, total_tokens: tokens },
   }
 }

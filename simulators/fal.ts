@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** What a field takes: one of these texts, or something of this sort. */
 type Rule = readonly string[] | 'text' | 'boolean' | 'integer' | 'number' | 'url'
@@ -19,8 +19,8 @@ const schema = (fields: Rules, ...required: string[]): Schema => ({
 
 const sized: Rules = { resolution: ['720p', '1080p'], seed: 'integer', negative_prompt: 'text' }
 const veo: Rules = {
-  ...{ ...sized, resolution: ['720p', '1080p', '4k'], duration: ['4s', '6s', '8s'], generate_audio: 'boolean' },
-  ...{ auto_fix: 'boolean', safety_tolerance: upTo(1, 6), aspect_ratio: ['16:9', '9:16'] },
+  ...sized, resolution: ['720p', '1080p', '4k'], duration: ['4s', '6s', '8s'], generate_audio: 'boolean',
+  auto_fix: 'boolean', safety_tolerance: upTo(1, 6), aspect_ratio: ['16:9', '9:16'],
 }
 const veoOfImage: Rules = { ...veo, aspect_ratio: ['auto', '16:9', '9:16'] }
 const frames: Rules = { first_frame_url: 'url', last_frame_url: 'url' }
@@ -31,12 +31,12 @@ const kling: Rules = {
   cfg_scale: 'number',
 }
 const wan: Rules = {
-  ...{ ...sized, duration: upTo(2, 15), enable_prompt_expansion: 'boolean', enable_safety_checker: 'boolean' },
+  ...sized, duration: upTo(2, 15), enable_prompt_expansion: 'boolean', enable_safety_checker: 'boolean',
   audio_url: 'url',
 }
 const seedance: Rules = {
   aspect_ratio: ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16', 'auto'],
-  ...{ resolution: ['480p', '720p', '1080p'], generate_audio: 'boolean', seed: 'integer' },
+  resolution: ['480p', '720p', '1080p'], generate_audio: 'boolean', seed: 'integer',
 }
 const seedance1: Rules = { ...seedance, duration: upTo(4, 12), camera_fixed: 'boolean' }
 const seedance2: Rules = { ...seedance, duration: ['auto', ...upTo(4, 15)], end_user_id: 'text' }
@@ -45,8 +45,8 @@ const grokRatios = ['16:9', '4:3', '3:2', '1:1', '2:3', '3:4', '9:16']
 const grok: Rules = { duration: 'integer', resolution: ['480p', '720p'], aspect_ratio: grokRatios }
 const hailuo: Rules = { duration: ['6', '10'], prompt_optimizer: 'boolean' }
 const ltx: Rules = {
-  ...{ duration: ['6', '8', '10'], resolution: ['1080p', '1440p', '2160p'], fps: ['24', '25', '48', '50'] },
-  ...{ generate_audio: 'boolean', aspect_ratio: ['16:9', '9:16'] },
+  duration: ['6', '8', '10'], resolution: ['1080p', '1440p', '2160p'], fps: ['24', '25', '48', '50'],
+  generate_audio: 'boolean', aspect_ratio: ['16:9', '9:16'],
 }
 const pikaRatios = ['16:9', '9:16', '1:1', '4:5', '5:4', '3:2', '2:3']
 const pika: Rules = { ...sized, duration: ['5', '10'] }
@@ -106,7 +106,7 @@ interface More {
 /** fal's queue, below its root. */
 export function falWire(): Wire {
   return {
-    ...{ mode: 'none', filmsApart: true, newId: () => randomUUID() },
+    mode: 'none', filmsApart: true, newId: () => randomUUID(),
     isSubmit: ({ method, path }) => method === 'POST' && !path.includes('/requests/'),
     read,
     accepted: (job, at) => json(200, { ...placed(job, at), status: 'IN_QUEUE', queue_position: 0 }),
@@ -120,23 +120,21 @@ export function falWire(): Wire {
   }
 }
 
-function read({ method, path, headers, body }: Asked): Question {
-  const no = (status: number, detail: string): Question => ({ ask: 'nothing', answer: json(status, { detail }) })
+function read({ method, path, headers, body }: WireRequest): Question {
+  const refuse = (status: number, detail: string): Question => ({ ask: 'nothing', answer: json(status, { detail }) })
   const key = /^Key (.+)$/.exec(headers.authorization ?? '')?.[1]
-  if (key === undefined) return no(401, 'Authentication is required to access this application.')
+  if (key === undefined) return refuse(401, 'Authentication is required to access this application.')
   const [app = '', rest] = path.slice(1).split('/requests/')
-  if (!apps.has(appOf(app))) return no(404, `Application "${appOf(app)}" not found`)
+  if (!apps.has(appOf(app))) return refuse(404, `Application "${appOf(app)}" not found`)
   if (rest === undefined && method === 'POST') return submitOf(app, body, key)
   // Work is asked about below its app alone.
-  if (rest === undefined || app !== appOf(app)) return no(405, 'Method Not Allowed')
+  if (rest === undefined || app !== appOf(app)) return refuse(405, 'Method Not Allowed')
   const [id = ''] = rest.split('/', 1)
   const ask = questions[`${method} ${rest.slice(id.length)}`]
-  return ask === undefined ? no(404, 'Not Found') : { ask, id }
+  return ask === undefined ? refuse(404, 'Not Found') : { ask, id }
 }
 
-const questions: Readonly<Record<string, 'poll' | 'cancel'>> = {
-  ...{ 'GET /status': 'poll', 'GET ': 'poll', 'PUT /cancel': 'cancel' },
-}
+const questions: Readonly<Record<string, 'poll' | 'cancel'>> = { 'GET /status': 'poll', 'GET ': 'poll', 'PUT /cancel': 'cancel' }
 
 /** The queue takes whatever an app is asked: what is wrong with it shows in the end. */
 function submitOf(endpoint: string, body: Buffer, bearer: string): Question {
@@ -188,9 +186,7 @@ function placed(job: Job, { origin }: Place): Record<string, unknown> {
   return { request_id: job.id, response_url: url, status_url: `${url}/status`, cancel_url: `${url}/cancel` }
 }
 
-const words: Record<string, string> = {
-  ...{ waiting: 'IN_QUEUE', running: 'IN_PROGRESS', done: 'COMPLETED', failed: 'COMPLETED' },
-}
+const words: Record<string, string> = { waiting: 'IN_QUEUE', running: 'IN_PROGRESS', done: 'COMPLETED', failed: 'COMPLETED' }
 
 /** Nothing but COMPLETED comes with 200. */
 function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer {
@@ -199,7 +195,7 @@ function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer 
   const timestamp = new Date(job.acceptedAt).toISOString()
   const logs = withLogs ? [{ message: 'step 10/50', level: 'INFO', source: 'USER', timestamp }] : []
   return json(status === 'COMPLETED' ? 200 : 202, {
-    ...{ ...placed(job, at), status },
+    ...placed(job, at), status,
     ...(status === 'IN_QUEUE' ? { queue_position: 0 } : { logs }),
     ...(status === 'COMPLETED' && { metrics: { inference_time: 61.2 } }),
     ...(failure && { error: failure.error, error_type: failure.type }),

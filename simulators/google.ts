@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Fields, no, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
  * Gemini Omni, as the Interactions API of the Gemini API has it. `always inline`: a poll holds the film itself, also
@@ -36,32 +36,32 @@ const frontEnd = (code: number, status: string, message: string) => json(code, {
 const apart = (file: string) => `v1_${file}`
 const fileOf = (job: string) => job.slice('v1_'.length)
 
-function read(asked: Asked, at: Place, known: Set<string>): Question {
+function read(asked: WireRequest, at: Place, known: Set<string>): Question {
   const { method, path, query, headers } = asked
   const key = headers['x-goog-api-key'] ?? query.get('key')
   if (typeof key !== 'string' || key === '')
-    return no(
+    return respond(
       headers.authorization === undefined
         ? frontEnd(403, 'PERMISSION_DENIED', "Method doesn't allow unregistered callers.")
         : frontEnd(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.'),
     )
-  if (!/^[\w.-]{10,}$/.test(key)) return no(badKey)
+  if (!/^[\w.-]{10,}$/.test(key)) return respond(badKey)
   const [, , kind, name = '', action] = path.split('/')
-  if (!path.startsWith('/v1beta/')) return no(frontEnd(404, 'NOT_FOUND', 'Requested entity was not found.'))
+  if (!path.startsWith('/v1beta/')) return respond(frontEnd(404, 'NOT_FOUND', 'Requested entity was not found.'))
   if (kind === 'models' && method === 'GET')
-    return no(json(200, { models: Object.keys(longest).map((model) => ({ name: `models/${model}` })) }))
+    return respond(json(200, { models: Object.keys(longest).map((model) => ({ name: `models/${model}` })) }))
   if (kind === 'files' && method === 'GET') return readFile(name, query, at, known)
-  if (kind !== 'interactions') return no(frontEnd(404, 'NOT_FOUND', 'Requested entity was not found.'))
+  if (kind !== 'interactions') return respond(frontEnd(404, 'NOT_FOUND', 'Requested entity was not found.'))
   if (method === 'GET' && name !== '') return { ask: 'poll', id: name }
   if (method === 'POST' && action === 'cancel') return { ask: 'cancel', id: name }
-  if (method !== 'POST' || name !== '') return no(failure(404, 'not_found', 'Not found.'))
+  if (method !== 'POST' || name !== '') return respond(failure(404, 'not_found', 'Not found.'))
   return readSubmit(asked, key)
 }
 
 const badKey = json(400, [
   {
     error: {
-      ...{ code: 400, message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT' },
+      code: 400, message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT',
       details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }],
     },
   },
@@ -72,16 +72,16 @@ function readFile(name: string, query: URLSearchParams, at: Place, known: Set<st
   if (action === 'download' && query.get('alt') === 'media') return { ask: 'film', id: apart(file) }
   const state = known.has(file) ? 'ACTIVE' : 'PROCESSING'
   known.add(file)
-  return no(
+  return respond(
     json(200, { name: `files/${file}`, mimeType: 'video/mp4', state, uri: `${at.origin}/v1beta/files/${file}` }),
   )
 }
 
-function readSubmit({ body }: Asked, key: string): Question {
+function readSubmit({ body }: WireRequest, key: string): Question {
   const fields = parsed(body)
-  if (fields === undefined) return no(invalid('The body is not a JSON object.'))
+  if (fields === undefined) return respond(invalid('The body is not a JSON object.'))
   const { model, input } = fields
-  if (!Object.hasOwn(longest, String(model))) return no(failure(404, 'not_found', 'The model is no longer available.'))
+  if (!Object.hasOwn(longest, String(model))) return respond(failure(404, 'not_found', 'The model is no longer available.'))
   const blocks = blocksOf(input)
   const prompt = blocks.find(({ type }) => type === 'text')?.text
   const formats = [fields.response_format].flat()
@@ -91,7 +91,7 @@ function readSubmit({ body }: Asked, key: string): Question {
     blocks.map(mistakeInBlock).find(Boolean) ??
     (typeof prompt === 'string' && prompt !== '' ? undefined : 'The input has no text.') ??
     (format?.type === 'video' ? mistakeInFormat(format, String(model)) : 'A response_format of video is required.')
-  if (wrong !== undefined || format === undefined) return no(invalid(wrong ?? ''))
+  if (wrong !== undefined || format === undefined) return respond(invalid(wrong ?? ''))
   const size = { resolution: format.resolution ?? '720p', ratio: format.aspect_ratio ?? '16:9' }
   const more = { delivery: format.delivery ?? 'inline', background: fields.background }
   const job = { model, prompt: String(prompt), seconds: format.duration ?? '10s', size, more }
@@ -110,8 +110,8 @@ function blocksOf(input: unknown): Fields[] {
 /** How many seconds each model makes at most. */
 const longest: Record<string, number> = { 'gemini-omni-1.1-flash': 10, 'gemini-omni-1.2-flash': 15 }
 const fields = [
-  ...['model', 'input', 'response_modalities', 'response_format', 'generation_config', 'background', 'store', 'stream'],
-  ...['previous_interaction_id', 'webhook_config', 'labels', 'service_tier', 'system_instruction', 'safety_settings'],
+  'model', 'input', 'response_modalities', 'response_format', 'generation_config', 'background', 'store', 'stream',
+  'previous_interaction_id', 'webhook_config', 'labels', 'service_tier', 'system_instruction', 'safety_settings',
 ]
 const tasks = ['text_to_video', 'image_to_video', 'reference_to_video', 'edit', 'extend', 'upscale']
 

@@ -8,11 +8,11 @@ import { replicateWire } from './replicate.ts'
 import type { Wire } from './upstream/wire.ts'
 import { newServiceAccount, vertexWire } from './vertex.ts'
 
-/** How to have one of a provider's: who speaks to it, and where below its origin. */
+/** A simulator, the provider whose adapter uses it, and the path of its API. */
 export interface Simulator {
   provider: keyof typeof providers
   path: string
-  /** With a key that it takes, as of a time. */
+  /** Returns the wire with a key that it accepts. */
   open(now?: () => number): { wire: Wire; key: string }
 }
 
@@ -33,7 +33,7 @@ export const simulators = {
 
 export type SimulatorName = keyof typeof simulators
 
-/** Its key is that of a service account, and checked. */
+/** Its key is a new service account, and the wire checks the signatures. */
 function openVertex(now?: () => number): { wire: Wire; key: string } {
   const account = newServiceAccount()
   return { wire: vertexWire(account, now), key: JSON.stringify(account) }

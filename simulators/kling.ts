@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Fields, objectOf, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Fields, objectOf, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
  * Kling's API with the model in the path. It takes a plain key alone, not a signed token. What it has beyond the making
@@ -58,7 +58,7 @@ function bad(code: number, why?: string): Answer {
   return json(status, { code, message: why ?? message, request_id: randomUUID() })
 }
 
-function no(code: number, why?: string): Question {
+function refuse(code: number, why?: string): Question {
   return { ask: 'nothing', answer: bad(code, why) }
 }
 
@@ -68,25 +68,23 @@ const places: Readonly<Record<string, readonly string[]>> = {
   '/text-to-video/kling-3.0-turbo': [],
   '/image-to-video/kling-3.0': ['prompt', 'first_frame', 'last_frame', 'element'],
   '/image-to-video/kling-3.0-turbo': ['prompt', 'first_frame'],
-  '/omni-video/kling-3.0-omni': [
-    ...['prompt', 'first_frame', 'last_frame', 'refer_image', 'feature_video', 'base_video', 'element'],
-  ],
+  '/omni-video/kling-3.0-omni': ['prompt', 'first_frame', 'last_frame', 'refer_image', 'feature_video', 'base_video', 'element'],
 }
 
-function read({ method, path, query, headers, body }: Asked, refusing: number | undefined): Question {
-  if (headers.authorization === undefined) return no(1001)
+function read({ method, path, query, headers, body }: WireRequest, refusing: number | undefined): Question {
+  if (headers.authorization === undefined) return refuse(1001)
   const bearer = /^Bearer (\S+)$/.exec(headers.authorization)?.[1]
-  if (bearer === undefined) return no(1002)
-  if (bearer.startsWith('eyJ')) return no(1002, 'Authentication error. The current API does not support AK/SK')
-  if (path === '/tasks') return method === 'GET' ? readQuestion(query) : no(1202)
+  if (bearer === undefined) return refuse(1002)
+  if (bearer.startsWith('eyJ')) return refuse(1002, 'Authentication error. The current API does not support AK/SK')
+  if (path === '/tasks') return method === 'GET' ? readQuestion(query) : refuse(1202)
   const types = Object.hasOwn(places, path) ? places[path] : undefined
-  if (types === undefined) return no(1203)
-  if (method !== 'POST') return no(1202)
+  if (types === undefined) return refuse(1203)
+  if (method !== 'POST') return refuse(1202)
   const asked = parsed(body)
-  if (asked === undefined) return no(1200)
+  if (asked === undefined) return refuse(1200)
   const wrong = mistakeInContents(asked, types) ?? mistakeInSettings(asked, path) ?? mistakeInOptions(asked)
-  if (wrong !== undefined) return no(1201, wrong)
-  if (refusing !== undefined) return no(refusing)
+  if (wrong !== undefined) return refuse(1201, wrong)
+  if (refusing !== undefined) return refuse(refusing)
   const reference = text(objectOf(asked.options).external_task_id)
   const { duration = 5, resolution = '720p', aspect_ratio: ratio = '16:9' } = objectOf(asked.settings)
   const job = { model: path, prompt: promptOf(asked), seconds: duration, size: `${resolution} ${ratio}` }
@@ -100,8 +98,8 @@ function read({ method, path, query, headers, body }: Asked, refusing: number | 
 function readQuestion(query: URLSearchParams): Question {
   const [ids, ours] = [query.get('task_ids'), query.get('external_task_ids')]
   const wanted = (ids ?? ours ?? '').split(',')
-  if ((ids === null) === (ours === null) || wanted.includes('')) return no(1201, 'one of task_ids, external_task_ids')
-  if (wanted.length > 20) return no(1201, 'task_ids and external_task_ids cannot exceed 20 in total')
+  if ((ids === null) === (ours === null) || wanted.includes('')) return refuse(1201, 'one of task_ids, external_task_ids')
+  if (wanted.length > 20) return refuse(1201, 'task_ids and external_task_ids cannot exceed 20 in total')
   if (ids !== null && wanted.length === 1) return { ask: 'poll', id: ids }
   const matches = ({ id, body }: Job) => wanted.includes(ids === null ? (body.reference ?? '') : id)
   return { ask: 'find', subject: wanted[0] ?? '', matches }
@@ -165,14 +163,12 @@ function mistakeInOptions({ options }: Fields): string | undefined {
 
 function created({ id, body, acceptedAt }: Job): Fields {
   return {
-    ...{ id, status: 'submitted', create_time: acceptedAt, update_time: acceptedAt },
+    id, status: 'submitted', create_time: acceptedAt, update_time: acceptedAt,
     external_id: body.reference ?? '',
   }
 }
 
-const words: Record<string, string> = {
-  ...{ waiting: 'submitted', running: 'processing', done: 'succeeded', failed: 'failed' },
-}
+const words: Record<string, string> = { waiting: 'submitted', running: 'processing', done: 'succeeded', failed: 'failed' }
 
 function taskOf(job: Job, claim: Claim): Fields {
   const status = words[String(claim.status)] ?? claim.status
@@ -186,7 +182,7 @@ function taskOf(job: Job, claim: Claim): Fields {
   }
   return {
     ...created(job),
-    ...{ status, message: status === 'failed' ? why : '', update_time: Date.now() },
+    status, message: status === 'failed' ? why : '', update_time: Date.now(),
     ...(status === 'succeeded' && {
       outputs: [video],
       billing: [{ charge_type: 'unit', amount: '3', package_type: 'video' }],

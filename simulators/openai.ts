@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job, JobView } from './upstream/jobs.ts'
-import { type Asked, type Head, no, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Head, respond, type Question, type Wire } from './upstream/wire.ts'
 
 /** How engines differ from what OpenAI's API was: see src/providers/openai.ts. */
 export type Dialect = 'openai' | 'vllm-omni' | 'sglang' | 'fastvideo'
@@ -66,33 +66,33 @@ const errors: Record<Dialect, Refuse> = {
   },
 }
 
-function troubleAt({ path }: Asked, trouble: Trouble | undefined): Question | undefined {
+function troubleAt({ path }: WireRequest, trouble: Trouble | undefined): Question | undefined {
   if (trouble === undefined || trouble === 'slow-abort' || !path.startsWith('/v1/videos')) return undefined
   const [status, message] = troubles[trouble]
   return { ask: 'nothing', answer: errors['vllm-omni'](status, message) }
 }
 
-async function read(dialect: Dialect, asked: Asked, error: Refuse): Promise<Question> {
+async function read(dialect: Dialect, asked: WireRequest, error: Refuse): Promise<Question> {
   const { method, path, headers } = asked
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   // An engine of one's own has no key.
-  if (dialect === 'openai' && bearer === undefined) return no(error(401, 'No API key was given.', 'invalid_api_key'))
+  if (dialect === 'openai' && bearer === undefined) return respond(error(401, 'No API key was given.', 'invalid_api_key'))
   if (path === '/v1/models')
-    return no(json(200, { object: 'list', data: [{ id: 'film', object: 'model', owned_by: dialect }] }))
+    return respond(json(200, { object: 'list', data: [{ id: 'film', object: 'model', owned_by: dialect }] }))
   const [, , , id, what] = path.split('/')
   if (id !== undefined && what === 'content') return { ask: 'film', id }
   if (id !== undefined && method === 'GET') return { ask: 'poll', id }
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
   if (path === '/v1/videos' && method === 'GET') {
     const mistake = mistakeInQuery(asked, listings[dialect])
-    if (mistake) return no(error(dialect === 'openai' ? 400 : 422, mistake, 'invalid_value'))
+    if (mistake) return respond(error(dialect === 'openai' ? 400 : 422, mistake, 'invalid_value'))
     return { ask: 'find', subject: '', matches: () => true }
   }
-  if (path !== '/v1/videos' || method !== 'POST') return no(error(404, 'Not Found'))
+  if (path !== '/v1/videos' || method !== 'POST') return respond(error(404, 'Not Found'))
   const fields = await fieldsOf(asked)
-  if (fields === undefined || (dialect === 'vllm-omni' && !isForm(asked))) return no(error(422, 'the body is no form'))
+  if (fields === undefined || (dialect === 'vllm-omni' && !isForm(asked))) return respond(error(422, 'the body is no form'))
   const wrong = mistakeIn(fields)
-  if (wrong) return no(error(dialect === 'openai' ? 400 : 422, wrong, 'invalid_value'))
+  if (wrong) return respond(error(dialect === 'openai' ? 400 : 422, wrong, 'invalid_value'))
   const { model, prompt, ...asIs } = fields
   const { seconds = '4', size = '720x1280' } = dialect === 'sglang' ? adjusted(asIs) : asIs
   const body = { model, prompt: String(prompt), seconds, size, more: { image: fields.input_reference !== undefined } }
@@ -112,11 +112,11 @@ function adjusted({ seconds = '4', size = '720x1280' }: Record<string, unknown>)
   return { seconds: String(Math.round(frames / framesPerSecond)), size: sides.join('x') }
 }
 
-function isForm({ headers }: Asked): boolean {
+function isForm({ headers }: WireRequest): boolean {
   return /^multipart\/form-data\b/.test(headers['content-type'] ?? '')
 }
 
-async function fieldsOf(asked: Asked): Promise<Record<string, unknown> | undefined> {
+async function fieldsOf(asked: WireRequest): Promise<Record<string, unknown> | undefined> {
   try {
     if (!isForm(asked)) return JSON.parse(asked.body.toString()) as Record<string, unknown>
     const type = asked.headers['content-type'] ?? ''
@@ -154,12 +154,12 @@ function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect):
   const word = words[String(claim.status)] ?? claim.status
   const isAlike = dialect === 'sglang' || dialect === 'fastvideo'
   return {
-    ...{ id, object: 'video', model, ...(!isAlike && { prompt }), seconds: String(seconds), size },
+    id, object: 'video', model, ...(!isAlike && { prompt }), seconds: String(seconds), size,
     // FastVideo never says that it is in progress.
     status: dialect === 'fastvideo' && word === 'in_progress' ? 'queued' : word,
     progress: claim.progress,
     created_at: Math.floor(acceptedAt / 1_000),
-    ...{ completed_at: null, expires_at: null, remixed_from_video_id: null },
+    completed_at: null, expires_at: null, remixed_from_video_id: null,
     error: word === 'failed' ? errorOf(claim, dialect) : null,
     ...(isAlike && { quality: 'standard', file_path: `/outputs/${id}.mp4` }),
   }

@@ -6,7 +6,7 @@ import type { Json } from '../src/core/task.ts'
 import type { Member } from '../src/providers/index.ts'
 import type { Call, Progress, Provider, ProviderRequest, Refusal, Submitted } from '../src/providers/provider.ts'
 
-/** The adapter of the fault upstream, with each sort of recovery: as a real one is written, for the harness alone. */
+/** The adapter of the simulated upstream, one for each kind of recovery. It is written like a real one, for tests only. */
 export const simulated: Readonly<Record<string, Member>> = Object.fromEntries(
   (['key', 'lookup', 'list', 'none'] as const).map((recovery) => [`sim-${recovery}`, memberOf(recovery)]),
 )
@@ -17,16 +17,16 @@ function memberOf(recovery: Recovery): Member {
     needsNothing: false,
     cards: [
       {
-        ...{ id: name, provider: name, upstreamModel: 'film', description: 'Simulated', created: 1_790_000_000 },
-        ...{ seconds: { min: 1, max: 20, default: 4 }, size: { values: ['1280x720'], default: '1280x720' } },
-        ...{ image: 'none', parameters: {}, pollAfterMs: 1_000, failuresBilled: true },
+        id: name, provider: name, upstreamModel: 'film', description: 'Simulated', created: 1_790_000_000,
+        seconds: { min: 1, max: 20, default: 4 }, size: { values: ['1280x720'], default: '1280x720' },
+        image: 'none', parameters: {}, pollAfterMs: 1_000, failuresBilled: true,
       },
     ],
     create: async () => providerOf(name, recovery),
   }
 }
 
-/** An id becomes a segment of a path, where "." and ".." are none. */
+/** An id becomes a segment of a path, which "." and ".." can't be. */
 const operations: OperationForm = {
   example: '"job_…"',
   fits: (operation) => typeof operation === 'string' && /^(?!\.{1,2}$)[\w.~-]{1,200}$/.test(operation),
@@ -53,15 +53,15 @@ function providerOf(name: string, recovery: Recovery): Provider {
     async download(output, call) {
       const response = await call.download(String(output), {}, call.signal)
       if (response.ok) return response
-      // Of the server, not of the link: the same one may do later.
+      // The server failed, not the link: the same link may work later.
       if (response.status >= 500 || response.status === 429) throw unclear(`a download got ${response.status}`)
       throw new Problem('output_unavailable', 'The video could not be fetched.', { retryable: true })
     },
     async find(request, openedAt, call) {
-      // A minute of slack: its clock is not ours.
+      // Its clock may differ from ours by a minute.
       const query = recovery === 'lookup' ? `reference=${call.attemptId}` : `since=${openedAt - 60_000}`
       const response = await call.fetch(`/jobs?${query}`, { method: 'GET', headers: jsonHeaders(call) }, call.signal)
-      if (response.status !== 200) throw unclear(`the question for jobs got ${response.status}`)
+      if (response.status !== 200) throw unclear(`listing jobs got ${response.status}`)
       const { jobs } = (await response.json()) as { jobs: Record<string, unknown>[] }
       const wanted = Object.entries(toUpstream(request))
       const matches = jobs
@@ -88,7 +88,7 @@ function toUpstream({ model, prompt, seconds, size }: ProviderRequest) {
   return { model, prompt, seconds, size: formatSize(size) }
 }
 
-/** Only 200 with an id is an acceptance, and only these statuses are refusals; anything else says nothing. */
+/** Only 200 with an id is an acceptance, and only the statuses of `blames` are refusals. Anything else proves nothing. */
 async function readSubmitted(response: Response, recovery: Recovery, now: number): Promise<Submitted> {
   const { status } = response
   const blame = blames[status]
@@ -96,15 +96,15 @@ async function readSubmitted(response: Response, recovery: Recovery, now: number
   if (blame) return { refused: { ...refusalOf(status, blame), ...(wait !== undefined && { retryAfterMs: wait }) } }
   if (status !== 200 && status !== 409) throw unclear(`a submit got ${status}`)
   const body = (await response.json()) as { id?: unknown }
-  // Its own word for a reference that it knows already: that job is ours.
+  // It knows the reference already: that job is ours.
   if (status === 409 && recovery === 'lookup' && typeof body.id === 'string') return { operation: body.id }
   if (status === 200 && Object.hasOwn(body, 'id') && typeof body.id === 'string') return { operation: body.id }
   throw unclear(`a submit got ${status} without an id`)
 }
 
 const blames: Record<number, Refusal['blame']> = {
-  ...{ 400: 'request', 404: 'request', 413: 'request', 415: 'request', 422: 'request' },
-  ...{ 401: 'account', 402: 'account', 403: 'account', 429: 'busy' },
+  400: 'request', 404: 'request', 413: 'request', 415: 'request', 422: 'request',
+  401: 'account', 402: 'account', 403: 'account', 429: 'busy',
 }
 
 function refusalOf(status: number, blame: Refusal['blame']): Refusal {
@@ -117,12 +117,12 @@ async function readProgress(response: Response): Promise<Progress> {
   const job = (await response.json()) as { status?: Json; progress?: Json; url?: Json }
   if (job.status === 'done' && typeof job.url === 'string') return { status: 'succeeded', output: job.url }
   if (job.status === 'failed')
-    return { status: 'failed', problem: new Problem('generation_failed', 'The provider could not make this video.') }
+    return { status: 'failed', problem: new Problem('generation_failed', 'The provider could not generate this video.') }
   const { progress } = job
   return { status: 'running', progress: typeof progress === 'number' && Number.isFinite(progress) ? progress : null }
 }
 
 function unclear(cause: string): Problem {
-  const message = 'The provider gives no clear answer.'
+  const message = 'The provider returned an unclear response.'
   return new Problem('provider_unavailable', message, { cause: new Error(cause), retryable: true })
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Fields, isObject, no, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Fields, isObject, respond, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** Replicate's HTTP API below /v1, with a few of its official models. */
 export function replicateWire({ perPage = 100 } = {}): Wire {
@@ -32,25 +32,25 @@ function problem(status: number, fields: Record<string, unknown>): Answer {
   return json(status, { ...fields, status })
 }
 
-async function read(asked: Asked, at: Place, files: Map<string, object>): Promise<Question> {
+async function read(asked: WireRequest, at: Place, files: Map<string, object>): Promise<Question> {
   const { method, path, headers } = asked
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   const detail = `You did not pass ${headers.authorization === undefined ? 'an' : 'a valid'} authentication token`
-  if (bearer === undefined) return no(problem(401, { title: 'Unauthenticated', detail }))
+  if (bearer === undefined) return respond(problem(401, { title: 'Unauthenticated', detail }))
   const account = { type: 'organization', username: 'acme', name: 'Acme', github_url: null, avatar_url: null }
-  if (method === 'GET' && path === '/v1/account') return no(json(200, account))
-  if (method === 'POST' && path === '/v1/files') return no(await upload(asked, at, files))
+  if (method === 'GET' && path === '/v1/account') return respond(json(200, account))
+  if (method === 'POST' && path === '/v1/files') return respond(await upload(asked, at, files))
   const [, , folder, id, what] = path.split('/')
-  if (folder === 'files' && id !== undefined) return no(files.has(id) ? json(200, files.get(id)) : notFound)
+  if (folder === 'files' && id !== undefined) return respond(files.has(id) ? json(200, files.get(id)) : notFound)
   const model = submitPath.exec(path)?.[1]
   if (method === 'POST' && model !== undefined) return submit(asked, model, bearer, at, files)
-  if (folder !== 'predictions') return no(notFound)
+  if (folder !== 'predictions') return respond(notFound)
   if (method === 'POST' && id !== undefined && what === 'cancel') return { ask: 'cancel', id }
   if (method === 'GET' && id !== undefined && what === undefined) return { ask: 'poll', id }
   if (method === 'GET' && id === undefined) return find(asked.query)
-  if (method !== 'POST' || id !== undefined) return no(notFound)
+  if (method !== 'POST' || id !== undefined) return respond(notFound)
   const words = "The specified version does not exist (or perhaps you don't have permission to use it?)"
-  return no(problem(422, { title: 'Invalid version or not permitted', detail: words }))
+  return respond(problem(422, { title: 'Invalid version or not permitted', detail: words }))
 }
 
 /** Of a page, the cursor is its oldest prediction: those that came before it are on the next. */
@@ -72,7 +72,7 @@ function found(jobs: readonly Job[], at: Place, perPage: number): Answer {
   return json(200, { previous: null, next, results: page.map((job) => truthOf(job, at)) })
 }
 
-async function upload({ headers, body }: Asked, at: Place, files: Map<string, object>): Promise<Answer> {
+async function upload({ headers, body }: WireRequest, at: Place, files: Map<string, object>): Promise<Answer> {
   const type = headers['content-type'] ?? ''
   const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } })
     .formData()
@@ -84,7 +84,7 @@ async function upload({ headers, body }: Asked, at: Place, files: Map<string, ob
     .update(new Uint8Array(await content.arrayBuffer()))
     .digest('hex')
   const file = {
-    ...{ id, name: content.name, content_type: content.type, size: content.size, checksums: { sha256 }, metadata: {} },
+    id, name: content.name, content_type: content.type, size: content.size, checksums: { sha256 }, metadata: {},
     created_at: new Date().toISOString(),
     expires_at: new Date(Date.now() + 24 * 3_600_000).toISOString(),
     urls: { get: `${at.origin}/v1/files/${id}` },
@@ -93,17 +93,17 @@ async function upload({ headers, body }: Asked, at: Place, files: Map<string, ob
   return json(201, file)
 }
 
-function submit(asked: Asked, model: string, bearer: string, at: Place, files: ReadonlyMap<string, object>): Question {
+function submit(asked: WireRequest, model: string, bearer: string, at: Place, files: ReadonlyMap<string, object>): Question {
   const rules = Object.hasOwn(models, model) ? models[model] : undefined
-  if (rules === undefined) return no(notFound)
+  if (rules === undefined) return respond(notFound)
   const body = parsed(asked.body)
-  if (body === undefined) return no(problem(400, { detail: 'Request body is not valid JSON' }))
+  if (body === undefined) return respond(problem(400, { detail: 'Request body is not valid JSON' }))
   const input = body.input
-  if (!isObject(input)) return no(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
+  if (!isObject(input)) return respond(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
   const here = `${at.origin}/v1/files/`
   const isLost = (uri: string) => uri.startsWith(here) && !files.has(uri.slice(here.length))
   const mistakes = mistakesIn(input, rules, isLost)
-  if (mistakes.length > 0) return no(invalid(mistakes))
+  if (mistakes.length > 0) return respond(invalid(mistakes))
   const { prompt, duration, size, resolution } = input
   const more = { input, webhook: body.webhook }
   const job = { model, prompt: String(prompt), seconds: duration, size: size ?? resolution, more }
@@ -130,27 +130,27 @@ const shared = { prompt, negative_prompt: text, seed: whole, enable_prompt_expan
 /** What each takes, and nothing else. */
 const models: Readonly<Record<string, Record<string, Rule>>> = {
   'google/veo-3.1': {
-    ...{ prompt, image: uri, last_frame: uri, reference_images: { type: 'uris' } },
-    ...{ duration: oneOf('integer', 4, 6, 8), resolution: oneOf('string', '720p', '1080p') },
-    ...{ aspect_ratio: oneOf('string', '16:9', '9:16'), generate_audio: flag, negative_prompt: text, seed: whole },
+    prompt, image: uri, last_frame: uri, reference_images: { type: 'uris' },
+    duration: oneOf('integer', 4, 6, 8), resolution: oneOf('string', '720p', '1080p'),
+    aspect_ratio: oneOf('string', '16:9', '9:16'), generate_audio: flag, negative_prompt: text, seed: whole,
   },
   'bytedance/seedance-1-pro': {
-    ...{ prompt, image: uri, last_frame_image: uri, duration: { type: 'integer', range: [2, 12] } },
+    prompt, image: uri, last_frame_image: uri, duration: { type: 'integer', range: [2, 12] },
     resolution: oneOf('string', '480p', '720p', '1080p'),
     aspect_ratio: oneOf('string', '16:9', '4:3', '1:1', '3:4', '9:16', '21:9', '9:21'),
-    ...{ fps: oneOf('integer', 24), camera_fixed: flag, seed: whole },
+    fps: oneOf('integer', 24), camera_fixed: flag, seed: whole,
   },
   'kwaivgi/kling-v2.5-turbo-pro': {
-    ...{ prompt, start_image: uri, image: uri, negative_prompt: text, duration: oneOf('integer', 5, 10) },
+    prompt, start_image: uri, image: uri, negative_prompt: text, duration: oneOf('integer', 5, 10),
     aspect_ratio: oneOf('string', '16:9', '9:16', '1:1'),
   },
   'wan-video/wan-2.5-t2v': { ...shared, size: oneOf('string', ...sizes), duration: oneOf('integer', 5, 10) },
   'wan-video/wan-2.5-i2v': {
-    ...{ ...shared, image: { ...uri, required: true }, duration: oneOf('integer', 5, 10) },
+    ...shared, image: { ...uri, required: true }, duration: oneOf('integer', 5, 10),
     resolution: oneOf('string', '480p', '720p', '1080p'),
   },
   'minimax/hailuo-2.3': {
-    ...{ prompt, first_frame_image: uri, duration: oneOf('integer', 6, 10), prompt_optimizer: flag },
+    prompt, first_frame_image: uri, duration: oneOf('integer', 6, 10), prompt_optimizer: flag,
     resolution: oneOf('string', '768p', '1080p'),
   },
 }
@@ -197,13 +197,13 @@ function predictionOf({ id, body, acceptedAt }: Job, claim: Claim, at: Place): R
   const time = new Date(acceptedAt).toISOString()
   const { progress } = claim
   return {
-    ...{ id, model: body.model, version: 'hidden', input },
+    id, model: body.model, version: 'hidden', input,
     // As tqdm draws it.
     logs: progress === undefined ? '' : `Running\n ${progress}%|####      | ${progress}/100 [00:01<00:01, 1.00it/s]\n`,
     output: claim.url ?? null,
     error: isFailed && !isCancelled ? (errors[String(claim.error)] ?? 'Something went wrong. (E004)') : null,
     status: isCancelled ? 'canceled' : (words[String(claim.status)] ?? claim.status),
-    ...{ source: 'api', data_removed: false, created_at: time, webhook },
+    source: 'api', data_removed: false, created_at: time, webhook,
     ...(isOver && { started_at: time, completed_at: time, metrics: { predict_time: 1, total_time: 1 } }),
     urls: {
       get: `${at.origin}/v1/predictions/${id}`,

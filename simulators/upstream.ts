@@ -19,26 +19,26 @@ export type { Arrival, Ledger } from './upstream/world.ts'
 
 export interface UpstreamOptions extends Orders {
   port?: number
-  /** Whose words it speaks; those of nobody in particular unless it is said. */
+  /** The provider that it simulates; the default is the plain API of README.md. */
   wire?: Wire
   mode?: Mode
-  /** The path of the film that every job makes. */
+  /** The path of the film that every job returns. */
   film?: string
 }
 
 const host = '127.0.0.1'
 
-/** A video provider that misbehaves when told to. What it did is in the ledger, whatever it answered. */
+/** A simulated video provider that misbehaves on demand. Its ledger has what it accepted, whatever it answered. */
 export interface Upstream extends AsyncDisposable {
   readonly url: string
   readonly port: number
   /** The origin of the films. */
   readonly films: string
-  /** Of the chance that is in force. */
+  /** The current seed. */
   readonly seed: number
-  /** As it is at this moment; `GET /ledger` is the same from outside. */
+  /** The current ledger, like `GET /ledger`. */
   ledger(): Ledger
-  /** As `POST /faults`. Throws a RangeError, and changes nothing, if it can't be done. */
+  /** Like `POST /faults`. Throws a RangeError and changes nothing if the orders are not valid. */
   setFaults(orders: Orders): void
 }
 
@@ -61,7 +61,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     },
   }
   const server = createServer((request, response) => {
-    // A connection from before would be a way around a refusal.
+    // A client must not get around a refusal by an older connection.
     if (!server.listening) return request.socket.destroy()
     void handle(world, request, response).then(() => refuseIfFirst(server, world))
   })
@@ -84,9 +84,9 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     setFaults: world.setFaults,
     async [Symbol.asyncDispose]() {
       for (const timer of timers) clearTimeout(timer)
-      for (const one of [server, films]) {
-        one.closeAllConnections()
-        if (one.listening) await once(one.close(), 'close')
+      for (const each of [server, films]) {
+        each.closeAllConnections()
+        if (each.listening) await once(each.close(), 'close')
       }
     },
   }
@@ -96,7 +96,7 @@ function originOf(server: Server): string {
   return `http://${host}:${(server.address() as AddressInfo).port}`
 }
 
-/** A refusal has no request that could set it off: it begins when its turn comes. */
+/** A refused connection has no request that could start it, so it starts when it is first in line. */
 function refuseIfFirst(server: Server, world: World): void {
   const fault = server.listening ? world.plan.takeFirst('refuses') : undefined
   if (fault === undefined) return

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, verify } from 'node:crypto'
 import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type Asked, type Fields, no, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /** What of the file of a service account's key matters. */
 export interface ServiceAccount {
@@ -15,7 +15,7 @@ export interface ServiceAccount {
 export function newServiceAccount(): ServiceAccount {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   return {
-    ...{ type: 'service_account', project_id: 'film-project-1', private_key_id: randomUUID().replaceAll('-', '') },
+    type: 'service_account', project_id: 'film-project-1', private_key_id: randomUUID().replaceAll('-', ''),
     private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     client_email: 'films@film-project-1.iam.gserviceaccount.com',
   }
@@ -47,27 +47,27 @@ interface Lock {
   now: () => number
 }
 
-function read(asked: Asked, lock: Lock): Question {
+function read(asked: WireRequest, lock: Lock): Question {
   const { account } = lock
   const { method, path, headers } = asked
   const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   const wrong = token === undefined ? 'Request is missing required authentication credential.' : mistakeIn(token, lock)
-  if (wrong !== undefined) return no(unauthenticated(wrong))
+  if (wrong !== undefined) return respond(unauthenticated(wrong))
   const [, project, place, rest] = /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/(.+)$/.exec(path) ?? []
-  if (rest === undefined || place !== 'us-central1') return no(failure(404, 'NOT_FOUND', 'Not found.'))
+  if (rest === undefined || place !== 'us-central1') return respond(failure(404, 'NOT_FOUND', 'Not found.'))
   if (project !== account.project_id)
-    return no(failure(403, 'PERMISSION_DENIED', 'Permission denied on resource project.'))
-  if (rest === 'models' && method === 'GET') return no(json(200, {}))
+    return respond(failure(403, 'PERMISSION_DENIED', 'Permission denied on resource project.'))
+  if (rest === 'models' && method === 'GET') return respond(json(200, {}))
   const [, model, action] = /^publishers\/google\/models\/([^/:]+):(\w+)$/.exec(rest) ?? []
-  if (model === undefined || method !== 'POST') return no(failure(404, 'NOT_FOUND', 'Not found.'))
-  if (!models.includes(model)) return no(failure(404, 'NOT_FOUND', `Publisher Model ${model} was not found.`))
+  if (model === undefined || method !== 'POST') return respond(failure(404, 'NOT_FOUND', 'Not found.'))
+  if (!models.includes(model)) return respond(failure(404, 'NOT_FOUND', `Publisher Model ${model} was not found.`))
   const parent = `projects/${project}/locations/${place}/publishers/google/models/${model}`
   const fields = objectOf(parsed(asked.body))
   if (action === 'predictLongRunning') return readSubmit(fields, { model, parent, bearer: account.client_email })
   const { operationName } = fields
-  if (action !== 'fetchPredictOperation') return no(failure(404, 'NOT_FOUND', 'Not found.'))
+  if (action !== 'fetchPredictOperation') return respond(failure(404, 'NOT_FOUND', 'Not found.'))
   const isOwn = typeof operationName === 'string' && operationName.startsWith(`${parent}/operations/`)
-  return isOwn ? { ask: 'poll', id: operationName.split('/').at(-1) ?? '' } : no(invalid('Invalid operation name.'))
+  return isOwn ? { ask: 'poll', id: operationName.split('/').at(-1) ?? '' } : respond(invalid('Invalid operation name.'))
 }
 
 /** As Google judges a token that a service account signed for itself. */
@@ -97,13 +97,13 @@ function readSubmit(
 ): Question {
   const [instance, ...others] = Array.isArray(fields.instances) ? fields.instances.map(objectOf) : []
   const parameters = objectOf(fields.parameters)
-  if (instance === undefined || others.length > 0) return no(invalid('One instance is expected.'))
+  if (instance === undefined || others.length > 0) return respond(invalid('One instance is expected.'))
   const { prompt, image, lastFrame } = instance
   const wrong =
     (typeof prompt === 'string' && prompt !== '' ? undefined : 'The prompt is missing.') ??
     [image, lastFrame].map(mistakeInImage).find(Boolean) ??
     mistakeInParameters(parameters, model)
-  if (wrong !== undefined) return no(invalid(wrong))
+  if (wrong !== undefined) return respond(invalid(wrong))
   const { durationSeconds: seconds = 8, aspectRatio: ratio = '16:9', resolution = '720p' } = parameters
   const body = { model, prompt: String(prompt), seconds, size: { ratio, resolution }, more: parent }
   return { ask: 'submit', submission: { body, key: null, bearer } }

@@ -30,11 +30,11 @@ export interface AccountRegistry {
 
 export interface AccountOptions {
   members: Readonly<Record<string, Member>>
-  /** Where each account may have a folder of its own. */
+  /** Each account may have a folder of its own in this one. */
   folder: string
   media: Media
   outbound: Outbound
-  /** False in a process that only accepts requests: its own accounts never run a task. */
+  /** False in a process that only serves the API: its own accounts never run a task. */
   showsLocal: boolean
 }
 
@@ -49,8 +49,12 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
     const keyVersion = keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? '')
     const before = all.get(name)
     return {
-      ...{ ...rest, name, credential, keyVersion, spareSlots: member.spareSlots ?? 0 },
-      // A pause was found out with an address and a key: it says nothing of others.
+      ...rest,
+      name,
+      credential,
+      keyVersion,
+      spareSlots: member.spareSlots ?? 0,
+      // A pause belongs to an address and a key, so it ends when one of them changes.
       health: before?.keyVersion === keyVersion ? before.health : healthy,
       provider: await member.create({ folder: join(folder, name), media }),
       upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
@@ -73,16 +77,16 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
   }
 }
 
-/** Accounts whose provider is this process itself are its own, where it shares a store with others. */
+/** Gives the accounts that run in this process names of their own, for a store that several processes share. */
 export function localise(config: Config, members: Readonly<Record<string, Member>>, process: string): Config {
   const own = config.accounts.filter(({ provider }) => members[provider]?.needsNothing).map(({ name }) => name)
-  const named = (name: string) => (own.includes(name) ? localName(name, process) : name)
+  const rename = (name: string) => (own.includes(name) ? localName(name, process) : name)
   const entries = [...config.catalog.entries.values()]
-  // Once for each card: its aliases share it.
-  const cards = new Map(entries.map(({ card }) => [card, withRoutes(card, named)]))
+  // Aliases share one card.
+  const cards = new Map(entries.map(({ card }) => [card, withRoutes(card, rename)]))
   return {
     ...config,
-    accounts: config.accounts.map((account) => ({ ...account, name: named(account.name) })),
+    accounts: config.accounts.map((account) => ({ ...account, name: rename(account.name) })),
     catalog: {
       ...config.catalog,
       entries: new Map(entries.map((entry) => [entry.name, { ...entry, card: cards.get(entry.card) ?? entry.card }])),
@@ -90,6 +94,6 @@ export function localise(config: Config, members: Readonly<Record<string, Member
   }
 }
 
-function withRoutes(card: ModelCard, named: (account: string) => string): ModelCard {
-  return { ...card, routes: card.routes.map((route) => ({ ...route, account: named(route.account) })) }
+function withRoutes(card: ModelCard, rename: (account: string) => string): ModelCard {
+  return { ...card, routes: card.routes.map((route) => ({ ...route, account: rename(route.account) })) }
 }

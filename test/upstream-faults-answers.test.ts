@@ -70,7 +70,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await until('it was polled', () => way.isNoted(taken, 'poll met a problem'))
     const texts = [await readable(way, lost), await readable(way, taken)]
     for (const text of texts) assert.doesNotMatch(text, /sk-l|"code":"internal"/)
-    assert.match(texts[0] ?? '', /a submit got 500.*the question for jobs got 502/)
+    assert.match(texts[0] ?? '', /a submit got 500.*listing jobs got 502/)
     assert.match(JSON.stringify((await way.show(taken)).timeline), /a poll got 502/)
   })
 

@@ -7,15 +7,15 @@ export interface Answer {
   status: number
   headers?: Record<string, string>
   body?: string | Uint8Array
-  /** What Content-Length claims where it lies; `none` sends chunks instead. */
+  /** A false Content-Length; `none` sends chunks instead. */
   length?: number | 'none'
   /**
-   * Where the bytes do not end as they should:
-   *   close    the connection is closed after them
-   *   reset    it is reset after them
-   *   hang     nothing follows them
-   *   drip     they come one at a time
-   *   endless  spaces follow them for ever
+   * A wrong end of the body:
+   *   close    the connection is closed after it
+   *   reset    the connection is reset after it
+   *   hang     nothing follows it
+   *   drip     it is sent byte by byte
+   *   endless  spaces follow it for ever
    */
   ending?: 'close' | 'reset' | 'hang' | 'drip' | 'endless'
 }
@@ -31,7 +31,7 @@ export function html(status: number, text: string): Answer {
   return { status, headers: { 'content-type': 'text/html' }, body: `<!doctype html><h1>${text}</h1>` }
 }
 
-export function give(response: ServerResponse, answer: Answer | Silence, dripMs: number): void {
+export function sendAnswer(response: ServerResponse, answer: Answer | Silence, dripMs: number): void {
   if (typeof answer === 'string') beSilent(response, answer)
   else answerWith(response, answer, dripMs)
 }
@@ -40,7 +40,7 @@ function answerWith(response: ServerResponse, answer: Answer, dripMs: number): v
   const { status, body = '', ending } = answer
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const headers: Record<string, string | number> = { 'content-type': 'application/json', ...answer.headers }
-  // An answer without content must not have a length either.
+  // 204 must not have a length.
   if (answer.length !== 'none' && status !== 204) headers['content-length'] = answer.length ?? bytes.length
   response.writeHead(status, headers)
   if (ending === undefined) response.end(bytes)
@@ -63,7 +63,7 @@ function beSilent({ socket }: ServerResponse, silence: Silence): void {
 }
 
 async function pour(bytes: AsyncGenerator<Uint8Array>, response: ServerResponse): Promise<void> {
-  // A client that loses its patience is what these answers are for.
+  // The client is expected to give up.
   await pipeline(Readable.from(bytes), response).catch(() => {})
 }
 

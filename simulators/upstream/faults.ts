@@ -2,11 +2,11 @@ import { type DownloadFault, downloadFaults } from './download-faults.ts'
 import { type FindFault, findFaults, type PollFault, pollFaults } from './poll-faults.ts'
 import { type SubmitFault, submitFaults } from './submit-faults.ts'
 
-/** The faults are data: a harness can go through them all. */
+/** Faults are data, so that a test can run all of them. */
 export interface Fault {
-  /** Begins with the kind of request that it spoils. Of a submit it ends with what becomes of the job. */
+  /** Begins with the kind of request. For a submit, it ends with what happens to the job. */
   readonly name: string
-  /** Whether the job is accepted. What is not a submit concerns a job that was. */
+  /** Whether the job is accepted. True for everything but submits. */
   readonly accepted: boolean | 'maybe'
   readonly description: string
 }

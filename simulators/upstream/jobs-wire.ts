@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { json } from './answer.ts'
 import type { Job, JobBody, Mode } from './jobs.ts'
-import { type Asked, no, parsed, type Question, type Wire } from './wire.ts'
+import { type WireRequest, respond, parsed, type Question, type Wire } from './wire.ts'
 
-/** The wire of nobody in particular, with each sort of recovery: README.md has its routes. */
+/** A plain API of no real vendor, with each kind of recovery. README.md has its routes. */
 export function jobsWire(mode: Mode): Wire {
   return {
     mode,
@@ -23,17 +23,17 @@ export function jobsWire(mode: Mode): Wire {
   }
 }
 
-function read(mode: Mode, { method, path, query, headers, body }: Asked): Question {
+function read(mode: Mode, { method, path, query, headers, body }: WireRequest): Question {
   const [, folder, id] = path.split('/')
-  if (folder !== 'jobs') return no(json(404, { error: 'no such route' }))
+  if (folder !== 'jobs') return respond(json(404, { error: 'no such route' }))
   const bearer = bearerOf(headers)
-  if (bearer === undefined) return no(json(401, { error: 'no key' }))
+  if (bearer === undefined) return respond(json(401, { error: 'no key' }))
   if (id !== undefined && method === 'GET') return { ask: 'poll', id }
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
   if (id === undefined && method === 'GET') return find(mode, query)
-  if (id !== undefined || method !== 'POST') return no(json(405, { error: 'no such method' }))
+  if (id !== undefined || method !== 'POST') return respond(json(405, { error: 'no such method' }))
   const job = readBody(body)
-  if (job === undefined) return no(json(422, { error: 'the body must be an object with a prompt' }))
+  if (job === undefined) return respond(json(422, { error: 'the body must be an object with a prompt' }))
   const key = headers['idempotency-key']
   return { ask: 'submit', submission: { body: job, key: typeof key === 'string' ? key : null, bearer } }
 }
@@ -45,7 +45,7 @@ function find(mode: Mode, query: URLSearchParams): Question {
     return { ask: 'find', subject: reference, matches: ({ body }) => body.reference === reference }
   if (mode === 'list' && since !== null)
     return { ask: 'find', subject: '', matches: ({ acceptedAt }) => acceptedAt >= Number(since) }
-  return no(json(404, { error: 'no such route' }))
+  return respond(json(404, { error: 'no such route' }))
 }
 
 function bearerOf({ authorization = '' }: { authorization?: string | undefined }): string | undefined {

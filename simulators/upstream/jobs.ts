@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 
 /**
- * What it offers to who does not know whether a submit arrived:
- *   key     the same Idempotency-Key gives the same job
- *   lookup  a reference is unique, and jobs can be asked for by it
+ * How a client can find out whether a submit arrived:
+ *   key     the same Idempotency-Key returns the same job
+ *   lookup  a reference is unique, and jobs can be looked up by it
  *   list    recent jobs can be listed
  *   none    nothing
  */
@@ -16,7 +16,7 @@ export interface JobBody {
   seconds: unknown
   size: unknown
   reference?: string
-  /** Whatever else its wire has to know of it later. */
+  /** Anything else that the wire needs later. */
   more?: unknown
 }
 
@@ -24,7 +24,7 @@ export interface Job {
   readonly id: string
   readonly body: JobBody
   readonly acceptedAt: number
-  /** Null while time decides. */
+  /** Null if the job ends by itself, after the time of the orders. */
   end: 'failed' | 'policy' | 'cancelled' | null
   unknownUntil: number
 }
@@ -33,22 +33,22 @@ export interface JobView {
   id: string
   status: 'waiting' | 'running' | 'done' | 'failed'
   progress: number
-  /** Of the film, once it is done. */
+  /** The film, once the job is done. */
   url?: string
   error?: string
 }
 
-/** What a fault says of a job, true or not. */
+/** What a poll claims about a job, true or not. */
 export type Claim = { [Field in keyof JobView]?: unknown }
 
-/** One job that would have to be paid for. */
+/** A job that a real vendor would bill. */
 export interface Accept {
   id: string
   prompt: string
   reference: string | null
   /** The Idempotency-Key. */
   key: string | null
-  /** The credential that paid. */
+  /** The credential that would be billed. */
   bearer: string
   at: number
 }
@@ -69,14 +69,14 @@ export class Jobs {
     this.#newId = newId
   }
 
-  /** What returns a new id is in `accepts` by then: no fault can come between the two. */
+  /** A new job is in `accepts` before its id is returned, so no fault can hide it. */
   accept({ body, key, bearer }: Submission): Accepted {
     const reference = body.reference ?? null
     const before = this.#mode === 'key' && key !== null ? this.#byKey.get(key) : undefined
     if (before) return isDeepStrictEqual(before.body, body) ? { job: before } : { keyReused: true }
     const twin = this.#mode === 'lookup' && reference !== null ? this.#byReference.get(reference) : undefined
     if (twin) return { duplicate: twin.id }
-    const job: Job = { ...this.unborn({ body, key, bearer }), id: this.#newId() }
+    const job: Job = { ...this.neverAccepted({ body, key, bearer }), id: this.#newId() }
     this.accepts.push({ id: job.id, prompt: body.prompt, reference, key, bearer, at: job.acceptedAt })
     this.#jobs.set(job.id, job)
     if (key !== null) this.#byKey.set(key, job)
@@ -84,8 +84,8 @@ export class Jobs {
     return { job }
   }
 
-  /** A job as it would be, of which nobody will ever hear again. */
-  unborn({ body }: Submission): Job {
+  /** A job as it would be if it were accepted. */
+  neverAccepted({ body }: Submission): Job {
     const id = this.#newId().replace(/[0-9a-f]{2,}/g, (digits) => '0'.repeat(digits.length))
     return { id, body, acceptedAt: Date.now(), end: null, unknownUntil: 0 }
   }
@@ -94,13 +94,13 @@ export class Jobs {
     return this.#jobs.get(id)
   }
 
-  /** Those that can be found already, the oldest first. */
+  /** The jobs that can be found already, oldest first. */
   visible(lagMs: number): Job[] {
     return [...this.#jobs.values()].filter(({ acceptedAt }) => acceptedAt + lagMs <= Date.now())
   }
 }
 
-/** A fifth of its time a job waits, then it runs. */
+/** A job waits for a fifth of its time, then it runs. */
 export function viewOf(job: Job, speed: number): JobView {
   const share = speed > 0 ? Math.min(1, (Date.now() - job.acceptedAt) / speed) : 1
   const progress = Math.max(0, Math.floor(((share - 0.2) / 0.8) * 100))
@@ -110,7 +110,7 @@ export function viewOf(job: Job, speed: number): JobView {
   return { id: job.id, status: share === 1 ? 'done' : share < 0.2 ? 'waiting' : 'running', progress }
 }
 
-/** True if it is, or already was, cancelled. */
+/** True if the job is cancelled, now or before. */
 export function cancel(job: Job, speed: number): boolean {
   const { status } = viewOf(job, speed)
   if (status === 'waiting' || status === 'running') job.end = 'cancelled'

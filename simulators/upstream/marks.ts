@@ -1,17 +1,17 @@
-/** Which job made a film. */
+/** The job that a film belongs to. */
 export interface Mark {
   id: string
   prompt: string
   reference: string | null
 }
 
-/* A box of the type `free` at the end of the film: players skip it, and it is stored with the rest of the bytes. */
+/* A `free` box at the end of the film: players skip it, and it is stored with the other bytes. */
 const label = 'filmgate-mark:'
 const boxHead = 8
 
-/** The film as one job makes it: playable, and told from that of any other job. */
+/** The film of one job: still playable, and different from that of every other job. */
 export function markFilm(film: Uint8Array, { id, prompt, reference }: Mark): Uint8Array {
-  // What is not an MP4 has no boxes.
+  // Only an MP4 has boxes.
   if (Buffer.from(film.subarray(4, boxHead)).toString('latin1') !== 'ftyp') return film
   const content = Buffer.from(label + JSON.stringify({ id, prompt, reference }))
   const head = Buffer.alloc(boxHead)
@@ -20,7 +20,7 @@ export function markFilm(film: Uint8Array, { id, prompt, reference }: Mark): Uin
   return Buffer.concat([film, head, content])
 }
 
-/** The mark of a stored film; undefined if no simulated job made it. */
+/** The mark of a stored film; undefined if it is not from a simulated job. */
 export function markOf(film: Uint8Array): Mark | undefined {
   const begin = markAt(film)
   if (begin === undefined) return undefined
@@ -30,7 +30,7 @@ export function markOf(film: Uint8Array): Mark | undefined {
 /** The film that all jobs share. Throws if there is no mark. */
 export function withoutMark(film: Uint8Array): Buffer {
   const end = markAt(film)
-  if (end === undefined) throw new Error(`no simulated job made these ${film.length} bytes`)
+  if (end === undefined) throw new Error(`these ${film.length} bytes are not from a simulated job`)
   return Buffer.from(film.subarray(0, end))
 }
 

@@ -1,21 +1,21 @@
 import { createHash, randomInt } from 'node:crypto'
 import { type FaultKind, type FaultsByKind, faultNamed, faultsByKind, kindOf } from './faults.ts'
 
-/** How long things take, in milliseconds. Changes hold for what is under way, too. */
+/** Times in milliseconds. A change also applies to jobs that are running. */
 export interface Settings {
   /** How long a job runs. */
   speed: number
-  /** Between two bytes of a drip. */
+  /** The time between two bytes of a drip. */
   dripMs: number
   /** How long connections are refused. */
   refuseMs: number
-  /** How much later a late accept comes. */
+  /** The delay of a late accept. */
   lateMs: number
   /** How long a job stays unknown. */
   unknownMs: number
-  /** How long a link to a film is good; 0 for ever. */
+  /** How long a link to a film is valid; 0 means for ever. */
   linkMs: number
-  /** How long an accepted job can't be found yet. */
+  /** How long an accepted job can't be found. */
   lagMs: number
 }
 
@@ -29,15 +29,15 @@ export const defaultSettings: Settings = {
   lagMs: 0,
 }
 
-/** A fault for the next request of its kind, or for the next one of that prompt (of a find: of that reference). */
+/** A fault for the next request of its kind, or for the next one with that prompt (for a find, that reference). */
 export type NextFault = string | { fault: string; prompt: string }
 
 export interface Orders extends Partial<Settings> {
-  /** Replaces what is in line. Used up before chance has a say. */
+  /** Replaces the faults in line. They come before the random faults of `rates`. */
   next?: NextFault[]
-  /** Chance begins anew with it. */
+  /** Restarts the random faults with this seed. */
   seed?: number
-  /** Replaces all rates: by name of the fault, how probable it is. */
+  /** Replaces all rates: the probability of each fault by name. */
   rates?: Record<string, number>
 }
 
@@ -48,7 +48,7 @@ export class Plan {
   #rates = new Map<string, number>()
   #draws = new Map<string, number>()
 
-  /** Throws a RangeError, and changes nothing, if it can't be done. */
+  /** Throws a RangeError and changes nothing if the orders are not valid. */
   set(orders: Orders): void {
     const { next, seed, rates, ...settings } = orders
     const line = next?.map((entry) => (typeof entry === 'string' ? { fault: entry, prompt: null } : entry))
@@ -63,7 +63,7 @@ export class Plan {
     this.settings = { ...this.settings, ...settings }
   }
 
-  /** What is to go wrong with this request. */
+  /** The fault of this request, if it has one. */
   take<Kind extends FaultKind>(kind: Kind, prompt: string): FaultsByKind[Kind] | undefined {
     const index = this.#next.findIndex(
       (entry) => kindOf(entry.fault) === kind && (entry.prompt === null || entry.prompt === prompt),
@@ -72,7 +72,7 @@ export class Plan {
     return name === undefined ? undefined : faultNamed(kind, name)
   }
 
-  /** The first submit fault in line, if it is one that does not wait for a prompt. */
+  /** The first submit fault in line that has no prompt, if it has the flag. */
   takeFirst(flag: 'unread' | 'refuses'): FaultsByKind['submit'] | undefined {
     const index = this.#next.findIndex(({ fault, prompt }) => prompt === null && kindOf(fault) === 'submit')
     const fault = faultNamed('submit', this.#next[index]?.fault ?? '')
@@ -81,7 +81,7 @@ export class Plan {
     return fault
   }
 
-  /** By the prompt and how often it was asked for, so that a seed gives each task the same fate in any order. */
+  /** Depends on the prompt and its number of requests, so that a seed gives each task the same faults in any order. */
   #draw(kind: FaultKind, prompt: string): string | undefined {
     const rated = faultsByKind[kind].filter(({ name }) => this.#rates.has(name))
     if (rated.length === 0) return undefined
@@ -109,7 +109,7 @@ function requireRates(rates: Record<string, number>): void {
     if (!(rate >= 0)) throw new RangeError(`the rate of ${name} must be a probability`)
     sums[requireName(name)] += rate
   }
-  // Tenths do not add up to exactly 1.
+  // Sums of tenths are not exactly 1.
   if (Math.max(...Object.values(sums)) > 1 + 1e-9)
     throw new RangeError('the rates of a kind must not exceed 1 together')
 }

@@ -8,19 +8,19 @@ export interface PollFault extends Fault {
 }
 
 export interface Poll {
-  /** What the job truly is. */
+  /** The true state of the job. */
   view: JobView
-  /** Its fate may be changed. */
+  /** A fault may change its end. */
   job: Job
-  /** How long it stays unknown, if it becomes so. */
+  /** Until when the job is unknown, if the fault makes it so. */
   until: number
-  /** In the words of its wire. */
+  /** Words a claim as the wire does. */
   say(claim: Claim): Answer
   unknown(): Answer
 }
 
 export interface FindFault extends Fault {
-  /** Gets what was truly found, and what it looks like where nothing was. */
+  /** Gets the true answer, and the answer if nothing were found. */
   answer(truth: Answer, nothing: Answer): Answer | Silence
 }
 
@@ -32,7 +32,7 @@ const untrue: PollShape[] = [
   ...['THROTTLED', 'SUCCEED', 'expired', ''].map(
     (status): PollShape => [
       `status-${status.toLowerCase() || 'blank'}`,
-      `a status that nobody documented: ${JSON.stringify(status)}`,
+      `an undocumented status: ${JSON.stringify(status)}`,
       ({ view: { id, progress }, say }) => say({ id, status, progress }),
     ],
   ),
@@ -44,7 +44,7 @@ const untrue: PollShape[] = [
   ['progress-null', 'progress null', (poll) => running(poll, null)],
   [
     'progress-nan',
-    'progress NaN, which is no JSON',
+    'progress NaN, which is not JSON',
     (poll) => {
       const answer = running(poll, 'NaN')
       return { ...answer, body: String(answer.body).replace('"NaN"', 'NaN') }

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { type Answer, give, json, type Silence } from './answer.ts'
+import { type Answer, sendAnswer, json, type Silence } from './answer.ts'
 import { cancel, type Job, type JobView, type Submission, viewOf } from './jobs.ts'
 import { markFilm } from './marks.ts'
-import type { Asked, Head, Place, Question } from './wire.ts'
+import type { WireRequest, Head, Place, Question } from './wire.ts'
 import { exactNow, type Ledger, note, noteArrival, type World } from './world.ts'
 
 export async function handle(world: World, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const answer = await answerTo(world, request).catch((error: unknown) => {
-    // A client that breaks off its own request gets no answer; anything else is a mistake of ours.
+    // A client that breaks off its request gets no answer. Any other error is a bug here.
     if (request.complete) throw error
     return 'close' as const
   })
-  give(response, answer, world.plan.settings.dripMs)
+  sendAnswer(response, answer, world.plan.settings.dripMs)
 }
 
 async function answerTo(world: World, request: IncomingMessage): Promise<Answer | Silence> {
@@ -43,7 +43,7 @@ async function answerTo(world: World, request: IncomingMessage): Promise<Answer 
   return answer
 }
 
-function answerQuestion(world: World, asked: Asked, question: Question): Answer | Silence {
+function answerQuestion(world: World, asked: WireRequest, question: Question): Answer | Silence {
   if (question.ask === 'nothing') return question.answer
   if (question.ask === 'submit') return submit(world, question.submission, asked)
   if (question.ask === 'find') return find(world, question, asked)
@@ -65,7 +65,7 @@ function placeOf(world: World): Place {
     return `${films}/files/${encodeURIComponent(id)}.mp4${until}`
   }
   return {
-    ...{ origin, linkTo, filmOf: (job) => filmMadeBy(world, job) },
+    origin, linkTo, filmOf: (job) => filmMadeBy(world, job),
     viewOf: (job) => viewOf(job, plan.settings.speed),
   }
 }
@@ -76,17 +76,17 @@ function order(world: World, body: string): Answer {
   } catch (thrown) {
     return json(400, { error: String(thrown) })
   }
-  // Whoever kept this connection could not be refused a new one.
+  // A client that keeps this connection could not be refused a new one.
   return json(200, { seed: world.plan.seed, ...world.plan.settings }, { connection: 'close' })
 }
 
-function submit(world: World, submission: Submission, asked: Asked): Answer | Silence {
+function submit(world: World, submission: Submission, asked: WireRequest): Answer | Silence {
   const { jobs, plan, wire } = world
   const { prompt } = submission.body
   const fault = plan.take('submit', prompt)
   if (fault === undefined || fault.accepted === true) {
     const outcome = jobs.accept(submission)
-    // A job that can't be accepted can't go wrong after it was.
+    // A duplicate is not accepted, so it gets no fault.
     if ('duplicate' in outcome) return wire.refused?.('duplicate', outcome.duplicate) ?? wire.unknown('', asked)
     if ('keyReused' in outcome) return wire.refused?.('keyReused', '') ?? wire.unknown('', asked)
     const truth = wire.accepted(outcome.job, placeOf(world))
@@ -97,10 +97,10 @@ function submit(world: World, submission: Submission, asked: Asked): Answer | Si
   note(world, fault, prompt, null)
   if (fault.refuses) world.refuse()
   if (fault.accepted === 'maybe') world.later(plan.settings.lateMs, () => jobs.accept(submission))
-  return fault.answer(wire.accepted(jobs.unborn(submission), placeOf(world)), asked.path)
+  return fault.answer(wire.accepted(jobs.neverAccepted(submission), placeOf(world)), asked.path)
 }
 
-function poll(world: World, job: Job, asked: Asked): Answer | Silence {
+function poll(world: World, job: Job, asked: WireRequest): Answer | Silence {
   const { plan, wire } = world
   const place = placeOf(world)
   const view: JobView = viewOf(job, plan.settings.speed)
@@ -109,13 +109,13 @@ function poll(world: World, job: Job, asked: Asked): Answer | Silence {
   if (fault === undefined) return wire.polled(job, view, place, asked)
   note(world, fault, job.body.prompt, job.id)
   return fault.answer({
-    ...{ view, job, until: Date.now() + plan.settings.unknownMs },
+    view, job, until: Date.now() + plan.settings.unknownMs,
     say: (claim) => wire.polled(job, claim, place, asked),
     unknown: () => wire.unknown(job.id, asked),
   })
 }
 
-function find(world: World, { subject, matches }: Extract<Question, { ask: 'find' }>, asked: Asked): Answer | Silence {
+function find(world: World, { subject, matches }: Extract<Question, { ask: 'find' }>, asked: WireRequest): Answer | Silence {
   const { jobs, plan, wire } = world
   const found = jobs.visible(plan.settings.lagMs).filter(matches)
   const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world), asked) ?? wire.unknown('', asked)
@@ -125,10 +125,10 @@ function find(world: World, { subject, matches }: Extract<Question, { ask: 'find
   return fault.answer(say(found), say([]))
 }
 
-/** A film from the host of results, by its link. */
+/** A film by its link, from the host of results. */
 function sendFilm(world: World, head: Head, url: string): Answer | Silence {
   const { path, query, headers } = head
-  // Hosts of results are not the provider: they take a key for a mistake.
+  // A host of results is not the provider: it refuses a key.
   if (headers.authorization !== undefined) return json(400, { error: 'no Authorization is taken here' })
   const job = world.jobs.get(decodeURIComponent(path.slice('/files/'.length)).replace(/\.mp4$/, ''))
   if (job === undefined) return gone
@@ -139,7 +139,7 @@ function sendFilm(world: World, head: Head, url: string): Answer | Silence {
 
 const gone = json(404, { error: 'no such file' })
 
-/** The film, or what goes wrong with it; nothing while there is none. */
+/** The film or its fault; undefined until the job is done. */
 function filmOf(world: World, job: Job, { path, headers }: Head): Answer | Silence | undefined {
   const { plan } = world
   if (viewOf(job, plan.settings.speed).status !== 'done') return undefined
@@ -150,7 +150,7 @@ function filmOf(world: World, job: Job, { path, headers }: Head): Answer | Silen
   return fault.answer(film, path)
 }
 
-/** All jobs make the same film, but for its mark. */
+/** All jobs have the same film, except for its mark. */
 function filmMadeBy({ film }: World, { id, body }: Job): Uint8Array {
   const { prompt, reference = null } = body
   return markFilm(film, { id, prompt, reference })

@@ -1,10 +1,10 @@
 import { type Answer, html, json, type Silence } from './answer.ts'
 
-/** A way in which a JSON answer can go wrong between the one who meant it and the one who reads it. */
+/** A way in which a JSON answer can be damaged between the server and the client. */
 export interface Spoilt {
   name: string
   description: string
-  /** Whether it is made of the true answer, so that there must be one. */
+  /** Whether it contains the true answer. */
   carries: boolean
   answer(text: string): Answer
 }
@@ -23,7 +23,7 @@ const kept = (name: string, description: string, answer: (text: string) => Answe
 })
 
 const ok = (body: string, more: Omit<Answer, 'status' | 'body'> = {}): Answer => ({ status: 200, body, ...more })
-/** The same object with one more member, as text, because no parser would make such members. */
+/** The same object with one more member, built as text. */
 const extended = (text: string, member: string) => `${text.slice(0, -1)},${member}}`
 
 export const spoilt: readonly Spoilt[] = [
@@ -61,7 +61,7 @@ export const silences: readonly { name: Silence; description: string }[] = [
   { name: 'noise', description: 'answers in another protocol' },
 ]
 
-/** Answers with a status that says it all; 502 and 504 come from a proxy, which speaks HTML. */
+/** An error status. 502 and 504 come from a proxy, which sends HTML. */
 export function failing(status: number): Answer {
   return status === 502 || status === 504 ? html(status, 'Bad gateway') : json(status, { error: `simulated ${status}` })
 }

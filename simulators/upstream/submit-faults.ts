@@ -4,28 +4,28 @@ import { failing, silences, spoilt } from './spoilt.ts'
 
 export interface SubmitFault extends Fault {
   /**
-   * true   the job is accepted, then this is the answer
+   * true   the job is accepted before the answer
    * false  the job is never accepted
-   * maybe  this is the answer, and a while later the job is accepted after all
+   * maybe  the job is accepted a while after the answer
    */
   accepted: boolean | 'maybe'
-  /** Gets what it would truly answer; without an accepted job, as if there were one. */
+  /** Gets the answer to an accepted job, also if the job is not accepted. */
   answer(truth: Answer, path: string): Answer | Silence
-  /** Decided by the head of the request alone, so that its body stays unread. */
+  /** Answers after the head of the request, so that its body stays unread. */
   unread?: true
-  /** Nobody listens for a while. */
+  /** Connections are refused for a while. */
   refuses?: true
 }
 
 type Shape = [name: string, description: string, answer: SubmitFault['answer']]
 
-/** After these a client can't know whether the job was accepted: each exists both ways. */
+/** After these, a client can't know whether the job was accepted. Each exists with and without an accepted job. */
 const unclear: Shape[] = [
   ...silences.map(({ name, description }): Shape => [name, description, () => name]),
   ...[500, 502, 503, 504, 408, 409].map((status): Shape => [`${status}`, `answers ${status}`, () => failing(status)]),
   [
     'redirect',
-    'redirects to the same place: who follows submits again',
+    'redirects to the same path: a client that follows submits again',
     (_truth, path) => json(307, { error: 'moved' }, { location: path }),
   ],
   ['204', 'answers 204 without content', () => ({ status: 204 })],
@@ -33,7 +33,7 @@ const unclear: Shape[] = [
   ['200-id-number', '200 with an id that is a number', () => json(200, { id: 7 })],
   [
     '200-id-in-proto',
-    '200 with an id only for who lets JSON set a prototype',
+    '200 with an id only for clients that let JSON set a prototype',
     ({ body }) => ({ status: 200, body: `{"__proto__":${body}}` }),
   ],
   ...spoilt
@@ -41,7 +41,7 @@ const unclear: Shape[] = [
     .map(({ name, description, answer }): Shape => [`200-${name}`, description, ({ body }) => answer(String(body))]),
 ]
 
-/** A refusal that is meant and that a client may rely on. */
+/** Real refusals: the job is never accepted. */
 const refusals: Shape[] = [
   ...[400, 401, 402, 403, 404, 413, 415, 422].map(
     (status): Shape => [`${status}`, `refuses with ${status}`, () => failing(status)],
@@ -58,7 +58,7 @@ const refusals: Shape[] = [
   ['200-unknown', '200 with the id of a job that does not exist', (truth) => truth],
 ]
 
-/** These answers have the id in them, so there must be a job. */
+/** These answers have the id of the job, so the job must exist. */
 const promises: Shape[] = spoilt
   .filter(({ carries }) => carries)
   .map(({ name, description, answer }) => [`200-${name}`, description, ({ body }) => answer(String(body))])
@@ -73,14 +73,14 @@ export const submitFaults: readonly SubmitFault[] = [
     name: 'submit-refuse-connection-before-accept',
     accepted: false,
     description:
-      'nobody listens for a while, from the moment it is first in line; by rate or prompt, the submit that draws it is reset',
+      'connections are refused for a while, as soon as it is first in line; by rate or prompt, the submit is reset instead',
     answer: () => 'reset',
     refuses: true,
   },
   {
     name: 'submit-hang-unread-before-accept',
     accepted: false,
-    description: 'never reads the body; by rate or prompt it has been read, as the prompt decides',
+    description: 'never reads the body; by rate or prompt, the body is read first, because it has the prompt',
     answer: () => 'hang',
     unread: true,
   },

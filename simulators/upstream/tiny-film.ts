@@ -1,4 +1,4 @@
-/** A film of one second: H.264, 64 × 36, 8 frames, its index first. Made by ffmpeg without anything that tells when. */
+/** A film of one second: H.264, 64 × 36, 8 frames, index first. Made by ffmpeg without timestamps of its creation. */
 export const tinyFilm: Uint8Array = Buffer.from(
   `
     AAAAIGZ0eXBpc29tAAACAGlzb21pc28yYXZjMW1wNDEAAANfbW9vdgAAAGxtdmhkAAAAAAAAAAAAAAAAAAAD6AAAA+gAAQAAAQAAAAAAAAAAAAAA

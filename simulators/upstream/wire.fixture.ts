@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What came back for the bytes that were sent, and how it ended as far as anybody waited. */
+/** The bytes that came back, and how the connection ended within a second of silence. */
 export interface Exchange {
   bytes: Buffer
   drops: number
@@ -8,10 +8,10 @@ export interface Exchange {
 }
 
 const patienceMs = 1_000
-/** More than any fault that ends. */
+/** More than any fault sends, except an endless one. */
 const enoughBytes = 2 ** 23
 
-/** One request as bytes on a connection of its own: no client library tidies up what it sees. */
+/** Sends one request as bytes on its own connection, because a client library would hide details. */
 export function exchange(port: number, request: string): Promise<Exchange> {
   const { promise, resolve } = Promise.withResolvers<Exchange>()
   const chunks: Buffer[] = []
@@ -38,16 +38,16 @@ export function requestOf(line: string, headers: Record<string, string> = {}, bo
   return `${line} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
 
-/** An exchange in one line: status, telling headers, whether as much came as was promised, how it begins and ends. */
+/** An exchange in one line: status, some headers, whether Content-Length is true, the ending, and the first bytes. */
 export function pictureOf({ bytes, drops, ending }: Exchange): string {
   const { status, header, body } = partsOf(bytes)
   if (status === undefined) return `${bytes} ${ending}`.trim()
   const promised = header('content-length')
   const missing = Number(promised) - body.length
-  const told = ['content-type', 'content-encoding', 'retry-after', 'location'].map(header)
+  const headers = ['content-type', 'content-encoding', 'retry-after', 'location'].map(header)
   return [
     status,
-    ...told.filter((value) => value !== undefined),
+    ...headers.filter((value) => value !== undefined),
     promised === undefined ? 'unmeasured' : missing === 0 ? 'whole' : missing > 0 ? 'less' : 'more',
     ...(drops > 20 && body.length < 10_000 ? ['in drops'] : []),
     ending,

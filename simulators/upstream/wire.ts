@@ -3,29 +3,29 @@ import type { Answer } from './answer.ts'
 import type { Claim, Job, JobView, Mode, Submission } from './jobs.ts'
 
 /**
- * How one provider speaks. The upstream keeps the jobs, has the film and goes wrong; a wire only reads what is asked
- * and words what is answered, as the provider's documentation has it.
+ * The API of one provider. The upstream has the jobs, the film and the faults; a wire only reads requests and words answers,
+ * as the provider documents them.
  */
 export interface Wire {
   readonly mode: Mode
-  /** Whether films lie on a host of their own, which takes a key for a mistake. */
+  /** Whether films are on a host of their own, which refuses a key. */
   readonly filmsApart: boolean
   newId(): string
-  /** By the head of the request alone. */
+  /** Decides by the head of the request alone. */
   isSubmit(head: Head): boolean
-  /** What is asked for. What is wrong with it is answered as the provider does: a key, a type, a value. */
-  read(asked: Asked, at: Place): Question | Promise<Question>
-  /** To an accepted submit. */
+  /** What the request asks for. A wrong key, type or value is answered as the provider does. */
+  read(asked: WireRequest, at: Place): Question | Promise<Question>
+  /** The answer to an accepted submit. */
   accepted(job: Job, at: Place): Answer
-  /** A submit whose reference or whose key was used before. */
+  /** The answer to a submit whose reference or key was used before. */
   refused?(why: 'duplicate' | 'keyReused', before: string): Answer
-  /** To a poll. What is claimed may be untrue: a status that it has no word for is said as it is. */
+  /** The answer to a poll. The claim may be untrue; a status without a word in this API is passed on as it is. */
   polled(job: Job, claim: Claim, at: Place, head: Head): Answer
-  /** To a question for jobs, the oldest first. */
+  /** The answer to a lookup or a list, oldest first. */
   found?(jobs: readonly Job[], at: Place, head: Head): Answer
-  /** Gets what it was before. Who does not stop what runs takes back its end. */
+  /** Gets the state before the cancel. A provider that does not stop running jobs resets `job.end`. */
   cancelled?(job: Job, done: boolean, was: JobView, at: Place): Answer
-  /** To whoever asks for a job that is not there. */
+  /** The answer for a job that does not exist. */
   unknown(id: string, head: Head): Answer
 }
 
@@ -34,12 +34,12 @@ export type Question =
   | { ask: 'poll' | 'cancel'; id: string }
   /** The film itself, from the provider's own host. */
   | { ask: 'film'; id: string }
-  /** The subject is what an order names to spoil this question. */
+  /** An order names the subject to give this request a fault. */
   | { ask: 'find'; subject: string; matches(job: Job): boolean }
   | { ask: 'nothing'; answer: Answer }
 
-/** What is wrong with a request is answered by the wire itself. */
-export function no(answer: Answer): Question {
+/** The wire answers by itself: no job is involved. */
+export function respond(answer: Answer): Question {
   return { ask: 'nothing', answer }
 }
 
@@ -53,7 +53,7 @@ export function objectOf(value: unknown): Fields {
   return isObject(value) ? value : {}
 }
 
-/** The object that a body has as JSON; undefined if it has none. */
+/** The JSON object of a body; undefined if it is not one. */
 export function parsed(body: Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(body.toString())
@@ -70,16 +70,16 @@ export interface Head {
   headers: IncomingHttpHeaders
 }
 
-export interface Asked extends Head {
+export interface WireRequest extends Head {
   body: Buffer
 }
 
 export interface Place {
-  /** Of the provider itself. */
+  /** The origin of the provider itself. */
   origin: string
-  /** To the film of a job, good for as long as the orders say. */
+  /** A link to the film of a job, valid for `linkMs` of the orders. */
   linkTo(job: Job): string
   viewOf(job: Job): JobView
-  /** What the job makes, for a wire whose films are inside its answers. */
+  /** The film of the job, for a wire that puts films into its answers. */
   filmOf(job: Job): Uint8Array
 }

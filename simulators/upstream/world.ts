@@ -11,36 +11,36 @@ export interface World {
   readonly plan: Plan
   readonly film: Uint8Array
   readonly log: Log
-  /** Of the provider, and of the host of its films. */
+  /** The origins of the provider and of the host of its films. */
   origin: string
   films: string
-  /** Does it after so many milliseconds, unless the upstream is closed by then. */
+  /** Runs the action after so many milliseconds, unless the upstream is closed by then. */
   later(ms: number, action: () => void): void
-  /** Nobody listens for a while. */
+  /** Refuses connections for a while. */
   refuse(): void
   setFaults(orders: Orders): void
 }
 
-/** What happened besides the accepts. */
+/** The ledger without the accepts. */
 export interface Log {
-  /** All requests but those to the ledger and the faults. */
+  /** All requests except those to the ledger and the faults. */
   requests: number
-  /** All submits with a key whose head arrived, whatever became of them. */
+  /** All submits with a key whose head arrived. */
   submits: number
   faults: { fault: string; prompt: string | null; id: string | null; at: number }[]
-  /** Each submit that was read, accepted or not, and each question for jobs, in the order of their arrival. */
+  /** Each submit that was read, accepted or not, and each lookup or list, in order of arrival. */
   arrivals: Arrival[]
 }
 
 export interface Arrival {
   ask: 'submit' | 'find'
-  /** When its head was here, in milliseconds with fractions. */
+  /** When its head arrived, in milliseconds with fractions. */
   at: number
-  /** Of a submit. */
+  /** The prompt of a submit. */
   prompt: string | null
-  /** Of the submit, or the one that is looked for; null where the wire has none. */
+  /** The reference of the submit, or of the lookup; null if the wire has none. */
   reference: string | null
-  /** What it was answered with; null if it got no whole answer. */
+  /** The status of its answer; null if it got no complete answer. */
   status: number | null
 }
 
@@ -48,13 +48,13 @@ export interface Ledger extends Log {
   accepts: Accept[]
 }
 
-/** A status says nothing if the bytes after it do not end as they should. */
+/** The status counts only if the body was complete. */
 export function noteArrival(world: World, arrival: Omit<Arrival, 'status'>, answer: Answer | Silence): void {
   const isWhole = typeof answer !== 'string' && (answer.ending === undefined || answer.ending === 'drip')
   world.log.arrivals.push({ ...arrival, status: isWhole ? answer.status : null })
 }
 
-/** To compare moments of several processes on one machine. */
+/** A time that several processes on one machine can compare. */
 export function exactNow(): number {
   return performance.timeOrigin + performance.now()
 }

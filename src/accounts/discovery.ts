@@ -10,26 +10,26 @@ import type { Log } from '../telemetry/log.ts'
 import type { Account } from '../workers/worker.ts'
 
 interface DiscoveryOptions {
-  /** Grows by the models that are found. None is ever taken away: tasks of it may be in work. */
+  /** Discovered models are added. None is ever removed: its tasks may be running. */
   catalog: Catalog
   accounts: Pick<AccountRegistry, 'all' | 'onChange'>
   clock: Clock
   log: Log
-  /** Where what was found is kept: after a restart an engine may be slower than the first client. */
+  /** Keeps the discovered models: after a restart, a client may be faster than an engine. */
   file: string
 }
 
 /** By account. */
-type Found = Readonly<Record<string, Cards>>
+type Discovered = Readonly<Record<string, Cards>>
 
-/** Of all engines together: one that makes up names must not fill the memory. */
-const mostFound = 2_000
+/** For all engines together: an engine that invents names must not fill the memory. */
+const mostModels = 2_000
 const retryMs = 5_000
 const refreshMs = 60_000
-/** How long a start waits for engines that are up. Those that are not are asked again. */
+/** How long a start waits for the engines. Those that are not up yet are requested again later. */
 const patienceMs = 2_000
 
-/** Asks the accounts that can be asked for their models: at the start, when an account is added, and then again and again. */
+/** Lists the models of every account whose provider can: at the start, when an account is added, and once a minute. */
 export async function openDiscovery({
   catalog,
   accounts,
@@ -38,26 +38,27 @@ export async function openDiscovery({
   file,
 }: DiscoveryOptions): Promise<AsyncDisposable> {
   const stop = new AbortController()
-  /** Models that were found, not configured: an account that has one as well is one more way to it. */
-  const found = new Set<string>()
+  /** Models that were discovered, not configured: another account with the same model becomes one more route. */
+  const discovered = new Set<string>()
 
-  /** Of whom it was said already that they do not answer. */
-  const silent = new Set<string>()
+  /** Accounts whose failure is in the log already. */
+  const failing = new Set<string>()
 
   const add = (template: CardTemplate, account: string) => {
     const { id, upstreamModel } = template
     const known = catalog.entries.get(id)?.card
-    if (!known && found.size >= mostFound) return
-    if (known && (!found.has(id) || known.routes.some((route) => route.account === account))) return
+    if (!known && discovered.size >= mostModels) return
+    if (known && (!discovered.has(id) || known.routes.some((route) => route.account === account))) return
     const card: ModelCard = known
       ? { ...known, routes: [...known.routes, { account, upstreamModel, priority: 0, weight: 1 }] }
       : { ...toCard(template, [account]), ownedBy: account }
-    found.add(id)
+    discovered.add(id)
     catalog.entries.set(id, { name: id, card })
     log.info('a model was found', { model: id, account })
   }
 
-  async function ask(account: Account): Promise<boolean> {
+  /** Whether it succeeded. */
+  async function discover(account: Account): Promise<boolean> {
     const { provider, upstream, credential } = account
     if (!provider.discover || !upstream) return true
     const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)])
@@ -65,75 +66,75 @@ export async function openDiscovery({
     try {
       const cards = await provider.discover(call)
       for (const card of cards) add(card, account.name)
-      kept = keep(file, { ...kept, [account.name]: cards }, kept)
-      silent.delete(account.name)
+      kept = save(file, { ...kept, [account.name]: cards }, kept)
+      failing.delete(account.name)
       return true
     } catch (error) {
-      if (!stop.signal.aborted && !silent.has(account.name))
-        log.warn('an engine does not tell its models', { account: account.name, why: whyOf(error) })
-      silent.add(account.name)
+      if (!stop.signal.aborted && !failing.has(account.name))
+        log.warn('an engine does not tell its models', { account: account.name, why: reasonOf(error) })
+      failing.add(account.name)
       return false
     }
   }
 
   /** Until the account is removed. */
-  async function keepAsking(name: string, first: Promise<boolean>): Promise<void> {
-    let answered = await first
+  async function repeat(name: string, first: Promise<boolean>): Promise<void> {
+    let succeeded = await first
     for (;;) {
-      await clock.sleep(answered ? refreshMs : retryMs, stop.signal)
+      await clock.sleep(succeeded ? refreshMs : retryMs, stop.signal)
       const account = accounts.all.get(name)
       if (stop.signal.aborted || !account) break
-      answered = await ask(account)
+      succeeded = await discover(account)
     }
-    asking.delete(name)
+    repeats.delete(name)
   }
 
-  /** The first answers of the accounts that are not asked yet. */
-  function askNew(): Promise<boolean>[] {
-    const fresh = [...accounts.all.values()].filter(({ name, provider }) => provider.discover && !asking.has(name))
+  /** Starts with the accounts that are new, and returns the results of their first requests. */
+  function startNew(): Promise<boolean>[] {
+    const fresh = [...accounts.all.values()].filter(({ name, provider }) => provider.discover && !repeats.has(name))
     return (stop.signal.aborted ? [] : fresh).map((account) => {
       for (const card of kept[account.name] ?? []) add(card, account.name)
-      const answered = ask(account)
-      asking.set(account.name, keepAsking(account.name, answered))
-      return answered
+      const first = discover(account)
+      repeats.set(account.name, repeat(account.name, first))
+      return first
     })
   }
 
   let kept = readKept(file)
-  const asking = new Map<string, Promise<void>>()
-  accounts.onChange(askNew)
-  await Promise.race([Promise.all(askNew()), clock.sleep(patienceMs, stop.signal)])
+  const repeats = new Map<string, Promise<void>>()
+  accounts.onChange(startNew)
+  await Promise.race([Promise.all(startNew()), clock.sleep(patienceMs, stop.signal)])
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await Promise.all(asking.values())
+      await Promise.all(repeats.values())
     },
   }
 }
 
-/** What can't be read is asked for again, and so is nothing lost. */
-function readKept(file: string): Found {
+/** An unreadable file loses nothing: the engines list their models again. */
+function readKept(file: string): Discovered {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as Found | null) ?? {}
+    return (JSON.parse(readFileSync(file, 'utf8')) as Discovered | null) ?? {}
   } catch {
     return {}
   }
 }
 
-/** Whole or not at all: a process may be killed in the middle. A disk that is full is no fault of an engine's. */
-function keep(file: string, found: Found, before: Found): Found {
-  if (isDeepStrictEqual(found, before)) return before
+/** By a rename, because the process may be killed in the middle. A full disk must not count as a failure of the engine. */
+function save(file: string, models: Discovered, before: Discovered): Discovered {
+  if (isDeepStrictEqual(models, before)) return before
   try {
-    writeFileSync(`${file}.new`, JSON.stringify(found))
+    writeFileSync(`${file}.new`, JSON.stringify(models))
     renameSync(`${file}.new`, file)
-    return found
+    return models
   } catch {
     return before
   }
 }
 
-/** The message of a problem is for clients; behind it is what was seen. */
-function whyOf(error: unknown): string {
+/** The message of a problem is for clients, its cause for the operator. */
+function reasonOf(error: unknown): string {
   const { message, cause } = Problem.from(error)
   return cause instanceof Error ? cause.message : message
 }

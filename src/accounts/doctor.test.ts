@@ -16,17 +16,17 @@ const diagnoseAll = (accounts: object, models = {}) => {
 }
 const diagnose = async (accounts: object) => (await diagnoseAll(accounts)).accounts
 
-it('what an account answers is told with what to do about it, and costs nothing', async () => {
+it('shows how an account responds and what to do about it', async () => {
   let status = 200
   const server = createServer((_request, response) => response.writeHead(status).end('{"data":[]}'))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const expected: [number, string, RegExp][] = [
-    [200, 'usable', /takes our key/],
+    [200, 'usable', /accepts our key/],
     [401, 'unusable', /refuses our key \(401\)/],
     [403, 'unusable', /refuses our key/],
-    [402, 'unusable', /paid/],
-    [404, 'unusable', /nothing of it is there/],
+    [402, 'unusable', /payment/],
+    [404, 'unusable', /its API was not found/],
     [429, 'usable', /slow down/],
     [503, 'unclear', /503/],
   ]
@@ -40,7 +40,7 @@ it('what an account answers is told with what to do about it, and costs nothing'
   }
   server.close()
   const [gone] = await diagnose({ main: { provider: 'openai', base_url } })
-  assert.deepEqual([gone?.state, gone?.seen], ['unclear', 'no answer: it is not there, or speaks otherwise'])
+  assert.deepEqual([gone?.state, gone?.seen], ['unclear', 'no usable response'])
 })
 
 for (const [name, { open, provider, path }] of Object.entries(simulators))
@@ -48,14 +48,14 @@ for (const [name, { open, provider, path }] of Object.entries(simulators))
     const { wire, key } = open()
     await using upstream = await startUpstream({ wire })
     const [finding] = await diagnose({ main: { provider, base_url: upstream.url + path, key } })
-    assert.deepEqual([finding?.state, finding?.seen], ['usable', 'it takes our key'])
+    assert.deepEqual([finding?.state, finding?.seen], ['usable', 'it accepts our key'])
     assert.equal(upstream.ledger().accepts.length, 0)
   })
 
-it('says what to do about a vLLM-Omni that was started in the wrong way, although it tells its models', async () => {
+it('says what to do about a vLLM-Omni that was started with the wrong options, although it lists its models', async () => {
   await using upstream = await startUpstream({ wire: openaiWire('vllm-omni', 'several-api-servers') })
   const [finding] = await diagnose({ main: { provider: 'openai', base_url: `${upstream.url}/v1` } })
-  assert.deepEqual([finding?.state, finding?.seen], ['unusable', 'it takes no videos'])
+  assert.deepEqual([finding?.state, finding?.seen], ['unusable', 'it generates no videos'])
   assert.match(finding?.fix ?? '', /--api-server-count 1/)
 })
 
@@ -75,11 +75,18 @@ it('says of each route whether its account has the model', async () => {
   })
   const of = (model: string) => routes.filter((route) => route.model === model)
   assert.deepEqual(of('good'), [
-    { model: 'good', account: 'gpu', upstream_model: 'film', state: 'usable', seen: 'it has this model', fix: null },
+    {
+      model: 'good',
+      account: 'gpu',
+      upstream_model: 'film',
+      state: 'usable',
+      seen: 'the account has this model',
+      fix: null,
+    },
   ])
   const [typo] = of('typo')
-  assert.deepEqual([typo?.state, typo?.seen], ['unclear', "it does not tell of 'flim'"])
-  assert.match(typo?.fix ?? '', /models\.typo.*it tells of film$/)
+  assert.deepEqual([typo?.state, typo?.seen], ['unclear', "the account does not list 'flim'"])
+  assert.match(typo?.fix ?? '', /models\.typo.*the account lists film$/)
   assert.deepEqual(
     of('kling-3.0').map(({ account, state }) => [account, state]),
     [

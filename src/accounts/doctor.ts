@@ -4,23 +4,23 @@ import { Problem } from '../core/problem.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import { type Member, providers } from '../providers/index.ts'
 
-interface Seen {
+interface Diagnosis {
   state: 'usable' | 'unusable' | 'unclear'
   /** What was seen, and what to do about it. */
   seen: string
   fix: string | null
 }
 
-/** What is the matter with one account, if anything is. */
-export interface Finding extends Seen {
+/** Whether an account can be used. */
+export interface Finding extends Diagnosis {
   account: string
   provider: string
-  /** How many models go through it. Those of an engine are only known by a service that runs. */
+  /** How many models have a route through it. Discovered models are not counted: only a running service knows them. */
   models: number
 }
 
-/** Whether an account and what a model is called there go together. */
-export interface RouteFinding extends Seen {
+/** Whether an account has the model of a route. */
+export interface RouteFinding extends Diagnosis {
   model: string
   account: string
   upstream_model: string
@@ -31,104 +31,98 @@ interface Findings {
   routes: RouteFinding[]
 }
 
-interface Surroundings {
+interface ExamineOptions {
   now: () => number
   signal: AbortSignal
 }
 
-/** Asks each account one question that costs nothing, and an engine for its models; then looks at each route. */
-export async function examine(config: Config, { now, signal }: Surroundings): Promise<Findings> {
+/** Sends each account one free request, lists the models of engines, and then checks each route. */
+export async function examine(config: Config, { now, signal }: ExamineOptions): Promise<Findings> {
   await using outbound = openOutbound({ allow: [...config.outboundAllow] })
-  const around = { outbound, now, signal }
   const cards = [...config.catalog.entries.values()]
     .filter(({ name, card }) => name === card.id)
     .map(({ card }) => card)
-  const answers = new Map<string, Answer>()
+  const diagnoses = new Map<string, AccountDiagnosis>()
   const accounts = await Promise.all(
     config.accounts.map(async (account): Promise<Finding> => {
       const { name, provider } = account
       const models = cards.filter(({ routes }) => routes.some((route) => route.account === name)).length
-      const answer = await ask(account, around)
-      answers.set(name, answer)
-      const { state, seen, fix } = answer
+      const diagnosis = await diagnose(account, { outbound, now, signal })
+      diagnoses.set(name, diagnosis)
+      const { state, seen, fix } = diagnosis
       return { account: name, provider, models, state, seen, fix }
     }),
   )
   const routes = cards.flatMap(({ id, routes }) =>
     routes.map(({ account, upstreamModel }): RouteFinding => {
-      const seen = seeRoute(id, upstreamModel, answers.get(account))
-      return { model: id, account, upstream_model: upstreamModel, ...seen }
+      const diagnosis = diagnoseRoute(id, upstreamModel, diagnoses.get(account))
+      return { model: id, account, upstream_model: upstreamModel, ...diagnosis }
     }),
   )
   return { accounts, routes }
 }
 
-interface Answer extends Seen {
-  /** What our cards call its models. */
-  listed: readonly string[]
-  /** What it says that it calls them, where it can be asked. */
-  told: readonly string[] | null
+interface AccountDiagnosis extends Diagnosis {
+  /** The models of our cards, by the provider's names. */
+  known: readonly string[]
+  /** The models that the account lists; null if it can't. */
+  listed: readonly string[] | null
 }
 
 const mostNamed = 10
 
-/** A name that a provider can't have is a mistake of the configuration already. What an engine has, only it knows. */
-function seeRoute(model: string, upstreamModel: string, answer: Answer | undefined): Seen {
-  if (!answer) return { state: 'unusable', seen: 'its account is not there', fix: null }
-  const { state, seen, listed, told } = answer
-  // What to do is said of the account.
+/** The configuration already refuses names that a provider can't have. Only an engine itself knows its models. */
+function diagnoseRoute(model: string, upstreamModel: string, account: AccountDiagnosis | undefined): Diagnosis {
+  if (!account) return { state: 'unusable', seen: 'its account is not configured', fix: null }
+  const { state, seen, known, listed } = account
+  // The fix is shown with the account.
   if (state !== 'usable') return { state, seen: `its account: ${seen}`, fix: null }
-  if (listed.includes(upstreamModel) || told?.includes(upstreamModel))
-    return { state, seen: 'it has this model', fix: null }
-  if (told === null) return { state, seen: 'a name that we do not know is passed on', fix: null }
-  const names = told.slice(0, mostNamed).join(', ') + (told.length > mostNamed ? ', …' : '')
-  const fix = `check what models.${model} of filmgate.yaml names; it tells of ${names || 'no models'}`
-  return { state: 'unclear', seen: `it does not tell of '${upstreamModel}'`, fix }
+  if (known.includes(upstreamModel) || listed?.includes(upstreamModel))
+    return { state, seen: 'the account has this model', fix: null }
+  if (listed === null) return { state, seen: 'the model name is passed on unchecked', fix: null }
+  const names = listed.slice(0, mostNamed).join(', ') + (listed.length > mostNamed ? ', …' : '')
+  const fix = `check the name in models.${model} of filmgate.yaml; the account lists ${names || 'no models'}`
+  return { state: 'unclear', seen: `the account does not list '${upstreamModel}'`, fix }
 }
 
-async function ask(
+async function diagnose(
   account: AccountConfig,
-  { outbound, now, signal }: Surroundings & { outbound: Outbound },
-): Promise<Answer> {
+  { outbound, now, signal }: ExamineOptions & { outbound: Outbound },
+): Promise<AccountDiagnosis> {
   const members: Readonly<Record<string, Member>> = providers
   const member = members[account.provider]
-  const listed = member?.cards.map(({ upstreamModel }) => upstreamModel) ?? []
+  const known = member?.cards.map(({ upstreamModel }) => upstreamModel) ?? []
   if (!member || account.baseUrl === null)
-    return { state: 'usable', seen: 'it needs nothing', fix: null, listed, told: null }
+    return { state: 'usable', seen: 'it needs no key', fix: null, known, listed: null }
   const provider = await member.create({ folder: '', media: undefined as never })
   const call = { ...outbound.upstream(account.baseUrl), signal, attemptId: '', credential: account.credential, now }
   try {
     const { status } = (await provider.check?.(call)) ?? { status: 0 }
-    const seen = byStatus(status, account, member)
-    const cards = seen.state === 'usable' ? await provider.discover?.(call).catch(() => undefined) : undefined
-    return { ...seen, listed, told: cards?.map(({ upstreamModel }) => upstreamModel) ?? null }
+    const diagnosis = byStatus(status, account, member)
+    const cards = diagnosis.state === 'usable' ? await provider.discover?.(call).catch(() => undefined) : undefined
+    return { ...diagnosis, known, listed: cards?.map(({ upstreamModel }) => upstreamModel) ?? null }
   } catch (thrown) {
-    return { ...byFault(Problem.from(thrown), account), listed, told: null }
+    return { ...byProblem(Problem.from(thrown), account), known, listed: null }
   }
 }
 
-function byFault({ code, cause }: Problem, account: AccountConfig): Seen {
+function byProblem({ code, cause }: Problem, { baseUrl }: AccountConfig): Diagnosis {
   if (code === 'generation_failed' && cause instanceof Error)
-    return { state: 'unusable', seen: 'it takes no videos', fix: cause.message }
-  const seen = 'no answer: it is not there, or speaks otherwise'
-  return { state: 'unclear', seen, fix: `check ${place(account)} and the way there` }
+    return { state: 'unusable', seen: 'it generates no videos', fix: cause.message }
+  return { state: 'unclear', seen: 'no usable response', fix: `check its address ${baseUrl} and the network` }
 }
 
-function byStatus(status: number, account: AccountConfig, { key }: Member): Seen {
+function byStatus(status: number, { credential, baseUrl }: AccountConfig, { key }: Member): Diagnosis {
   const variable = key ? ` or ${key.variable}` : ''
-  const fine = account.credential === null ? 'it answers' : 'it takes our key'
+  const fine = credential === null ? 'it responds' : 'it accepts our key'
   if (status >= 200 && status < 300) return { state: 'usable', seen: fine, fix: null }
   if (status === 401 || status === 403) {
-    const seen = account.credential === null ? `it wants a key (${status})` : `it refuses our key (${status})`
+    const seen = credential === null ? `it requires a key (${status})` : `it refuses our key (${status})`
     return { state: 'unusable', seen, fix: `check the key in filmgate.yaml${variable}` }
   }
-  if (status === 402) return { state: 'unusable', seen: 'it wants to be paid (402)', fix: 'add credit there' }
+  if (status === 402) return { state: 'unusable', seen: 'it requires payment (402)', fix: 'add credit to the account' }
   if (status === 404 || status === 405)
-    return { state: 'unusable', seen: `nothing of it is there (${status})`, fix: `check ${place(account)}` }
+    return { state: 'unusable', seen: `its API was not found (${status})`, fix: `check its address ${baseUrl}` }
   if (status === 429) return { state: 'usable', seen: 'it asks us to slow down (429)', fix: 'wait a little' }
-  return { state: 'unclear', seen: `it answers ${status}`, fix: 'try again later; its status page may say more' }
-}
-
-function place({ baseUrl }: AccountConfig): string {
-  return `its address ${baseUrl}`
+  return { state: 'unclear', seen: `it responds with ${status}`, fix: 'try again later; its status page may say more' }
 }

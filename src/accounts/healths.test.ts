@@ -31,7 +31,7 @@ type Process = ReturnType<Awaited<ReturnType<typeof openWorld>>['enter']>
 
 const accountOf = ({ accounts }: Process, name: string) => accounts.get(name) as AccountView
 
-it('one that just came, and finds an account well, ends no pause that another has made', async () => {
+it('a process that just started, and finds an account healthy, ends no pause of another process', async () => {
   await using world = await openWorld()
   const [one, fresh, third] = [world.enter(['p']), world.enter(['p']), world.enter(['p'])]
   accountOf(one, 'p').health = busy
@@ -46,11 +46,11 @@ it('one that just came, and finds an account well, ends no pause that another ha
   accountOf(third, 'p').health = healthy
   await third.tell('p')
   await one.learn()
-  assert.deepEqual(accountOf(one, 'p').health, healthy, 'who heard of the pause ends it for all')
+  assert.deepEqual(accountOf(one, 'p').health, healthy, 'a process that knew of the pause ends it for all')
 })
 
-/** Has the process look every second for so long. */
-async function look(
+/** Lets the process read the store every second for so many seconds. */
+async function learnFor(
   world: Awaited<ReturnType<typeof openWorld>>,
   process: Process,
   seconds: number,
@@ -63,42 +63,42 @@ async function look(
   }
 }
 
-it('a process that says that it lives is not gone; one that ended is after a while, and one of which nobody heard', async () => {
+it('a process that reports is not gone; after 20 s without a report it is, and so is one that never reported', async () => {
   await using world = await openWorld()
   const [one, other] = [world.enter(['studio@a']), world.enter([])]
   const gone = () => ['studio@a', 'studio@never'].map(other.isGone)
-  assert.deepEqual(gone(), [false, false], 'nothing was heard yet')
-  await look(world, other, goneMs / second, one.beat)
+  assert.deepEqual(gone(), [false, false], 'nothing was read yet')
+  await learnFor(world, other, goneMs / second, one.beat)
   assert.deepEqual(gone(), [false, false])
-  await look(world, other, 100, one.beat)
+  await learnFor(world, other, 100, one.beat)
   assert.deepEqual(gone(), [false, true])
-  await look(world, other, goneMs / second - 5)
+  await learnFor(world, other, goneMs / second - 5)
   assert.deepEqual(gone(), [false, true])
-  await look(world, other, 10)
+  await learnFor(world, other, 10)
   assert.deepEqual(gone(), [true, true])
 })
 
-it('nobody is gone for whom it was not possible to be heard: the store was away, or the listener stood still', async () => {
+it('no process is gone whose reports could not be read: the store was away, or the reader stood still', async () => {
   await using world = await openWorld()
   const [one, other] = [world.enter(['studio@a']), world.enter([])]
   await one.beat()
-  await look(world, other, 10)
+  await learnFor(world, other, 10)
   world.clock.advance(10 * goneMs)
-  assert.equal(other.isGone('studio@a'), false, 'it did not look yet')
-  await look(world, other, goneMs / second)
+  assert.equal(other.isGone('studio@a'), false, 'it did not read yet')
+  await learnFor(world, other, goneMs / second)
   assert.equal(other.isGone('studio@a'), false, 'the other may have stood still as well')
-  await look(world, other, 2)
+  await learnFor(world, other, 2)
   assert.equal(other.isGone('studio@a'), true)
   await one.beat()
-  await look(world, other, 1)
+  await learnFor(world, other, 1)
   assert.equal(other.isGone('studio@a'), false, 'it is back')
 })
 
-it('only who works says that it lives, and only of what is its own; what that is like, it knows best', async () => {
+it('only a worker reports that it is alive, only for its local accounts, and their saved health does not change its own', async () => {
   await using world = await openWorld()
   const [alone, api, worker] = [world.enter(['p', 'studio']), world.enter(['studio@a']), world.enter(['studio@b', 'p'])]
   await alone.beat()
-  // As for requests of clients and operators.
+  // As a process does that only serves requests.
   await api.learn()
   await api.tell('studio@a')
   assert.deepEqual(await world.store.healths(), [])
@@ -112,7 +112,7 @@ it('only who works says that it lives, and only of what is its own; what that is
   assert.deepEqual(accountOf(worker, 'studio@b').health, busy)
 })
 
-it('who can tell nobody that it lives is told so, and says it as soon as it can', async () => {
+it('a report that can not be saved is an error, and the next one is saved as soon as possible', async () => {
   await using world = await openWorld()
   let away = true
   const worker = world.enter(['studio@a'], {

@@ -9,21 +9,21 @@ interface HealthsOptions {
   accounts: ReadonlyMap<string, AccountView>
   clock: Clock
   log: Log
-  /** Nothing that was found out before is believed. A process that is alone starts afresh. */
+  /** Reports from before this time are ignored: a process that starts alone starts with healthy accounts. */
   since: number
 }
 
-/** A process says so often that it lives. */
+/** How often a process reports that it is alive. */
 const beatMs = 5_000
 
-/** Several beats, since one may be late: a process that said nothing for so long is gone. */
+/** A process without a report for this long is gone. Several beats, because one may be late. */
 export const goneMs = 20_000
 
-/** Several processes use the same accounts: what one finds out is told to all, and to the operator. */
+/** Processes that share accounts share their health through the store, where the operator sees it too. */
 export function openHealths({ store, accounts, clock, log, since }: HealthsOptions): Healths & Presence {
-  /** What each account was like when it was last told or heard, and when that was. */
+  /** The health of each account that was last saved or read, and when. */
   const known = new Map<string, { health: Health; at: number }>()
-  const hearing = openHearing()
+  const heartbeats = openHeartbeats()
   let beatAt = Number.NEGATIVE_INFINITY
 
   return {
@@ -31,7 +31,7 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       const account = accounts.get(name)
       if (!account || isLocalName(name)) return
       const { health, keyVersion } = account
-      // That it is well is no news from one who never heard otherwise, and would end a pause that another has just made.
+      // A process that never knew of a pause must not save "healthy": it would end the pause of another process.
       if ((known.get(name)?.health ?? healthy).pausedUntil === health.pausedUntil) return
       const changedAt = clock.now()
       known.set(name, { health, at: changedAt })
@@ -42,12 +42,12 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       }
     },
     async learn() {
-      const asked = clock.now()
+      const readAt = clock.now()
       const all = await store.healths()
-      hearing.hear(all, asked)
+      heartbeats.update(all, readAt)
       for (const { account: name, keyVersion, health, changedAt } of all) {
         const account = accounts.get(name)
-        // Of its own accounts nobody else knows more. What was found out with another key says nothing of this one.
+        // A process knows its local accounts best. A health with another key says nothing about this key.
         if (!account || isLocalName(name) || account.keyVersion !== keyVersion) continue
         if (changedAt <= (known.get(name)?.at ?? since)) continue
         known.set(name, { health, at: changedAt })
@@ -63,23 +63,23 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       await Promise.all(beats.map((beat) => store.saveHealth(beat)))
       beatAt = now
     },
-    isGone: hearing.isGone,
+    isGone: heartbeats.isGone,
   }
 }
 
 /**
- * When each process was last heard of. Its silence is counted up to our last look, and only while we looked without a
- * gap: after an outage, or a stall of our own, all would seem to have been silent.
+ * When each process last reported. Its silence is counted up to our last read, and only while we read without a gap: after
+ * an outage, or a stall of this process, all others would seem to be silent.
  */
-function openHearing() {
-  let heard = new Map<string, number>()
-  let [since, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+function openHeartbeats() {
+  let beats = new Map<string, number>()
+  let [since, lastRead] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   return {
-    hear(all: readonly AccountHealth[], asked: number): void {
-      if (Math.abs(asked - last) > goneMs / 2) since = asked
-      last = asked
-      heard = new Map(all.map(({ account, changedAt }) => [account, changedAt]))
+    update(all: readonly AccountHealth[], readAt: number): void {
+      if (Math.abs(readAt - lastRead) > goneMs / 2) since = readAt
+      lastRead = readAt
+      beats = new Map(all.map(({ account, changedAt }) => [account, changedAt]))
     },
-    isGone: (account: string) => Math.max(heard.get(account) ?? 0, since) < last - goneMs,
+    isGone: (account: string) => Math.max(beats.get(account) ?? 0, since) < lastRead - goneMs,
   }
 }

@@ -21,11 +21,11 @@ it('doctor shows each route, and fails where one can not be used', async () => {
   const engines = [{ url: engine.url, name: 'gpu' }]
   const good = await doctor({ engines, models: { pond: { account: 'gpu', model: 'film' } } })
   assert.deepEqual([good.code, good.stderr], [0, ''])
-  assert.match(good.stdout, /^pond +gpu +film +usable +it has this model$/m)
+  assert.match(good.stdout, /^pond +gpu +film +usable +the account has this model$/m)
   const config = { engines, models: { pond: { account: 'gpu', model: 'flim' } } }
   const bad = await doctor(config)
   assert.equal(bad.code, 1)
-  assert.match(bad.stderr, /^pond on gpu: check what models\.pond of filmgate\.yaml names; it tells of film$/m)
+  assert.match(bad.stderr, /^pond on gpu: check the name in models\.pond of filmgate\.yaml; the account lists film$/m)
   const { data, routes } = JSON.parse((await doctor(config, '--json')).stdout)
   assert.deepEqual(
     data.map(({ account, state }: Record<string, string>) => [account, state]),

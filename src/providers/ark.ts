@@ -15,12 +15,12 @@ import {
   listOf,
   problems,
   type RefusalDetails,
-  readAnswer,
+  readResponse,
   readPolled,
   readSubmitted,
   textOf,
   toJson,
-  tookCancel,
+  acceptedCancel,
   toSegment,
   tryFields,
   unclear,
@@ -30,14 +30,14 @@ import {
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
- * ByteDance's Seedance, by BytePlus ModelArk. Volcengine Ark in China is the same with keys and names of its own: there
- * an account's base_url is https://ark.cn-beijing.volces.com/api/v3, and a model's `model` doubao-seedance-2-0-260128
- * and so on. The name of an endpoint (ep-…) does as well.
- *   recovery  it takes no reference of ours and lists no prompts. But it shows when a task would expire, which we may
- *             choose to the second: so each attempt gets a time of its own, and is known by it.
- *   cancel    one DELETE stops what is queued, is refused while it runs, and deletes the film of what is done: only
- *             what is queued is asked to stop.
- *   progress  is never told.
+ * ByteDance's Seedance on BytePlus ModelArk. Volcengine Ark in China has the same API with other keys and model names: there
+ * an account's base_url is https://ark.cn-beijing.volces.com/api/v3, and a model's `model` is doubao-seedance-2-0-260128
+ * and so on. The name of an endpoint (ep-…) works too.
+ *   recovery  the API accepts no reference of ours and lists no prompts. But it lists when a task expires, which the request
+ *             sets to the second: each attempt gets an expiry of its own and is recognised by it
+ *   cancel    DELETE stops a queued task, is refused while a task runs, and deletes the video of a finished task: we send
+ *             it for queued tasks only
+ *   progress  is never reported
  */
 
 export const ark: Member = {
@@ -66,7 +66,7 @@ const provider: Provider = {
   download: (output, call) => downloadFrom(String(fieldsOf(output).url), call),
   async find(request, openedAt, call) {
     const response = await api.get(`${tasks}?page_num=1&page_size=${mostListed}`, call)
-    const { items, total } = await readAnswer(response, 'the question for tasks')
+    const { items, total } = await readResponse(response, 'listing tasks')
     if (total === 0) return foundIn([], () => 'other')
     if (!Array.isArray(items)) throw unclear('a list of tasks without items')
     const isPartial = typeof total === 'number' ? total > items.length : items.length >= mostListed
@@ -80,19 +80,19 @@ const provider: Provider = {
 async function cancel(operation: Json, call: Call): Promise<'cancelled' | 'too_late'> {
   const before = await api.get(pathOf(operation), call)
   if (before.status === 404) return 'too_late'
-  const { status } = await readAnswer(before, 'a question before a cancel')
+  const { status } = await readResponse(before, 'a poll before a cancel')
   if (status === 'cancelled') return 'cancelled'
   if (status !== 'queued') return 'too_late'
   const response = await api.request('DELETE', pathOf(operation), call)
-  // It runs by now, or is gone.
-  return tookCancel(response, [400, 403, 404, 409], [200, 204]) ? 'cancelled' : 'too_late'
+  // The task has started meanwhile, or is gone.
+  return acceptedCancel(response, [400, 403, 404, 409], [200, 204]) ? 'cancelled' : 'too_late'
 }
 
 function pathOf(operation: Json): string {
   return `${tasks}/${toSegment(operation)}`
 }
 
-/** Undefined where it has no words for the size. */
+/** Undefined if the size is unknown. */
 export function toUpstream(request: ProviderRequest, attemptId: string) {
   const { model, prompt, seconds, size, parameters, image } = request
   const shape = shapes[formatSize(size)]
@@ -116,7 +116,7 @@ export function toUpstream(request: ProviderRequest, attemptId: string) {
   }
 }
 
-/** In seconds: from two days, which is usual, to three, which is the most. The id is random, and so is this. */
+/** In seconds: from two days (the default) to three (the maximum). The id is random, so the expiry is too. */
 function expiryOf(attemptId: string): number {
   return 172_800 + (Number.parseInt(attemptId.slice(-8), 16) % 86_400)
 }
@@ -126,7 +126,7 @@ async function readRefusal(response: Response): Promise<RefusalDetails> {
   const word = wordOf(code)
   if (isPolicy(word)) return { blame: 'request', problem: problems.policy(word) }
   const problem = problems.refused(`a submit got ${response.status}: ${word}`)
-  return isOurs(word, message) ? { blame: 'account', problem } : { problem }
+  return isAccountFault(word, message) ? { blame: 'account', problem } : { problem }
 }
 
 function isPolicy(code: string): boolean {
@@ -134,10 +134,10 @@ function isPolicy(code: string): boolean {
 }
 
 /**
- * What an operator has to see to, whatever the status: a model that was not activated or is not for this account, a
- * limit that was set, a trial that is over. The code of the last one also means that too much is queued.
+ * Whether the operator must act, whatever the status: the model is not activated or not for this account, a limit was
+ * reached, or a trial is over. The code of the last case can also mean that too many tasks are queued.
  */
-function isOurs(code: string, message: unknown): boolean {
+function isAccountFault(code: string, message: unknown): boolean {
   if (code === 'QuotaExceeded') return typeof message === 'string' && /free trial/i.test(message)
   return /^(InvalidEndpoint|ModelNotOpen|UnsupportedModel|InvalidSubscription|SetLimitExceeded)/.test(code)
 }
@@ -155,7 +155,7 @@ function progressOf({ status, error, content }: Fields): Progress {
   return { status: 'succeeded', output: { url } }
 }
 
-/** Without the time at which it would expire, a task may be anybody's. Of an endpoint the list tells the model behind it. */
+/** Without its expiry, a task may be another attempt's. For an endpoint, the list has the model behind it. */
 function likenessOf(task: Fields, { model }: ProviderRequest, openedAt: number, attemptId: string): Likeness {
   const { model: named, created_at: created, execution_expires_after: expiry } = task
   const isRecent = typeof created !== 'number' || created * 1_000 >= openedAt - clockSlackMs

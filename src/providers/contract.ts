@@ -24,9 +24,9 @@ import type { Call, Member, Progress, Provider, ProviderRequest, Submitted } fro
 export { type Answer, json } from '../../simulators/upstream/answer.ts'
 export type { Claim, Job } from '../../simulators/upstream/jobs.ts'
 export {
-  type Asked,
+  type WireRequest,
   type Head,
-  no,
+  respond,
   type Place,
   parsed,
   type Question,
@@ -156,14 +156,12 @@ export const picture = {
 
 /** As in earnest in kind, and hundreds of times less patient. */
 const impatient = {
-  ...{ connectMs: 2_000, headersMs: 1_500, bodyIdleMs: 1_500, totalMs: 3_000 },
-  ...{
-    downloadHeadersMs: 1_500,
+  connectMs: 2_000, headersMs: 1_500, bodyIdleMs: 1_500, totalMs: 3_000,
+  downloadHeadersMs: 1_500,
     downloadIdleMs: 1_500,
     downloadPaceMs: 1_000,
     downloadPaceBytes: 100,
     downloadCloseMs: 50,
-  },
 }
 
 export function testNetworkProvider(name: string, { wire, path = '', ...given }: NetworkCase): void {
@@ -191,7 +189,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
 
     const callOf = (attemptId = `att_${next().padStart(36, '0')}`, credential = given.key): Call => ({
       ...outbound.upstream(upstream.url + path),
-      ...{ signal: new AbortController().signal, attemptId, credential, now: () => Date.now() },
+      signal: new AbortController().signal, attemptId, credential, now: () => Date.now(),
     })
     /** What is not said is as usual: jobs are done at once. */
     const order = (orders: Orders) => upstream.setFaults({ next: [], rates: {}, speed: 0, linkMs: 0, ...orders })

@@ -18,7 +18,7 @@ import {
   readSubmitted,
   textOf,
   toJson,
-  tookCancel,
+  acceptedCancel,
   tryFields,
   unclear,
   wordOf,
@@ -26,17 +26,17 @@ import {
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
- * fal's queue. What is odd about it:
- *   - Work is asked for at an endpoint of many segments, and asked about below the first two of them, its app.
- *   - An answer names absolute URLs to ask next. They are never followed: the key goes where the operator sends it.
- *   - The queue takes nearly everything. What is wrong with a request shows when its result is asked for, as the HTTP
- *     status of that answer; so does every other failure. The status only ever says COMPLETED.
- *   - There is no key against duplicates, and nothing on this host lists what was sent.
+ * fal's queue. Its peculiarities:
+ *   - A submit goes to an endpoint of many segments; polls go below its first two segments, its app.
+ *   - A response has absolute URLs for the next requests. We never follow them: the key goes only to the configured address.
+ *   - The queue accepts nearly everything. A bad request, like every other failure, shows only as the HTTP status of the
+ *     result; the status of the run is COMPLETED in any case.
+ *   - There is no idempotency key and no list of requests.
  */
 
 export const fal: Member = {
   cards: falCards,
-  // Its paths, which never begin as our names for its models do.
+  // Paths of its endpoints. Our own names for its models begin with `fal/`.
   otherNames: /^(?!fal\/)[\w.-]+(\/[\w.-]+)+$/,
   baseUrl: 'https://queue.fal.run',
   key: { variable: 'FAL_KEY' },
@@ -52,8 +52,8 @@ const provider: Provider = {
   operations: { example: '"fal-ai/kling-video/requests/…"', fits, ofId: operationOf },
   async submit(request, call) {
     const { path, fields } = endpointOf(falModel(request.model), request)
-    const untaken = Object.keys(request.parameters).find((name) => !Object.hasOwn(fields, name))
-    if (untaken !== undefined) return { refused: { blame: 'request', problem: notTaken(untaken, request) } }
+    const unsupported = Object.keys(request.parameters).find((name) => !Object.hasOwn(fields, name))
+    if (unsupported !== undefined) return { refused: { blame: 'request', problem: notAccepted(unsupported, request) } }
     return readSubmitted(await api.send(`/${path}`, toJson(toUpstream(request)), call), call, {
       accepts: [200, 201, 202],
       refusal: readRefusal,
@@ -65,20 +65,20 @@ const provider: Provider = {
   download: async (output, call) => downloadFrom(String(fieldsOf(output).url), call),
   async cancel(operation, call) {
     const response = await api.request('PUT', `/${String(operation)}/cancel`, call)
-    if (!tookCancel(response, [400, 404], [200, 202])) return 'too_late'
-    // That is only a request, which a run may not heed.
+    if (!acceptedCancel(response, [400, 404], [200, 202])) return 'too_late'
+    // The run may ignore the request to stop.
     const { status } = await poll(operation, call)
     return status === 'failed' ? 'cancelled' : 'too_late'
   },
-  /** Without work nothing gets 2xx. Work that nobody has is unknown to who has a key, and refused to who has none. */
+  /** No free request gets 2xx. A run that does not exist gets 404 with a valid key, and 401 without. */
   async check(call) {
-    const response = await api.get(`/fal-ai/veo3.1/requests/${nobody}/status`, call)
+    const response = await api.get(`/fal-ai/veo3.1/requests/${unknownRequest}/status`, call)
     const { detail } = await tryFields(response.clone())
     return response.status === 404 && detail !== undefined ? new Response(null) : response
   },
 }
 
-const nobody = '00000000-0000-0000-0000-000000000000'
+const unknownRequest = '00000000-0000-0000-0000-000000000000'
 
 async function poll(operation: Json, call: Call): Promise<Progress> {
   const path = `/${String(operation)}`
@@ -93,7 +93,7 @@ function fits(operation: Json): boolean {
   return app.length > 1 && appOf(app).length === app.length && parts.at(-2) === 'requests' && parts.every(isSegment)
 }
 
-/** The segments of an endpoint that make its app. */
+/** The segments of an endpoint that are its app. */
 function appOf(segments: readonly string[]): readonly string[] {
   return segments.slice(0, segments[0] === 'workflows' || segments[0] === 'comfy' ? 3 : 2)
 }
@@ -107,10 +107,10 @@ function endpointOf(model: FalModel, { image, parameters }: ProviderRequest): En
   return parameters.last_image === undefined ? model.image : (model.between ?? model.image)
 }
 
-/** It would be left out without a word. */
-function notTaken(name: string, { image }: ProviderRequest): Problem {
+/** The endpoint would silently ignore the parameter. */
+function notAccepted(name: string, { image }: ProviderRequest): Problem {
   const how = image ? 'with an image' : 'without an image'
-  return new Problem('generation_failed', `The provider does not take '${name}' ${how} for this model.`)
+  return new Problem('generation_failed', `This model does not accept '${name}' ${how}. Leave it out.`)
 }
 
 const durations = {
@@ -119,18 +119,20 @@ const durations = {
   number: (seconds: number) => seconds,
 }
 
-/** What is asked for, as far as the endpoint has a field for it: some take their shape from the image. */
+/** The request in the endpoint's own fields. Some endpoints have no size, because they use that of the image. */
 export function toUpstream(request: ProviderRequest): Record<string, unknown> {
   const { model, prompt, seconds, size, parameters, image } = request
   const known = falModel(model)
   const { fields } = endpointOf(known, request)
-  const asked = {
-    ...{ prompt, seconds: durations[known.duration](seconds), ...known.shapes[formatSize(size)] },
+  const values = {
+    prompt,
+    seconds: durations[known.duration](seconds),
+    ...known.shapes[formatSize(size)],
     ...(image && { image: dataUri(image) }),
     ...parameters,
   }
   return Object.fromEntries(
-    Object.entries(asked).flatMap(([name, value]) => (Object.hasOwn(fields, name) ? [[fields[name], value]] : [])),
+    Object.entries(values).flatMap(([name, value]) => (Object.hasOwn(fields, name) ? [[fields[name], value]] : [])),
   )
 }
 
@@ -139,13 +141,13 @@ async function readRefusal(response: Response): Promise<RefusalDetails> {
   return policies.has(code) ? { blame: 'request', problem: problems.policy(code) } : {}
 }
 
-/** A film that is not there is mostly one that a maker did not want to hand out, and did not say so. */
+/** `no_media_generated` mostly means that the model's vendor withheld the video without saying so. */
 const policies = new Set(['content_policy_violation', 'no_media_generated'])
 
-/** Of these it is not said that it is the run that they came from. */
-const ofTheQuestion = new Set([401, 403, 408, 429])
+/** These may be about the request for the result, not about the run. */
+const requestStatuses = new Set([401, 403, 408, 429])
 
-/** The answer to the question for a result, after the status said that the run is over, and perhaps why. */
+/** The response to a request for a result, after the run ended; its status may have an error. */
 export async function readResult(response: Response, { error, error_type: type }: Fields): Promise<Progress> {
   if (response.status === 200) {
     const url = urlOf(await readFields(response))
@@ -155,16 +157,16 @@ export async function readResult(response: Response, { error, error_type: type }
   const body = await tryFields(response)
   if (body.detail === 'Request is still in progress') return { status: 'running', progress: null }
   const code = codeOf(response, body)
-  const isOver = code !== noCode || textOf(error) !== undefined || textOf(type) !== undefined
-  // Only a model's own list says so whatever the status.
+  const hasError = code !== noCode || textOf(error) !== undefined || textOf(type) !== undefined
+  // A model's own list of errors proves a failed run, whatever the status.
   const isOfModel = Array.isArray(body.detail) && code !== noCode
-  const speaksOfTheRun = isOfModel || [400, 422, 499].includes(response.status)
-  if (speaksOfTheRun || (isOver && !ofTheQuestion.has(response.status))) {
+  const isOfRun = isOfModel || [400, 422, 499].includes(response.status)
+  if (isOfRun || (hasError && !requestStatuses.has(response.status))) {
     const known = code === noCode ? wordOf(type) : code
     return failed(policies.has(known), known)
   }
   if (response.status === 404) return { status: 'missing' }
-  throw unclear(`the question for a result got ${response.status}`)
+  throw unclear(`fetching a result got ${response.status}`)
 }
 
 function urlOf({ video, video_url: url, videos }: Fields): string | undefined {
@@ -173,7 +175,7 @@ function urlOf({ video, video_url: url, videos }: Fields): string | undefined {
 
 const noCode = wordOf(undefined)
 
-/** A model says what is wrong as a list with types, the platform by a type beside its words, or in a header. */
+/** A model reports errors as a list with types, the platform as a type beside the message or in a header. */
 function codeOf({ headers }: Response, { detail, error_type: type }: Fields): string {
   const codes = listOf(detail).map((one) => wordOf(one.type))
   return codes.find((code) => policies.has(code)) ?? codes[0] ?? wordOf(type ?? headers.get('x-fal-error-type'))

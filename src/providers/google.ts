@@ -7,7 +7,7 @@ import {
   type Fields,
   failed,
   fieldsOf,
-  filmAt,
+  videoAt,
   formatSize,
   isSegment,
   type Json,
@@ -17,7 +17,7 @@ import {
   readSubmitted,
   textOf,
   toJson,
-  tookCancel,
+  acceptedCancel,
   toSegment,
   tryFields,
   unclear,
@@ -26,13 +26,13 @@ import {
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
- * Gemini Omni by the Interactions API of the Gemini API. What is odd about it:
- *   a film    we ask for a link, which leads to a file on the same host and needs the key; but a poll may hold the
- *             bytes themselves as base64, whatever was asked for, so every poll is read as a stream
- *   a file    may still be in work when the interaction is completed
- *   a refusal of content looks like success: completed, with words in place of a film
- *   errors    are an object with a word for a code, or from the front end a list with a number; a bad key is a 400, and
- *             so is an unknown interaction
+ * Gemini Omni through the Interactions API of the Gemini API. Its peculiarities:
+ *   videos    we request a link, to a file on the same host that needs the key. A poll may still have the bytes themselves
+ *             as base64, so every poll is read as a stream
+ *   files     may still be in process when the interaction is completed
+ *   content   a refusal looks like success: completed, with text instead of a video
+ *   errors    are an object with a word as its code, or a list with a number if they come from the front end; a bad key is
+ *             a 400, and so is an unknown interaction
  */
 
 export const google: Member = {
@@ -67,16 +67,16 @@ const provider: Provider = {
     if (typeof url === 'string') return downloadFrom(url, call)
     if (typeof file === 'string') return api.download(`/v1beta/files/${file}:download?alt=media`, call)
     const { body } = await api.download(String(inside), call)
-    return filmAt(body, at as Path)
+    return videoAt(body, at as Path)
   },
   async cancel(operation, call) {
     const response = await api.request('POST', `${pathOf(operation)}/cancel`, call, toJson({}))
-    if (!tookCancel(response, [400, 404, 409])) return 'too_late'
+    if (!acceptedCancel(response, [400, 404, 409])) return 'too_late'
     return (await tryFields(response)).status === 'cancelled' ? 'cancelled' : 'too_late'
   },
   async check(call) {
     const response = await api.get('/v1beta/models?pageSize=1', call)
-    // Nothing but the key can be wrong with it.
+    // Only the key can be wrong with this request.
     return response.status === 400 ? new Response(null, { status: 401 }) : response
   },
 }
@@ -132,23 +132,23 @@ function readProgress(inside: string, interaction: Fields): Progress {
   return { status: 'succeeded', output: { inside, at: [...path, 'data'] } }
 }
 
-/** The last one that the model put out. */
+/** The last video in the model's output. */
 function videoIn({ steps, output_video: single }: Fields): { video: Fields; path: Path } | undefined {
   const found = listOf(steps).flatMap(({ type, content }, at) => {
     const blocks = type === 'model_output' ? listOf(content) : []
-    return blocks.map((video, place) => ({ video, path: ['steps', at, 'content', place] as Path }))
+    return blocks.map((video, index) => ({ video, path: ['steps', at, 'content', index] }))
   })
   const last = found.findLast(({ video }) => video.type === 'video')
   return last ?? (single ? { video: fieldsOf(single), path: ['output_video'] } : undefined)
 }
 
-/** A file of Google's is asked for by its name, at the address that is configured, which alone gets the key. */
+/** A file of Google's is requested by name from the configured address, because only that gets the key. */
 function toLink(url: string): { file: string } | { url: string } {
   const file = /^https?:\/\/[^/?#]+\/v1(?:alpha|beta)?\/files\/([\w-]{1,100})(?::download)?(?:\?|$)/.exec(url)?.[1]
   return file === undefined ? { url } : { file }
 }
 
-/** Where this gives no answer, the download will. */
+/** Without a usable response here, the download decides. */
 async function readFile(file: string, progress: Progress, call: Call): Promise<Progress> {
   const response = await api.get(`/v1beta/files/${file}`, call)
   const { state } = response.status === 200 ? await tryFields(response) : {}

@@ -13,7 +13,7 @@ import {
   isSegment,
   listOf,
   problems,
-  readAnswer,
+  readResponse,
   readFields,
   readPolled,
   refused,
@@ -29,15 +29,15 @@ import {
 import type { Call, Member, Progress, Provider, ProviderRequest, Refusal, Submitted } from './provider.ts'
 
 /*
- * Kling's API of 2026, which has the model in the path and takes a plain key. The older one, with `model_name` in the
- * body and a signed token, is not spoken. What is odd about it:
- *   code     each answer has one, and 0 alone is good, whatever the HTTP status; 429 may mean that there is no credit
- *   1201     says that a parameter is wrong, and may say that `external_task_id` was used before: then the task is ours.
- *            Its documents call that id unique in an account; that a second task is refused was not seen on this API,
- *            so nothing is sent again
- *   tasks    are asked for by our ids or by its own; one that it does not know is simply not in the answer
- *   failed   comes with a sentence in place of a code, so that content rules can only be told by its words
- *   images   are base64 without "data:", png or jpeg; with a first frame, the film has its shape
+ * Kling's API of 2026, which has the model in the path and accepts a plain key. The older API, with `model_name` in the body
+ * and a signed token, is not supported. Its peculiarities:
+ *   code     each response has one, and only 0 is success, whatever the HTTP status; 429 may mean that there is no credit
+ *   1201     is a wrong parameter, or an `external_task_id` that was used before: then the task is ours. The documentation
+ *            calls that id unique in an account, but we have not seen this API refuse a second task, so nothing is sent
+ *            again
+ *   tasks    are looked up by our ids or by Kling's; an unknown task is missing in the response
+ *   failed   has a sentence instead of a code, so that only its words show a content refusal
+ *   images   are base64 without "data:", png or jpeg; with a first frame, the video has its aspect ratio
  */
 
 export const kling: Member = {
@@ -67,11 +67,11 @@ const provider: Provider = {
   download: (output, call) => downloadFrom(String(output), call),
   async find(_request, _openedAt, call) {
     const response = await api.get(`/tasks?external_task_ids=${toSegment(call.attemptId)}`, call)
-    return foundIn(tasksOf(await readAnswer(response, 'the question for a task')), ({ external_id: reference }) =>
+    return foundIn(tasksOf(await readResponse(response, 'looking up a task')), ({ external_id: reference }) =>
       reference === call.attemptId ? 'match' : reference === undefined ? 'possible' : 'other',
     )
   },
-  /** There is no such task, which it says to a good key alone. That there is no credit is a 429 there. */
+  /** This task does not exist, and only a valid key gets that response. No credit is a 429. */
   async check(call) {
     const response = await api.get('/tasks?task_ids=0', call)
     const { code } = [200, 429].includes(response.status) ? await tryFields(response.clone()) : {}
@@ -80,7 +80,7 @@ const provider: Provider = {
   },
 }
 
-/** Only Omni takes a picture of what shall be in the film; to the others it is the first frame. */
+/** Only Omni accepts a reference image; for the others, the image is the first frame. */
 export function toUpstream(request: ProviderRequest, { resolution, ratio }: Shape, reference: string) {
   const { model, prompt, seconds, parameters, image } = request
   const { audio, multi_shot, last_image: last } = parameters
@@ -104,29 +104,30 @@ export function toUpstream(request: ProviderRequest, { resolution, ratio }: Shap
     path: `/${product}/${encodeURIComponent(model)}`,
     body: {
       ...(isOmni || hasFrames ? { contents } : { prompt }),
-      ...{ settings, options: { external_task_id: reference } },
+      settings,
+      options: { external_task_id: reference },
     },
   }
 }
 
-/** Its code counts before the status, which may be 200 for a refusal. */
+/** The code wins over the status, which may be 200 for a refusal. */
 async function readCreated(response: Response, call: Call): Promise<Submitted> {
   const { status } = response
   if (status !== 200 && !blameOf(status)) throw unclear(`a submit got ${status}`)
-  // A 400 that can't be read may be about a task of ours.
-  const answer = status === 200 || status === 400 ? await readFields(response) : await tryFields(response)
-  const { code } = answer
-  const what = `a submit got ${status}, code ${wordOf(code)}`
-  if (code === 1201 && isDuplicate(answer, call)) throw unclear(what)
-  if (policies.has(code)) return refused(response, call, { blame: 'request', problem: problems.policy(what) })
+  // An unreadable 400 may be about a task of ours.
+  const body = status === 200 || status === 400 ? await readFields(response) : await tryFields(response)
+  const { code } = body
+  const reason = `a submit got ${status}, code ${wordOf(code)}`
+  if (code === 1201 && isDuplicate(body, call)) throw unclear(reason)
+  if (policies.has(code)) return refused(response, call, { blame: 'request', problem: problems.policy(reason) })
   const blame = blames.get(code) ?? blameOf(status)
-  if (blame) return refused(response, call, { blame, problem: problems.refused(what) })
-  const { id } = fieldsOf(answer.data)
-  if (code !== 0 || !isSegment(id)) throw unclear(`${what} without an id`)
+  if (blame) return refused(response, call, { blame, problem: problems.refused(reason) })
+  const { id } = fieldsOf(body.data)
+  if (code !== 0 || !isSegment(id)) throw unclear(`${reason} without an id`)
   return { operation: id }
 }
 
-/** "External_task_id … already exists". Ours is never wrong in any other way. */
+/** "External_task_id … already exists". Nothing else can be wrong with our id. */
 function isDuplicate({ message }: Fields, { attemptId }: Call): boolean {
   const text = textOf(message) ?? ''
   return text.includes(attemptId) || /external.?task.?id/i.test(text)
@@ -134,7 +135,7 @@ function isDuplicate({ message }: Fields, { attemptId }: Call): boolean {
 
 const policies = new Set<unknown>([1300, 1301])
 
-/** What the status alone does not tell, or tells wrongly. */
+/** Where the status alone is not enough, or wrong. */
 const blames = new Map<unknown, Refusal['blame']>([
   ...[1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1103, 1304].map((code) => [code, 'account'] as const),
   ...[1200, 1201, 1202, 1203].map((code) => [code, 'request'] as const),
@@ -150,17 +151,17 @@ function progressOf(task: Fields | undefined): Progress {
   return { status: 'succeeded', output: url }
 }
 
-/** Its documents have a list; those who use it saw one task alone, null for no task, and a list in `result`. */
+/** The documentation has a list; users of the API have seen a single task, null for no task, and a list in `result`. */
 function tasksOf({ code, data }: Fields): Fields[] {
-  if (code !== 0) throw unclear(`a question for tasks got code ${wordOf(code)}`)
+  if (code !== 0) throw unclear(`looking up tasks got code ${wordOf(code)}`)
   if (data === null) return []
   const one = fieldsOf(data)
   const tasks = 'id' in one ? [one] : Array.isArray(data) ? data : one.result
-  if (!Array.isArray(tasks)) throw unclear('an answer without tasks')
+  if (!Array.isArray(tasks)) throw unclear('a response without tasks')
   return listOf(tasks).map((task) => ({ ...task, id: String(task.id) }))
 }
 
-/** Such as "Failure to pass the risk control system". */
+/** For example "Failure to pass the risk control system". */
 function isPolicy({ message }: Fields): boolean {
   return /risk control|sensitive|safety|polic(y|ies)|moderation/i.test(textOf(message) ?? '')
 }

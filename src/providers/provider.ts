@@ -8,30 +8,30 @@ import type { Note } from '../core/timeline.ts'
 import type { Media } from '../media/media.ts'
 import type { Upstream } from '../outbound.ts'
 
-/** What the list of providers has of each. */
+/** An entry of the list of providers. */
 export interface Member {
   readonly cards: Cards
-  /** It has neither key nor address: it is available without being configured. */
+  /** It has neither a key nor an address, so it is available without configuration. */
   readonly needsNothing?: boolean
   /**
-   * How many tasks an account takes beyond its slots, each of an owner that has no other there. Only for work that shares
-   * this machine: what a vendor allows an account is never exceeded.
+   * How many tasks an account accepts beyond its slots, each for an owner that has no other task there. Only for work on
+   * this machine: a vendor's limit for an account is never exceeded.
    */
   readonly spareSlots?: number
-  /** Its address unless filmgate.yaml has another. */
+  /** Its default address; filmgate.yaml may have another. */
   readonly baseUrl?: string
-  /** Its key. The vendor's usual environment variable is enough to have an account there. */
+  /** Its key. Setting the vendor's usual environment variable is enough to have an account. */
   readonly key?: KeyRule
   /** The card of a model that it does not list. */
   readonly unlisted?: CardTemplate
-  /** Other names of models that it accepts beside its cards: an endpoint of the operator's own, a newer model. */
+  /** Names of models that it accepts besides its cards: an endpoint of the operator's own, a newer model. */
   readonly otherNames?: RegExp
   create(setting: Setting): Promise<Provider>
 }
 
 export interface KeyRule {
   readonly variable: string
-  /** The variable names a file of JSON, which is the key. */
+  /** The variable has the path of a JSON file, and that file is the key. */
   readonly isFile?: true
 }
 
@@ -42,51 +42,51 @@ export interface Setting {
 }
 
 /**
- * Who makes videos. A member never sleeps, retries, reads the clock or the environment: the engine does. Failure of the
- * work, and a refusal to take it, are data; failure of the way there is thrown, with what was seen (status, kind) as its
- * cause and without a word of the answer, which may hold a key. An operation survives a restart of ours.
+ * Generates videos. An adapter never sleeps, retries, or reads the clock or the environment: the engine does. Failed work and
+ * a refusal are data. A failed request is thrown, with the observation (status, kind) as its cause and without the text of
+ * the response, which may contain a key. An operation survives a restart of our process.
  */
 export interface Provider {
   readonly name: string
   /** How long to wait between two polls of a young task. */
   readonly cadenceMs: number
-  /** What it offers after a submit whose outcome is unknown. */
+  /** How to find out about a submit whose outcome is unknown. */
   readonly recovery: Recovery
-  /** With `lookup`: a reference can't be used twice, so what was not found may safely be sent again. */
+  /** With `lookup`: a reference can't be used twice, so a submit that was not found may safely be sent again. */
   readonly refusesDuplicates?: true
   /**
-   * What its operations look like. An answer that names another is one that nobody can use, and so is what an operator
-   * types: it would be polled in vain until the deadline. Whatever becomes part of a path has to be judged here.
+   * What its operations look like. An operation of another form, from a response or typed by an operator, is refused: it
+   * would be polled until the deadline. Everything that becomes part of a path must be checked here.
    */
   readonly operations?: OperationForm
   /**
-   * Submits the work. Everything before `call.send` prepares: uploads, credentials, the body. `call.send` is the one
-   * billable request, made once: it opens the connection, commits the attempt, and only then sends. What fails before it,
-   * or where it surely did not leave, may be sent elsewhere; whatever else is thrown leaves the outcome unknown. Nothing
-   * that `call.fetch` throws says anything about it. An operation that an upstream names has up to 16 KiB of JSON.
+   * Submits the work. Everything before `call.send` is preparation: uploads, credentials, the body. `call.send` is the only
+   * billable request and is called once: it opens the connection, commits the attempt, and only then sends. After a failure
+   * before it, or if the request surely did not leave, the task may be sent elsewhere; any other error leaves the outcome
+   * unknown. An operation has up to 16 KiB of JSON.
    */
   submit(request: ProviderRequest, call: Call): Promise<Submitted>
   /** An unknown upstream status means running. An output has up to 16 KiB of JSON. */
   poll(operation: Json, call: Call): Promise<Progress>
-  /** The bytes of a succeeded poll's output. Throws `output_unavailable` where only a new poll can help. */
+  /** The bytes of a succeeded poll's output. Throws `output_unavailable` if only a new poll can help. */
   download(output: Json, call: Call): Promise<Response>
-  /** With `lookup` and `list`: what it has that may be this attempt's. Throws if the question got no usable answer. */
+  /** With `lookup` and `list`: the jobs there that may be this attempt's. Throws if the response is not usable. */
   find?(request: ProviderRequest, openedAt: number, call: Call): Promise<Found>
   /**
-   * With `list`: the part of an attempt by which its list tells two attempts apart; the prompt if it is left out. Where it
-   * is equal, `find` may name the work of one for the other.
+   * With `list`: the part of an attempt by which the list distinguishes two attempts; the default is the prompt. If it is
+   * equal, `find` may return the job of one attempt for the other.
    */
   listedAs?(attempt: { id: string; prompt: string }): string
   /** Stops the work, if it can still be stopped. */
   cancel?(operation: Json, call: Call): Promise<'cancelled' | 'too_late'>
   /**
-   * The cheapest question that only a good key at the right place gets 2xx for. It costs nothing. Throws
-   * `generation_failed`, with what the operator has to do as its cause, where no submit would be accepted.
+   * A request that is free and gets 2xx only with a valid key at the right address. Throws `generation_failed`, with what the
+   * operator must do as its cause, if no submit would be accepted.
    */
   check?(call: Call): Promise<Response>
-  /** The models that it has at this moment, where it can be asked. */
+  /** The models that it has now, if it can list them. */
   discover?(call: Call): Promise<Cards>
-  /** Nothing more is wanted of this operation: let go of what is kept for it. May be called twice, or never. */
+  /** The operation is no longer needed: frees everything that is kept for it. May be called twice, or never. */
   forget?(operation: Json, call: Call): Promise<void>
 }
 
@@ -106,24 +106,24 @@ export interface InputImage {
   bytes: Uint8Array
 }
 
-/** Another video that this one is made of. */
+/** The video that this one is derived from. */
 export interface ProviderSource {
   kind: SourceKind
-  /** What it was asked for by, where it is one of ours. */
+  /** Its prompt, if it is one of our videos. */
   prompt: string | null
-  /** `seconds` of the request of an extension counts these in. */
+  /** `seconds` in the request of an extension includes these. */
   seconds: number
-  /** Its bytes, each time anew; null where it is drawn anew. */
+  /** Opens a new stream of its bytes; null if it is drawn again from its prompt. */
   video: (() => Promise<Readable>) | null
 }
 
 export interface Call extends Upstream {
   signal: AbortSignal
-  /** One id for one submit to one account, used wherever the provider takes a reference of ours. */
+  /** One id for one submit to one account. It is our reference if the provider accepts one. */
   attemptId: string
-  /** The account's key as it is configured now, whichever took the task: docs/decisions has why. */
+  /** The account's key as it is configured now, which may not be the key that submitted the task: see docs/decisions. */
   credential: string | null
-  /** Our clock, for a date that a provider names. */
+  /** Our clock, to compare with a provider's dates. */
   now(): number
 }
 
@@ -134,9 +134,9 @@ export type { Found }
 export interface Refusal {
   problem: Problem
   /**
-   * request  this task will never be taken: it fails
-   * account  our key, our credit or its setup is at fault: the account pauses, the task goes elsewhere or waits
-   * busy     not now: the account pauses as long as it asks for, the task goes elsewhere or waits
+   * request  this task will never be accepted: it fails
+   * account  our key, our credit or its setup is wrong: the account pauses, the task goes elsewhere or waits
+   * busy     not now: the account pauses for as long as the provider asks, the task goes elsewhere or waits
    */
   blame: 'request' | 'account' | 'busy'
   retryAfterMs?: number
@@ -144,10 +144,10 @@ export interface Refusal {
 
 export type Progress =
   | { status: 'running'; progress: number | null }
-  /** `note`: for the timeline, what the operator may want to know of the result. */
+  /** `note`: for the timeline, what the operator may want to know about the result. */
   | { status: 'succeeded'; output: Json; note?: Note }
   | { status: 'failed'; problem: Problem }
-  /** It does not know the operation. That may pass. */
+  /** The provider does not know the operation. That may be temporary. */
   | { status: 'missing' }
 
 export type Cards = readonly CardTemplate[]

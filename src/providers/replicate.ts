@@ -16,7 +16,7 @@ import {
   percentOf,
   problems,
   type RefusalDetails,
-  readAnswer,
+  readResponse,
   readFields,
   readPolled,
   readSubmitted,
@@ -30,17 +30,17 @@ import {
 import type { Call, InputImage, Member, Progress, Provider, ProviderRequest, Refusal } from './provider.ts'
 
 /*
- * Replicate runs the models of others, each of which has names of its own for its input: cards/replicate.ts has them.
- *   submit   has nothing to know it again by; what was taken is found in the list of predictions, by its input
- *   image    inside the request only while it is small, else a file that is uploaded first
- *   error    one sentence, with a code at its end at most: that a content was refused is in its words alone
- *   output   a URL, a list of them, or an object, as each model has it
- *   an hour  after its end a prediction has neither input nor output any more
+ * Replicate runs models of other vendors. Each model names its input fields in its own way: see cards/replicate.ts.
+ *   submit   accepts no reference of ours; a lost submit is found in the list of predictions, by its input
+ *   image    a small one goes into the request, a larger one is uploaded first
+ *   error    is one sentence, at most with a code at its end; only its words show a content refusal
+ *   output   is a URL, a list of URLs, or an object, depending on the model
+ *   data     input and output are removed an hour after a prediction ended
  */
 
 export const replicate: Member = {
   cards: replicateCards,
-  // Owner and name, which never begin as our names for its models do.
+  // Owner and name. Our own names for its models begin with `replicate/`.
   otherNames: /^(?!replicate\/)[\w.-]+\/[\w.-]+$/,
   baseUrl: 'https://api.replicate.com/v1',
   key: { variable: 'REPLICATE_API_TOKEN' },
@@ -55,12 +55,12 @@ const provider: Provider = {
   recovery: 'list',
   operations: { example: '"9x3k…"', fits: isSegment },
   async submit(request, call) {
-    const { path, input } = toUpstream(request, request.image && (await placeOf(request.image, call)))
+    const { path, input } = toUpstream(request, request.image && (await toImageUrl(request.image, call)))
     const response = await api.send(path, toJson({ input }), call)
     return readSubmitted(response, call, { accepts: [201, 202], refusal: readRefusal })
   },
   poll: async (operation, call) => readPolled(await api.get(`/predictions/${toSegment(operation)}`, call), progressOf),
-  // Its results lie on another host, for whoever knows their name.
+  // Results are on another host, which needs no key.
   download: (output, call) => downloadFrom(String(output), call),
   find: async (request, openedAt, call) =>
     foundIn(await predictionsOf(openedAt, call), (prediction) => likenessOf(prediction, request, openedAt)),
@@ -68,30 +68,29 @@ const provider: Provider = {
     const response = await api.request('POST', `/predictions/${toSegment(operation)}/cancel`, call)
     if (response.status === 404) return 'too_late'
     if (!response.ok) throw unclear(`a cancel got ${response.status}`)
-    // One that was asked to stop may go on for a moment: whoever asks again is told.
+    // The prediction may continue for a moment; a second cancel then returns the final status.
     const { status } = await readFields(response)
     return status === 'canceled' || status === 'aborted' ? 'cancelled' : 'too_late'
   },
   check: (call) => api.get('/account', call),
 }
 
-/** More than this is not to be sent inside a request. */
-const mostInline = 256 * 1_024
+/** Replicate asks to upload larger images. */
+const mostInlineBytes = 256 * 1_024
 
-/** What an input has in place of an image. Nothing is billed here, so whatever fails leaves the task unsent. */
-async function placeOf(image: InputImage, call: Call): Promise<string> {
-  if (image.bytes.length <= mostInline) return dataUri(image)
+/** The URL of an image in an input. An upload is not billed, so a failure leaves the task unsent. */
+async function toImageUrl(image: InputImage, call: Call): Promise<string> {
+  if (image.bytes.length <= mostInlineBytes) return dataUri(image)
   const response = await api.request('POST', '/files', call, await toForm({}, 'content', image))
-  const { urls } = await readAnswer(response, 'an upload', [200, 201])
-  const place = textOf(fieldsOf(urls).get)
-  if (place === undefined) throw unclear('an upload got no place')
-  return place
+  const { urls } = await readResponse(response, 'an upload', [200, 201])
+  const url = textOf(fieldsOf(urls).get)
+  if (url === undefined) throw unclear('an upload got no URL')
+  return url
 }
 
-/** `image` is where it lies. Of an unknown size nothing is said: the model has one of its own. */
+/** `image` is a URL. An unknown size is left out: the model then uses its default. */
 export function toUpstream(request: Omit<ProviderRequest, 'image'>, image: string | null) {
-  const asked = dialectOf(request.model)
-  const model = image === null ? request.model : (asked.withImage ?? request.model)
+  const model = image === null ? request.model : (dialectOf(request.model).withImage ?? request.model)
   const dialect = dialectOf(model)
   const { resolution, ratio } = dialect.shapes[formatSize(request.size)] ?? {}
   const { width, height } = request.size
@@ -129,16 +128,16 @@ function progressOf({ status, output, error, logs, data_removed: isRemoved }: Fi
   const link = linkIn(output)
   if (link !== undefined) return { status: 'succeeded', output: link }
   if (isRemoved === true) return { status: 'failed', problem: problems.gone('its data was removed') }
-  throw unclear('a finished prediction without a link')
+  throw unclear('a finished prediction without a URL')
 }
 
-/** No more of the sentence than its code goes on. */
+/** Only the code of the sentence is passed on. */
 function failureOf(error: string): Progress {
   const code = /\((E\d{3,4})\)/.exec(error)?.[1] ?? 'no code'
   return failed(code === 'E005' || /flagged|sensitive|nsfw|moderation|content policy/i.test(error), code)
 }
 
-/** The last percentage of a log, in which it draws a bar; most models have none. */
+/** The last percentage in the logs, where some models draw a progress bar. */
 function progressIn(logs: unknown): number | null {
   const last = textOf(logs)
     ?.match(/\d{1,3}(?=%)/g)
@@ -157,14 +156,14 @@ function linksIn(value: unknown, depth: number): string[] {
   return Object.values(value).flatMap((inner) => linksIn(inner, depth - 1))
 }
 
-/** What may have been made of a submit at that time. Throws where there is more than can be looked through. */
+/** The predictions that a submit at that time may have created. Throws if there are more than 10 pages. */
 async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
   const [after, before] = [openedAt - clockSlackMs, openedAt + arrivalMs].map((at) => new Date(at).toISOString())
   const all: Fields[] = []
   let query = new URLSearchParams({ created_after: after ?? '', created_before: before ?? '' })
   for (let pages = 0; pages < 10; pages += 1) {
     const response = await api.get(`/predictions?${query}`, call)
-    const { results, next } = await readAnswer(response, 'the question for predictions')
+    const { results, next } = await readResponse(response, 'listing predictions')
     if (!Array.isArray(results)) throw unclear('a list of predictions without results')
     const page = listOf(results)
     all.push(...page)
@@ -173,10 +172,10 @@ async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
     if (typeof next !== 'string' || isPast) return all
     query = new URLSearchParams(URL.parse(next)?.search)
   }
-  throw unclear('more predictions than can be looked through')
+  throw unclear('more than 10 pages of predictions')
 }
 
-/** No submit takes longer to arrive, with the upload before it. */
+/** No submit takes longer to arrive, including its upload. */
 const arrivalMs = 15 * 60_000
 
 function createdAt(prediction: Fields): number | undefined {
@@ -184,15 +183,15 @@ function createdAt(prediction: Fields): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Where the input is not told, or was removed, a prediction may be of anything that was asked of the same model. */
+/** Without its input, which may have been removed, a prediction may be of any request to the same model. */
 function likenessOf(prediction: Fields, request: ProviderRequest, openedAt: number): Likeness {
-  // The image is left out: nobody says that it comes back as it was sent.
+  // The image is not compared: it may not come back as it was sent.
   const { model, input } = toUpstream(request, request.image && '')
   const isModel = prediction.model === undefined || prediction.model === model
   const isRecent = (createdAt(prediction) ?? openedAt) >= openedAt - clockSlackMs
   if (!isModel || !isRecent || prediction.source === 'web') return 'other'
-  const told = fieldsOf(prediction.input)
-  const asked = Object.entries(input).filter(([, value]) => value !== '')
-  if (asked.some(([name, value]) => told[name] !== undefined && String(told[name]) !== String(value))) return 'other'
-  return told.prompt === undefined ? 'possible' : 'match'
+  const listed = fieldsOf(prediction.input)
+  const sent = Object.entries(input).filter(([, value]) => value !== '')
+  if (sent.some(([name, value]) => listed[name] !== undefined && String(listed[name]) !== String(value))) return 'other'
+  return listed.prompt === undefined ? 'possible' : 'match'
 }

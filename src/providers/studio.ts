@@ -41,31 +41,31 @@ const cards: Cards = [
   },
 ]
 
-/** Each film that is drawn takes memory, so that the spare slots are few. */
+/** Each drawing takes memory, so there are only a few spare slots. */
 export const studio: Member = { cards, needsNothing: true, spareSlots: 2, create: createStudio }
 
-/** A film being drawn in this process. After a restart there is none: the next poll finds it done, or draws it again. */
+/** A film being drawn in this process. After a restart, the next poll finds it finished or draws it again. */
 interface Drawing {
   progress: number
   outcome: 'pending' | DrawnFilm | { failure: Problem }
-  /** The child crashed or hung over it once already. */
-  again: boolean
+  /** The child has crashed or hung once while drawing it. */
+  isSecondTry: boolean
   abort: AbortController
   ended: Promise<void>
 }
 
 /**
- * Draws films with the media child. Rendering is deterministic, so an operation is all it takes to start over. Its folder has
- * images and sources of films to draw, and films that are not collected yet.
+ * Draws films with the media child. Rendering is deterministic, so an operation is enough to start over. The folder has images
+ * and sources of films to draw, and films that are not collected yet.
  */
 export async function createStudio({ folder, media }: Setting): Promise<Provider> {
-  // A disk that is full or can only be read keeps nobody from the films that are stored.
+  // On a full or read-only disk the service still starts, so that stored videos can be read.
   await sweep(folder).catch((error) => {
     if (Problem.from(error).code !== 'storage_unavailable') throw error
   })
   const drawings = new Map<string, Drawing>()
   const pathOf = (film: string, ending: string) => {
-    if (!isAttemptId(film)) throw new Error('this is no name for a film')
+    if (!isAttemptId(film)) throw new Error('a film must have the id of an attempt')
     return join(folder, film + ending)
   }
   const filmPath = (film: string) => pathOf(film, '.mp4')
@@ -89,24 +89,24 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
     }
   }
 
-  /** A drawing that goes on from an earlier lease is stopped first: two must not write one file. */
-  function begin(operation: Operation, again = false): void {
+  /** A drawing of an earlier lease is stopped first: two drawings must not write the same file. */
+  function begin(operation: Operation, isSecondTry = false): void {
     const previous = drawings.get(operation.film)
     previous?.abort.abort()
     const [abort, ended] = [new AbortController(), Promise.resolve()]
-    const drawing: Drawing = { progress: 0, outcome: 'pending', again, abort, ended }
+    const drawing: Drawing = { progress: 0, outcome: 'pending', isSecondTry, abort, ended }
     drawing.ended = (previous?.ended ?? Promise.resolve()).then(() => draw(operation, drawing))
     drawings.set(operation.film, drawing)
   }
 
   /**
-   * A film over which the child crashed or hung is drawn once more. A full disk and a machine that is too busy end nothing:
-   * the next poll begins anew.
+   * A film is drawn a second time if the child crashed or hung. After a full disk or on an overloaded machine, the next poll
+   * starts over, as often as needed.
    */
-  function afterFailure(operation: Operation, { again }: Drawing, problem: Problem): Progress {
+  function afterFailure(operation: Operation, { isSecondTry }: Drawing, problem: Problem): Progress {
     drawings.delete(operation.film)
     if (problem.code === 'storage_unavailable' || problem.code === 'overloaded') throw problem
-    if (!problem.retryable || again) return { status: 'failed', problem }
+    if (!problem.retryable || isSecondTry) return { status: 'failed', problem }
     begin(operation, true)
     return { status: 'running', progress: null }
   }
@@ -124,7 +124,7 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
   return {
     name,
     cadenceMs: 300,
-    // The attempt is the film's name: the same one again is the same film.
+    // The id of the attempt is the film's name: the same attempt draws the same film.
     recovery: 'key',
     operations,
     async submit(request, { attemptId }) {
@@ -165,24 +165,24 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
   }
 }
 
-/** All that it takes to draw a film, or to draw it again after a restart; its image and its source lie beside it. */
+/** Everything needed to draw a film, also after a restart. Its image and its source are files beside it. */
 interface Operation {
-  /** It has the name of its attempt: any other would be another's film, or another file. */
+  /** The id of its attempt. Any other name could be another attempt's film, or another file. */
   film: string
   prompt: string
-  /** How long the part is that is drawn. */
+  /** The length of the drawn part. */
   seconds: number
   width: number
   height: number
   image: boolean
   seed: number | null
   caption: boolean
-  /** The prompt of what it changes or continues. One that was begun by an older version has neither this nor a source. */
+  /** The prompt of the source video. An operation of an older version has neither this nor a source. */
   earlier?: string | null
   source?: SourceUse | null
 }
 
-/** Whether the source comes first, or lends the film a picture. */
+/** Whether the film begins with the source, or uses one picture of it. */
 type SourceUse = 'beginning' | 'image'
 
 function operationOf(request: ProviderRequest, film: string): Operation {
@@ -190,7 +190,12 @@ function operationOf(request: ProviderRequest, film: string): Operation {
   const { seed = null, caption = true } = parameters as { seed?: number; caption?: boolean }
   const extending = source?.kind === 'extension'
   return {
-    ...{ film, prompt, ...size, image: image !== null, seed, caption },
+    film,
+    prompt,
+    ...size,
+    image: image !== null,
+    seed,
+    caption,
     seconds: extending ? request.seconds - source.seconds : request.seconds,
     earlier: source?.prompt ?? null,
     source: source?.video ? (extending ? 'beginning' : 'image') : null,
@@ -220,13 +225,13 @@ const operations: OperationForm = {
   },
 }
 
-/** Undefined where it is no name for a film. */
+/** Undefined if it is not the name of a film. */
 function filmOf(handle: Json): string | undefined {
   const { film } = (handle ?? {}) as { film?: Json }
   return isAttemptId(film) ? film : undefined
 }
 
-/** What an earlier process had not finished is drawn again; what has its name is whole, and stays until it is forgotten. */
+/** Removes unfinished films of an earlier process: they are drawn again. A finished film stays until it is forgotten. */
 async function sweep(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const file of await readdir(folder)) {
@@ -234,7 +239,7 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-/** Half of it would be left for good: a submit that fails is not sent again under the same name. */
+/** A failed write leaves no file: a failed submit is not repeated under the same name, so nothing would remove it. */
 async function keep(path: string, bytes: Readable): Promise<void> {
   try {
     await pipeline(bytes, createWriteStream(path, { flush: true }))

@@ -7,7 +7,7 @@ import {
   type Fields,
   failed,
   fieldsOf,
-  filmAt,
+  videoAt,
   formatSize,
   isSegment,
   listOf,
@@ -23,12 +23,12 @@ import {
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'
 
 /*
- * Veo on Vertex AI. What is odd about it:
- *   the key     is the JSON of a service account. A token that we sign ourselves with it is taken as a bearer, so
- *               nobody has to be asked for one (https://google.aip.dev/auth/4111)
- *   operations  are long paths, and are asked about by a POST to their model
- *   a film      is base64 inside the poll that says that it is done: both are read as streams
- *   a refusal of content looks like success: done, and no video
+ * Veo on Vertex AI. Its peculiarities:
+ *   key         is the JSON of a service account. A token that we sign with it is accepted as a bearer, so none has to be
+ *               requested (https://google.aip.dev/auth/4111)
+ *   operations  are long paths, and are polled by a POST to their model
+ *   videos      are base64 inside the last poll, so polls and downloads are read as streams
+ *   content     a refusal looks like success: done, without a video
  */
 
 const location = 'us-central1'
@@ -52,7 +52,7 @@ const provider: Provider = {
   async submit(request, call) {
     const account = readAccount(call)
     if (account === undefined) return { refused: { blame: 'account', problem: problems.refused(noAccount) } }
-    const path = `${placeOf(account)}/publishers/google/models/${request.model}:predictLongRunning`
+    const path = `${parentOf(account)}/publishers/google/models/${request.model}:predictLongRunning`
     return readSubmitted(await apiOf(account).send(path, toJson(toUpstream(request)), call), call, {
       refusal: readRefusal,
       operationIn: ({ name }) => (isOperation(name) ? name : undefined),
@@ -60,27 +60,27 @@ const provider: Provider = {
     })
   },
   async poll(operation, call) {
-    const response = await ask(String(operation), call, { isQuestion: true })
+    const response = await fetchOperation(String(operation), call, { isQuestion: true })
     if (response.status === 404) return { status: 'missing' }
     if (!response.ok) throw unclear(`a poll got ${response.status}`)
     return readProgress(String(operation), await readOutline(response.body))
   },
   async download(output, call) {
     const { inside, at } = fieldsOf(output)
-    const response = await ask(String(inside), call)
-    if (response.ok) return filmAt(response.body, at as Path)
+    const response = await fetchOperation(String(inside), call)
+    if (response.ok) return videoAt(response.body, at as Path)
     throw response.status === 404 ? problems.gone('a download got 404') : unclear(`a download got ${response.status}`)
   },
   async check(call) {
     const account = readAccount(call)
     return account
-      ? apiOf(account).get(`${placeOf(account)}/models?pageSize=1`, call)
+      ? apiOf(account).get(`${parentOf(account)}/models?pageSize=1`, call)
       : new Response(null, { status: 401 })
   },
 }
 
-/** Whatever it is, its answer may be as long as its film. */
-function ask(operationName: string, call: Call, more: { isQuestion?: true } = {}): Promise<Response> {
+/** A download even for a poll, because the response may contain the whole video. */
+function fetchOperation(operationName: string, call: Call, more: { isQuestion?: true } = {}): Promise<Response> {
   const account = readAccount(call)
   if (account === undefined) throw unclear(noAccount)
   const [model] = operationName.split('/operations/')
@@ -103,7 +103,7 @@ interface Account {
 
 const noAccount = 'the key is not the JSON of a service account'
 
-/** Says nothing of what is wrong with a key: it is one. */
+/** Undefined if the key is not usable. The reason is not reported: it could contain the key. */
 function readAccount({ credential }: Call): Account | undefined {
   try {
     const fields = fieldsOf(JSON.parse(credential ?? ''))
@@ -119,11 +119,11 @@ function apiOf(account: Account) {
   return createClient((call) => headersOf(account, call))
 }
 
-function placeOf({ project }: Account): string {
+function parentOf({ project }: Account): string {
   return `/v1/projects/${project}/locations/${location}`
 }
 
-/** Signed anew for each request: that takes a millisecond, and nothing has to be kept or refreshed. */
+/** Each request gets a new signature: that takes a millisecond, and no token has to be kept or refreshed. */
 function headersOf({ email, keyId, key }: Account, call: Call): Record<string, string> {
   const iat = Math.floor(call.now() / 1_000)
   const head = { alg: 'RS256', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) }
@@ -139,7 +139,10 @@ export function toUpstream({ prompt, seconds, size, parameters, image }: Provide
   return {
     instances: [{ prompt, ...(image && { image: { bytesBase64Encoded: base64(image), mimeType: image.type } }) }],
     parameters: {
-      ...{ sampleCount: 1, durationSeconds: seconds, aspectRatio: ratio, resolution },
+      sampleCount: 1,
+      durationSeconds: seconds,
+      aspectRatio: ratio,
+      resolution,
       ...(seed !== undefined && { seed }),
       ...(negativePrompt !== undefined && { negativePrompt }),
       ...(generateAudio !== undefined && { generateAudio }),
@@ -150,8 +153,8 @@ export function toUpstream({ prompt, seconds, size, parameters, image }: Provide
 function readProgress(inside: string, { done, error, response }: Fields): Progress {
   if (done !== true) return { status: 'running', progress: null }
   if (error !== undefined) {
-    const told = fieldsOf(error)
-    return failed(isOfContent(told), wordOf(told.code))
+    const fields = fieldsOf(error)
+    return failed(isOfContent(fields), wordOf(fields.code))
   }
   if (response === undefined) throw unclear('an operation that is done, with neither an error nor a response')
   const [video] = listOf(fieldsOf(response).videos)

@@ -354,8 +354,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'a-list-without-prompts-matches',
     file: 'src/providers/openai.ts',
-    find: "if (told === '') return 'possible'",
-    replace: "if (told === '') return 'match'",
+    find: "if (listed === '') return 'possible'",
+    replace: "if (listed === '') return 'match'",
     tests: [
       { file: 'src/providers/openai.test.ts', name: 'are possible where they tell too little, or less than was asked' },
     ],

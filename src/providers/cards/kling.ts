@@ -2,7 +2,7 @@ import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
 import type { Cards } from '../provider.ts'
 
-/** Kling knows no pixels. What it calls 720p or 1080p is taken for the shorter side, as its resellers do. */
+/** Kling's sizes have no pixels. Its resellers use 720p or 1080p for the shorter side, and so do we. */
 export const shapes: Shapes = {
   '1280x720': { resolution: '720p', ratio: '16:9' },
   '720x1280': { resolution: '720p', ratio: '9:16' },
@@ -20,58 +20,64 @@ const upTo1080p: Shapes = Object.fromEntries(Object.entries(shapes).filter(([, {
 const settings: Record<string, ParameterRule> = {
   audio: {
     type: 'boolean',
-    description: 'whether it makes sound as well, for a higher price; false unless it is given',
+    description: 'whether the video has sound, for a higher price; default false',
   },
-  multi_shot: { type: 'boolean', description: 'whether it may cut from shot to shot; true unless it is given' },
+  multi_shot: { type: 'boolean', description: 'whether the video may cut between shots; default true' },
 }
 
-/** A price is that of the smallest size without sound, where sound is optional. */
+/** The price is for the smallest size, without sound if that is optional. */
 const price = { per: 'second', on: '2026-09', source: "a third party's copy of Kling's price list" } as const
 const keptMs = 30 * 24 * 3_600_000
 
 const common = {
-  ...{ provider: 'kling', seconds: { min: 3, max: 15, default: 5 }, image: 'optional', pollAfterMs: 5_000 },
-  // A task that fails is shown with a bill of 0.
+  provider: 'kling',
+  seconds: { min: 3, max: 15, default: 5 },
+  image: 'optional',
+  pollAfterMs: 5_000,
+  // Kling shows a failed task with a bill of 0.
   failuresBilled: false,
 } satisfies Partial<CardTemplate>
 
 export const klingCards: Cards = [
   {
     ...common,
-    ...{ id: 'kling-3.0', upstreamModel: 'kling-3.0', created: 1_771_977_600 },
-    description: 'Kling 3.0: text or a first frame to video, up to 4K; with an image, the film has its shape',
+    id: 'kling-3.0', upstreamModel: 'kling-3.0', created: 1_771_977_600,
+    description: 'Kling 3.0: text or a first frame to video, up to 4K; with an image, the video has its aspect ratio',
     size: sizesOf(shapes, '1280x720'),
     parameters: {
       ...settings,
       last_image: {
-        ...{ type: 'string', needsImage: true, maxLength: 2_048, format: 'https' },
-        description: 'the last frame, for a film that has an image as its first one',
+        type: 'string',
+        needsImage: true,
+        maxLength: 2_048,
+        format: 'https',
+        description: 'URL of the last frame; needs an image as the first frame',
       },
     },
     facts: {
-      ...{ audio: 'optional', imageIs: 'first frame', keptMs, usuallyMs: 135_000 },
+      audio: 'optional', imageIs: 'first frame', keptMs, usuallyMs: 135_000,
       price: { ...price, usd: 0.084 },
     },
   },
   {
     ...common,
-    ...{ id: 'kling-3.0-turbo', upstreamModel: 'kling-3.0-turbo', created: 1_781_654_400 },
-    description: 'Kling 3.0 Turbo: faster, always with sound; with an image, the film has its shape',
+    id: 'kling-3.0-turbo', upstreamModel: 'kling-3.0-turbo', created: 1_781_654_400,
+    description: 'Kling 3.0 Turbo: faster, always with sound; with an image, the video has its aspect ratio',
     size: sizesOf(upTo1080p, '1280x720'),
     parameters: {},
     facts: {
-      ...{ audio: 'always', imageIs: 'first frame', keptMs, usuallyMs: 30_000 },
+      audio: 'always', imageIs: 'first frame', keptMs, usuallyMs: 30_000,
       price: { ...price, usd: 0.112 },
     },
   },
   {
     ...common,
-    ...{ id: 'kling-3.0-omni', upstreamModel: 'kling-3.0-omni', created: 1_771_977_600 },
-    description: 'Kling 3.0 Omni: the image is what shall be in the film; the prompt may call it @image_1',
+    id: 'kling-3.0-omni', upstreamModel: 'kling-3.0-omni', created: 1_771_977_600,
+    description: 'Kling 3.0 Omni: the image shows what the video contains; the prompt may refer to it as @image_1',
     size: sizesOf(shapes, '1280x720'),
     parameters: settings,
     facts: {
-      ...{ audio: 'optional', imageIs: 'reference', keptMs, usuallyMs: 85_000 },
+      audio: 'optional', imageIs: 'reference', keptMs, usuallyMs: 85_000,
       price: { ...price, usd: 0.084 },
     },
   },

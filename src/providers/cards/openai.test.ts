@@ -4,7 +4,7 @@ import { anyModel, toCards } from './openai.ts'
 
 const cardOf = (model: object) => toCards({ data: [model] })[0]
 
-it('a rule that its own default does not keep, or that nobody could, is as if nothing were said', () => {
+it('a rule that is not valid, or that its own default breaks, is ignored', () => {
   for (const seconds of [
     { values: [5] },
     { values: [] },
@@ -24,13 +24,13 @@ it('a rule that its own default does not keep, or that nobody could, is as if no
   assert.deepEqual(Object.keys(cardOf({ id: 'm', parameters: odd })?.parameters ?? {}), ['a'])
 })
 
-it('what is no model is left out', () => {
+it('entries that are not models are left out', () => {
   const odd = [null, 7, 'film', {}, { id: 7 }, { id: '' }, { id: 'a b' }, { id: 'x\n' }, { id: 'a'.repeat(201) }]
   assert.deepEqual(toCards({ data: odd }), [])
   assert.throws(() => toCards({ data: 'film' }), { code: 'provider_unavailable' })
 })
 
-it('nothing that an engine says goes on but what we know how to keep, and never without end', () => {
+it('only the parts that we understand are copied, up to a limit', () => {
   const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`)
   const rule = { type: 'boolean', description: 'x'.repeat(1_000), extra: deep }
   const [card] = toCards({ data: [{ id: 'm', parameters: { sharp: rule, model: rule, prompt: rule, 'a b': rule } }] })
@@ -38,7 +38,7 @@ it('nothing that an engine says goes on but what we know how to keep, and never 
   assert.equal(toCards({ data: Array.from({ length: 5_000 }, (_, at) => ({ id: `m${at}` })) }).length, 500)
 })
 
-it('a parameter that an engine calls a URL, by its format or its name, is held to the rules for URLs', () => {
+it('a parameter that is a URL, by its format or its name, gets the rules for URLs', () => {
   const text = { type: 'string', maxLength: 200, description: '' }
   const parameters = {
     last_image: { ...text, format: 'https' },

@@ -10,27 +10,31 @@ import { commonFields, type ParameterRule } from '../../core/parameters.ts'
 import { type Fields, fieldsOf, textOf, unclear } from '../kit/responses.ts'
 import type { Cards } from '../provider.ts'
 
-/** What a model is like of which only the name is known. An engine refuses by itself what it can't do. */
+/** The card of a model of which only the name is known. The engine itself refuses unsupported values. */
 export const anyModel: CardTemplate = {
-  ...{ id: 'model', provider: 'openai', upstreamModel: 'model', description: 'A model of this engine', created: 0 },
+  id: 'model',
+  provider: 'openai',
+  upstreamModel: 'model',
+  description: 'A model of this engine',
+  created: 0,
   seconds: { min: 1, max: 60, default: 4 },
   size: { minSide: 16, maxSide: 4_096, multipleOf: 2, default: '1280x720' },
   image: 'optional',
   parameters: {
-    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed makes the same film' },
-    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what must not be in it' },
-    num_inference_steps: { type: 'integer', minimum: 1, maximum: 200, description: 'more are slower and finer' },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed gives the same video' },
+    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what the video must not show' },
+    num_inference_steps: { type: 'integer', minimum: 1, maximum: 200, description: 'more steps are slower and finer' },
     guidance_scale: { type: 'number', minimum: 0, maximum: 20, description: 'how closely it follows the prompt' },
-    fps: { type: 'integer', minimum: 1, maximum: 60, description: 'frames in a second' },
+    fps: { type: 'integer', minimum: 1, maximum: 60, description: 'frames per second' },
   },
   pollAfterMs: 2_000,
   failuresBilled: false,
 }
 
-/** Models of an engine, parameters of a model, words of a parameter: nobody has more in earnest. */
+/** Limits the models of an engine, the parameters of a model and the values of a parameter. No real engine has more. */
 const mostEach = 500
 
-/** The cards of a model list. Another Filmgate says in it what each of them takes. */
+/** The cards of a model list. Another Filmgate lists what each model accepts. */
 export function toCards({ data }: Fields): Cards {
   if (!Array.isArray(data)) throw unclear('a list of models without data')
   return data
@@ -46,7 +50,8 @@ function toCard(id: string, model: Fields): CardTemplate {
   const parameters = fieldsOf(model.parameters)
   return {
     ...anyModel,
-    ...{ id, upstreamModel: id },
+    id,
+    upstreamModel: id,
     description: textOf(model.description)?.slice(0, 500) ?? anyModel.description,
     seconds: toSeconds(fieldsOf(model.seconds)) ?? anyModel.seconds,
     size: toSize(fieldsOf(model.size)) ?? anyModel.size,
@@ -59,7 +64,7 @@ function isSeconds(value: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= 3_600
 }
 
-/** A rule that its own default does not keep is none. */
+/** Undefined if the rule is not valid, or its own default breaks it. */
 function toSeconds({ values, min, max, default: usual }: Fields): SecondsRule | undefined {
   const standard = Number(usual)
   const rule: SecondsRule = Array.isArray(values)
@@ -78,7 +83,7 @@ function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefi
   return parseSize(standard) && takesSize(rule, standard) ? rule : undefined
 }
 
-/** Made anew of what we know how to keep: whatever else an engine says would be said to every client. */
+/** Only the parts that we understand are copied: every client sees them. */
 function readParameters(given: Fields): Record<string, ParameterRule> {
   const rules = Object.entries(given)
     .filter(([name]) => /^\w{1,100}$/.test(name) && !commonFields.includes(name))

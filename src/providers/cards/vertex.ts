@@ -20,9 +20,9 @@ const common = {
   size: sizesOf(shapes, '1280x720'),
   image: 'optional',
   parameters: {
-    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, description: 'the same seed makes a similar film' },
-    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what must not be in it' },
-    audio: { type: 'boolean', description: 'whether it has sound, as it does unless this is false' },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, description: 'the same seed gives a similar video' },
+    negative_prompt: { type: 'string', maxLength: 2_000, description: 'what the video must not show' },
+    audio: { type: 'boolean', description: 'whether the video has sound; default true' },
   },
   pollAfterMs: 10_000,
   failuresBilled: false,
@@ -31,9 +31,11 @@ const common = {
 /** With sound, at 720p. */
 function factsAt(usd: number): CardFacts {
   return {
-    ...{ audio: 'optional', imageIs: 'first frame' },
+    audio: 'optional',
+    imageIs: 'first frame',
     price: { usd, per: 'second', on: '2026-08', source: "OpenRouter's list" },
-    ...{ keptMs: null, usuallyMs: 90_000 },
+    keptMs: null,
+    usuallyMs: 90_000,
   }
 }
 
@@ -42,19 +44,19 @@ const retirement = 'Google may retire it from 2026-11-17 on'
 export const cards: Cards = [
   {
     ...common,
-    ...{ id: 'veo-3.1', upstreamModel: 'veo-3.1-generate-001', created: 1_763_337_600 },
+    id: 'veo-3.1', upstreamModel: 'veo-3.1-generate-001', created: 1_763_337_600,
     description: `Google's Veo 3.1 on Vertex AI, up to 4k, with sound. ${retirement}`,
     facts: factsAt(0.4),
   },
   {
     ...common,
-    ...{ id: 'veo-3.1-fast', upstreamModel: 'veo-3.1-fast-generate-001', created: 1_763_337_600 },
+    id: 'veo-3.1-fast', upstreamModel: 'veo-3.1-fast-generate-001', created: 1_763_337_600,
     description: `Google's Veo 3.1 Fast on Vertex AI, up to 4k, with sound. ${retirement}`,
     facts: factsAt(0.1),
   },
   {
     ...common,
-    ...{ id: 'veo-3.1-lite', upstreamModel: 'veo-3.1-lite-generate-001', created: 1_775_001_600 },
+    id: 'veo-3.1-lite', upstreamModel: 'veo-3.1-lite-generate-001', created: 1_775_001_600,
     description: "Google's Veo 3.1 Lite on Vertex AI, a preview, up to 1080p, with sound",
     size: sizesOf(smaller, '1280x720'),
     facts: factsAt(0.05),

@@ -11,7 +11,7 @@ export interface Payload {
   body: string | Uint8Array
 }
 
-/** Sends requests of one provider, each with the key of the call's account. */
+/** Sends the requests to one provider, each with the key of the call's account. */
 export interface UpstreamClient {
   /** The one billable request of a submit. */
   send(path: string, payload: Payload, call: Call): Promise<Response>
@@ -69,16 +69,16 @@ export function base64({ bytes }: InputImage): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** The bytes of a result from a host of results, which gets no key. A path there would be ours to make: it has to be a URL. */
+/** The bytes of a result from another host, which gets no key. A path would go to the provider itself, so the link must be a URL. */
 export async function downloadFrom(link: string, call: Call): Promise<Response> {
-  if (!/^https?:\/\//i.test(link)) throw problems.gone('a link that is none')
+  if (!/^https?:\/\//i.test(link)) throw problems.gone('the link is not an http or https URL')
   return readDownload(link, call, {})
 }
 
-async function readDownload(place: string, call: Call, headers: HeaderFields): Promise<Response> {
-  const response = await call.download(place, { headers }, call.signal)
+async function readDownload(link: string, call: Call, headers: HeaderFields): Promise<Response> {
+  const response = await call.download(link, { headers }, call.signal)
   if (response.ok) return response
-  // The server fails, not the link: the same link may work later.
+  // The server failed, not the link: the same link may work later.
   if (response.status >= 500 || response.status === 429 || response.status === 408)
     throw unclear(`a download got ${response.status}`)
   throw problems.gone(`a download got ${response.status}`)

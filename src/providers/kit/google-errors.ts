@@ -1,7 +1,7 @@
 import type { Refusal } from '../provider.ts'
 import { type Fields, fieldsOf, listOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
 
-/* What both of Google's APIs have in common. */
+/* Errors of both of Google's APIs, google.ts and vertex.ts. */
 
 type Blame = Refusal['blame']
 
@@ -19,22 +19,22 @@ export async function readError(response: Response): Promise<Fields> {
   return fieldsOf(fieldsOf(Array.isArray(body) ? body[0] : body).error)
 }
 
-/** A bad key is a 400, and so is a country or a project that it does not serve; a day's quota is a 429. */
+/** A bad key is a 400, and so is a country or project that Google does not serve. A used-up daily quota is a 429. */
 function blameFor(usual: Blame, error: Fields): Blame {
   const text = textOf(error.message) ?? ''
   const details = JSON.stringify(error.details ?? null)
-  const ofAccount = /^failed_precondition$/i.test(wordOf(error.status ?? error.code)) || /^API key/.test(text)
-  if (usual === 'request' && (ofAccount || details.includes('"API_KEY_'))) return 'account'
-  const ofDay = /PerDay/.test(details) || /\bper day\b|\bspend/i.test(text)
-  return usual === 'busy' && ofDay ? 'account' : usual
+  const isAccount = /^failed_precondition$/i.test(wordOf(error.status ?? error.code)) || /^API key/.test(text)
+  if (usual === 'request' && (isAccount || details.includes('"API_KEY_'))) return 'account'
+  const isDaily = /PerDay/.test(details) || /\bper day\b|\bspend/i.test(text)
+  return usual === 'busy' && isDaily ? 'account' : usual
 }
 
-/** Only its words tell: the code is that of any bad request. */
+/** Only the message shows it: the code is that of any bad request. */
 export function isOfContent({ message }: Fields): boolean {
   return /violat|safety|responsible ai|usage guidelines|support codes?:|prohibited/i.test(textOf(message) ?? '')
 }
 
-/** Google's way to ask for patience: { "@type": "…RetryInfo", "retryDelay": "17s" }. */
+/** How long Google asks to wait: { "@type": "…RetryInfo", "retryDelay": "17s" }. */
 function delayOf({ details }: Fields): number | undefined {
   const delays = listOf(details).map(({ retryDelay }) => textOf(retryDelay))
   const seconds = Number(/^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delays.find(Boolean) ?? '')?.[1])

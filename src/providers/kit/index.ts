@@ -1,6 +1,6 @@
 /*
- * What adapters are written with. The package exports this as `filmgate/provider`, and the contract, with the base of the
- * simulators, as `filmgate/provider/contract`.
+ * The kit for adapters. The package exports it as `filmgate/provider`, and the contract, with the base of the simulators,
+ * as `filmgate/provider/contract`.
  */
 export { formatSize, type Shape, type Shapes, sizesOf } from '../../core/catalog.ts'
 export { Problem } from '../../core/problem.ts'

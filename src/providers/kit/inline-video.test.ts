@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { filmAt, type Path, readOutline } from './inline-video.ts'
+import { videoAt, type Path, readOutline } from './inline-video.ts'
 
 const film = Uint8Array.from({ length: 50 }, (_, at) => (at * 37) % 256)
 const base64 = Buffer.from(film).toString('base64')
@@ -38,7 +38,7 @@ function cut(text: string, ...places: number[]): ReadableStream<Uint8Array> {
 }
 
 async function filmIn(body: ReadableStream<Uint8Array>, at = path): Promise<Uint8Array> {
-  const { body: bytes } = await filmAt(body, at)
+  const { body: bytes } = await videoAt(body, at)
   assert.ok(bytes)
   return Uint8Array.from(await buffer(bytes))
 }
@@ -97,7 +97,7 @@ describe('a film inside JSON', () => {
         yield piece
       }
     }
-    const { body } = await filmAt(streamOf(counted()).stream, ['v'])
+    const { body } = await videoAt(streamOf(counted()).stream, ['v'])
     assert.ok(body)
     let taken = 0
     for await (const chunk of body) {
@@ -113,7 +113,7 @@ describe('a film inside JSON', () => {
     await filmIn(read.stream, ['v'])
     assert.equal(read.told.cancelled, true)
     const left = streamOf(pieces(2 ** 20, '{"v":"', '"}'))
-    const { body } = await filmAt(left.stream, ['v'])
+    const { body } = await videoAt(left.stream, ['v'])
     await body?.cancel()
     assert.equal(left.told.cancelled, true)
   })
@@ -122,7 +122,7 @@ describe('a film inside JSON', () => {
     const gone = { code: 'output_unavailable', retryable: true }
     for (const text of ['{}', '', '[]', '{"steps":[]}', '{"v":{"v":"QUJD"}}', '{"v":7,"w":"QUJD"}', '{"v":""}'])
       await assert.rejects(filmIn(cut(text), ['v']), gone, text)
-    await assert.rejects(filmAt(null, ['v']), gone)
+    await assert.rejects(videoAt(null, ['v']), gone)
     const unread = { code: 'provider_unavailable', retryable: true }
     for (const text of ['{"v":"QUJD', '{"v":"QU!D"}', '{"v":"\\x"}', '['.repeat(1_000)])
       await assert.rejects(filmIn(cut(text), ['v']), unread, text)

@@ -1,24 +1,24 @@
 import { type Fields, fieldsOf, problems, unclear } from './responses.ts'
 
 /*
- * Some providers put the film itself into the JSON of a poll: one string of base64, tens of MiB long. It is read from
- * the connection piece by piece, so that neither a poll nor a download ever has the whole of it in memory.
+ * Some providers put the video itself into the JSON of a poll, as one base64 string of tens of MiB. It is read from the
+ * connection in chunks, so that neither a poll nor a download ever holds all of it in memory.
  */
 
-/** Where in a JSON document a value is, by the names of members and the places in lists. */
+/** Where a value is in a JSON document, by member names and list indexes. */
 export type Path = readonly (string | number)[]
 
 type Body = ReadableStream<Uint8Array> | null
 
-/** What a poll needs is short: what is longer is a film, or nothing that we asked for. */
+/** Every string that a poll needs is shorter. A longer one is the video, or irrelevant. */
 const maxStringBytes = 16_384
 const maxKeptBytes = 2 ** 20
 const maxReadBytes = 2 ** 29
-/** Of the answer, before its film begins. */
+/** Of the response, before its video begins. */
 const maxBeforeBytes = 2 ** 24
 const maxDepth = 100
 
-/** The JSON of an answer, in which every long string is cut off. Throws `provider_unavailable` where it is none. */
+/** The JSON of a response, with every long string cut off. Throws `provider_unavailable` if it is not JSON. */
 export async function readOutline(body: Body): Promise<Fields> {
   const scanner = new Scanner()
   const kept = new Kept()
@@ -26,11 +26,11 @@ export async function readOutline(body: Body): Promise<Fields> {
   let read = 0
   for await (const chunk of body ?? []) {
     read += chunk.length
-    if (read > maxReadBytes) throw unclear('an answer without end')
+    if (read > maxReadBytes) throw unclear('a response longer than 512 MiB')
     for (const { is, bytes } of scanner.read(chunk)) {
       length = is === 'text' || is === 'escape' ? length + bytes.length : 0
       if (length <= maxStringBytes) kept.add(bytes)
-      // Half of an escape would be no JSON.
+      // Half of an escape would not be JSON.
       else if (is === 'text') kept.add(bytes.subarray(0, Math.max(0, bytes.length - length + maxStringBytes)))
     }
   }
@@ -38,19 +38,19 @@ export async function readOutline(body: Body): Promise<Fields> {
 }
 
 /**
- * The film that is a string of base64 at that place of the answer, decoded as it comes; `output_unavailable` where
- * there is none any more. What follows it in the answer is not waited for.
+ * The video that is a base64 string at that path of the response, decoded as it arrives. Throws `output_unavailable` if it
+ * is not there any more. The rest of the response is not waited for.
  */
-export async function filmAt(body: Body, path: Path): Promise<Response> {
+export async function videoAt(body: Body, path: Path): Promise<Response> {
   const reader = body?.getReader()
-  const films = reader ? decoded(reader, new Finder(path)) : undefined
-  let first = await films?.next()
-  if (reader === undefined || films === undefined || first?.value === undefined)
-    throw problems.gone('an answer in which there is no film')
+  const pieces = reader ? decoded(reader, new Finder(path)) : undefined
+  let first = await pieces?.next()
+  if (reader === undefined || pieces === undefined || first?.value === undefined)
+    throw problems.gone('a response without a video')
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { value } = first ?? (await films.next())
+        const { value } = first ?? (await pieces.next())
         first = undefined
         if (value) controller.enqueue(value)
         else controller.close()
@@ -72,7 +72,7 @@ async function* decoded(
   try {
     for (let { value: chunk } = await reader.read(); chunk; { value: chunk } = await reader.read()) {
       if (finder.state === 'before') before += chunk.length
-      if (before > maxBeforeBytes) throw unclear('an answer in which no film begins')
+      if (before > maxBeforeBytes) throw unclear('a response without a video in its first 16 MiB')
       for (const piece of scanner.read(chunk)) {
         rest += finder.take(piece)
         if (finder.state === 'after') break
@@ -82,28 +82,28 @@ async function* decoded(
       if (finder.state === 'after') return
       rest = rest.slice(whole)
     }
-    if (finder.state === 'in') throw unclear('an answer that ends within its film')
+    if (finder.state === 'in') throw unclear('a response that ends inside its video')
   } finally {
-    // Not waited for: the bytes are there, and what becomes of the rest is no matter.
+    // Not awaited: all bytes of the video are read, and the rest does not matter.
     reader.cancel().catch(() => {})
   }
 }
 
-/** Node reads over what is no base64, and the film would be another. */
+/** Node silently skips characters that are not base64, which would change the video. */
 function fromBase64(text: string): Uint8Array {
-  if (!/^[\w+/-]*={0,2}$/.test(text)) throw unclear('a film that is no base64')
+  if (!/^[\w+/-]*={0,2}$/.test(text)) throw unclear('a video that is not base64')
   return Buffer.from(text, 'base64')
 }
 
 const [quote, backslash, letterU] = [0x22, 0x5c, 0x75]
 
-/** A part of the text: between strings, a quote that opens or closes one, and in one its text and each whole escape. */
+/** A part of the document: text between strings, an opening or closing quote, text inside a string, or a whole escape. */
 interface Piece {
   is: 'between' | 'open' | 'close' | 'text' | 'escape'
   bytes: Uint8Array
 }
 
-/** Tells what is a string and what is not, wherever the chunks are cut. All pieces together are what was read. */
+/** Splits a document into pieces, wherever the chunks are cut. All pieces together are the bytes that were read. */
 class Scanner {
   #inString = false
   #escape: number[] = [];
@@ -131,12 +131,12 @@ class Scanner {
   }
 }
 
-/** Follows the pieces of a document to the string at one place of it. */
+/** Follows the pieces of a document to the string at one path. */
 class Finder {
   state: 'before' | 'in' | 'after' = 'before'
   readonly #path: Path
-  /** The way to where we are: for each open object the name that was read last, for each list the place. */
-  readonly #way: (string | number)[] = []
+  /** The current path: for each open object the last member name, for each open list the index. */
+  readonly #current: (string | number)[] = []
   #nameIsNext = false
   #name: string | undefined
 
@@ -144,7 +144,7 @@ class Finder {
     this.#path = path
   }
 
-  /** The text of the wanted string that is in this piece. */
+  /** The part of the wanted string that this piece has. */
   take({ is, bytes }: Piece): string {
     if (is === 'between') for (const byte of bytes) this.#step(String.fromCharCode(byte))
     else if (is === 'open') this.#open()
@@ -155,26 +155,26 @@ class Finder {
   }
 
   #step(mark: string): void {
-    const way = this.#way
-    const last = way.at(-1)
-    if (mark === '{') way.push('')
-    else if (mark === '[') way.push(0)
-    else if (mark === '}' || mark === ']') way.pop()
-    else if (mark === ',' && typeof last === 'number') way[way.length - 1] = last + 1
-    if (way.length > maxDepth) throw unclear('an answer that is too deep')
+    const current = this.#current
+    const last = current.at(-1)
+    if (mark === '{') current.push('')
+    else if (mark === '[') current.push(0)
+    else if (mark === '}' || mark === ']') current.pop()
+    else if (mark === ',' && typeof last === 'number') current[current.length - 1] = last + 1
+    if (current.length > maxDepth) throw unclear('a response with more than 100 levels')
     if ('{}[],'.includes(mark)) this.#nameIsNext = mark === '{' || (mark === ',' && typeof last === 'string')
   }
 
   #open(): void {
     if (this.#nameIsNext) this.#name = ''
-    else if (this.#way.length === this.#path.length && this.#way.every((step, at) => step === this.#path[at]))
+    else if (this.#current.length === this.#path.length && this.#current.every((step, at) => step === this.#path[at]))
       this.state = 'in'
   }
 
   #close(): void {
     if (this.state === 'in') this.state = 'after'
     if (this.#name === undefined) return
-    this.#way[this.#way.length - 1] = unescaped(this.#name)
+    this.#current[this.#current.length - 1] = unescaped(this.#name)
     this.#name = undefined
     this.#nameIsNext = false
   }
@@ -184,23 +184,23 @@ function latin(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
-/** "=" may come as "\u003d", and "/" as "\/". */
+/** "=" may be written as "\u003d", and "/" as "\/". */
 function unescaped(text: string): string {
   try {
     return text.includes('\\') ? String(JSON.parse(`"${text}"`)) : text
   } catch {
-    throw unclear('an answer that is no JSON')
+    throw unclear('a response that is not JSON')
   }
 }
 
-/** Copies, because a piece holds on to the whole read that it came in. */
+/** Keeps copies, because a piece keeps its whole chunk in memory. */
 class Kept {
   #bytes = new Uint8Array(4_096)
   #length = 0
 
   add(bytes: Uint8Array): void {
     const needed = this.#length + bytes.length
-    if (needed > maxKeptBytes) throw unclear('an answer that is too long')
+    if (needed > maxKeptBytes) throw unclear('a response longer than 1 MiB, not counting its video')
     if (needed > this.#bytes.length) {
       const larger = new Uint8Array(Math.max(needed, this.#bytes.length * 2))
       larger.set(this.#bytes)
@@ -214,7 +214,7 @@ class Kept {
     try {
       return fieldsOf(JSON.parse(new TextDecoder().decode(this.#bytes.subarray(0, this.#length))))
     } catch {
-      throw unclear('an answer that is no JSON')
+      throw unclear('a response that is not JSON')
     }
   }
 }
