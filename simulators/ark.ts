@@ -23,7 +23,7 @@ export function arkWire(): Wire {
       if (was.status === 'running') job.end = null
       if (was.status === 'running' || was.error === 'cancelled')
         return error(409, 'InvalidAction.RunningTaskDeletion', 'Cannot delete this task in its current state.')
-      // Of what has ended, the record is deleted.
+      // The record of an ended task is deleted.
       if (!done) job.unknownUntil = Number.POSITIVE_INFINITY
       return json(200, {})
     },
@@ -42,7 +42,7 @@ function error(status: number, code: string, message: string): Answer {
   return json(status, { error: { code, message: `${message} Request id: 0`, param: '', type: types[status] ?? '' } })
 }
 
-/** The time, and five letters. */
+/** The time and five letters or digits. */
 function newId(): string {
   const time = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
   const letters = Array.from({ length: 5 }, () => randomInt(36).toString(36))
@@ -88,16 +88,16 @@ interface Model {
   readonly longest: number
 }
 
-/** By their names without the brand, which is dreamina- internationally and doubao- in China. */
+/** By name without the brand, which is dreamina- internationally and doubao- in China. */
 const models: Readonly<Record<string, Model>> = {
   'seedance-2-5-260628': { resolutions: ['480p', '720p', '1080p'], longest: 30 },
   'seedance-2-0-260128': { resolutions: ['480p', '720p', '1080p', '4k'], longest: 15 },
   'seedance-2-0-fast-260128': { resolutions: ['480p', '720p'], longest: 15 },
   'seedance-2-0-mini-260615': { resolutions: ['480p', '720p'], longest: 15 },
 }
-/** The one that is behind every endpoint here. */
-const behind = 'dreamina-seedance-2-0-260128'
-/** It is there, but not for everybody. */
+/** The model behind every endpoint here. */
+const endpointModel = 'dreamina-seedance-2-0-260128'
+/** It exists, but the account has not activated it. */
 const notOpen = 'dreamina-seedance-1-5-pro-251215'
 
 function refusalOf(fields: Fields): Answer | undefined {
@@ -105,7 +105,7 @@ function refusalOf(fields: Fields): Answer | undefined {
   const missing = ['model', 'content'].find((name) => fields[name] === undefined)
   if (missing) return error(400, 'MissingParameter', `The request is missing the parameter \`${missing}\`.`)
   if (model === notOpen) return error(404, 'ModelNotOpen', 'Your account has not activated the model.')
-  const named = /^ep-\w/.test(String(model)) ? behind : String(model)
+  const named = /^ep-\w/.test(String(model)) ? endpointModel : String(model)
   const known = /^(dreamina|doubao)-/.test(named) ? models[named.replace(/^\w+-/, '')] : undefined
   if (known === undefined)
     return error(404, 'InvalidEndpointOrModel.NotFound', `The model or endpoint ${model} does not exist.`)
@@ -133,14 +133,14 @@ function rulesOf({ resolutions, longest }: Model): Record<string, Rule> {
     duration: (value) => value === -1 || isWhole(value, 4, longest),
     execution_expires_after: (value) => isWhole(value, 3_600, 259_200),
     priority: (value) => isWhole(value, 0, 9),
-    // Half price is for older models.
+    // The cheaper tier is for older models only.
     service_tier: oneOf('default'),
     generate_audio: isBoolean, watermark: isBoolean, return_last_frame: isBoolean,
     safety_identifier: (value) => typeof value === 'string' && value.length <= 64,
   }
 }
 
-/** Words, and either frames or references: never both. A single image without a role is the first frame. */
+/** Text, and either frames or references, never both. A single image without a role is the first frame. */
 function isContent(content: unknown): boolean {
   const parts = partsOf(content)
   const images = parts.filter(({ type }) => type === 'image_url')
@@ -167,7 +167,7 @@ function taskOf({ id, body, acceptedAt }: Job, claim: Claim): Fields {
   const code = claim.error === 'policy' ? 'OutputVideoSensitiveContentDetected' : 'InternalServiceError'
   const now = Math.floor(Date.now() / 1_000)
   return {
-    id, model: /^ep-/.test(String(body.model)) ? behind : body.model, status: word,
+    id, model: /^ep-/.test(String(body.model)) ? endpointModel : body.model, status: word,
     error: word === 'failed' ? { code, message: 'simulated' } : null,
     created_at: Math.floor(acceptedAt / 1_000), updated_at: now, service_tier: 'default',
     execution_expires_after: asked.execution_expires_after ?? 172_800,

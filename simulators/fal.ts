@@ -3,7 +3,7 @@ import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
 import { type WireRequest, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
-/** What a field takes: one of these texts, or something of this sort. */
+/** What a field accepts: one of these texts, or a value of this type. */
 type Rule = readonly string[] | 'text' | 'boolean' | 'integer' | 'number' | 'url'
 type Rules = Readonly<Record<string, Rule>>
 interface Schema {
@@ -53,7 +53,7 @@ const pika: Rules = { ...sized, duration: ['5', '10'] }
 const image: Rules = { image_url: 'url' }
 const images: Rules = { ...image, end_image_url: 'url' }
 
-/** The endpoints by their ids, as the types of @fal-ai/client and the model pages have them. */
+/** The endpoints by id, as in the types of @fal-ai/client and on the model pages. */
 const schemas: Readonly<Record<string, Schema>> = {
   ...Object.fromEntries(
     ['fal-ai/veo3.1', 'fal-ai/veo3.1/fast'].flatMap((id) => [
@@ -95,22 +95,22 @@ const schemas: Readonly<Record<string, Schema>> = {
 const appOf = (endpoint: string) => endpoint.split('/').slice(0, 2).join('/')
 const apps = new Set(Object.keys(schemas).map(appOf))
 
-/** What is known of a run from the beginning: whose it is, and that it can't go well. */
+/** What is known about a run from the beginning. */
 interface More {
   app: string
-  /** Fields that its endpoint does not know, and says nothing of. */
+  /** Fields that its endpoint silently ignores. */
   overlooked: string[]
   mistake: { status: number; detail: unknown } | null
 }
 
-/** fal's queue, below its root. */
+/** fal's queue, at the root path. */
 export function falWire(): Wire {
   return {
     mode: 'none', filmsApart: true, newId: () => randomUUID(),
     isSubmit: ({ method, path }) => method === 'POST' && !path.includes('/requests/'),
     read,
     accepted: (job, at) => json(200, { ...placed(job, at), status: 'IN_QUEUE', queue_position: 0 }),
-    // Both are asked of the same work, and each is answered in another way.
+    // A poll asks for the status or for the result.
     polled: (job, claim, at, { path, query }) =>
       path.endsWith('/status') ? statusOf(job, claim, at, query.get('logs') === '1') : resultOf(job, claim, at),
     cancelled: (_job, done) =>
@@ -127,7 +127,7 @@ function read({ method, path, headers, body }: WireRequest): Question {
   const [app = '', rest] = path.slice(1).split('/requests/')
   if (!apps.has(appOf(app))) return refuse(404, `Application "${appOf(app)}" not found`)
   if (rest === undefined && method === 'POST') return submitOf(app, body, key)
-  // Work is asked about below its app alone.
+  // A run is polled below its app, not below its endpoint.
   if (rest === undefined || app !== appOf(app)) return refuse(405, 'Method Not Allowed')
   const [id = ''] = rest.split('/', 1)
   const ask = questions[`${method} ${rest.slice(id.length)}`]
@@ -136,7 +136,7 @@ function read({ method, path, headers, body }: WireRequest): Question {
 
 const questions: Readonly<Record<string, 'poll' | 'cancel'>> = { 'GET /status': 'poll', 'GET ': 'poll', 'PUT /cancel': 'cancel' }
 
-/** The queue takes whatever an app is asked: what is wrong with it shows in the end. */
+/** The queue accepts every request to an app. A mistake shows only in the result. */
 function submitOf(endpoint: string, body: Buffer, bearer: string): Question {
   const input = parsed(body)
   const known = schemas[endpoint]?.fields ?? {}
@@ -188,7 +188,7 @@ function placed(job: Job, { origin }: Place): Record<string, unknown> {
 
 const words: Record<string, string> = { waiting: 'IN_QUEUE', running: 'IN_PROGRESS', done: 'COMPLETED', failed: 'COMPLETED' }
 
-/** Nothing but COMPLETED comes with 200. */
+/** Only COMPLETED has status 200. */
 function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer {
   const failure = failureOf(job, claim)
   const status = failure ? 'COMPLETED' : (words[String(claim.status)] ?? claim.status)
@@ -202,7 +202,7 @@ function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer 
   })
 }
 
-/** Of a run that failed, its own HTTP status. */
+/** The result of a failed run has the HTTP status of the run. */
 function resultOf(job: Job, claim: Claim, at: Place): Answer {
   const headers = { 'x-fal-request-id': job.id }
   const failure = failureOf(job, claim)

@@ -4,11 +4,11 @@ import type { Claim, Job } from './upstream/jobs.ts'
 import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
- * Gemini Omni, as the Interactions API of the Gemini API has it. `always inline`: a poll holds the film itself, also
- * where a link was asked for. Google's guide says so; others have seen the link.
+ * Gemini Omni through the Interactions API of the Gemini API. `always inline`: a poll contains the film itself, even if the
+ * request asked for a link. Google's guide says so; others have seen the link.
  */
 export function googleWire(films: 'as asked' | 'always inline' = 'as asked'): Wire {
-  /** Files that were asked about: each is in work at first. */
+  /** Files that were requested before: the first request finds a file in process. */
   const known = new Set<string>()
   return {
     mode: 'none',
@@ -16,7 +16,7 @@ export function googleWire(films: 'as asked' | 'always inline' = 'as asked'): Wi
     newId: () => `v1_${randomBytes(16).toString('hex')}`,
     isSubmit: ({ method, path }) => method === 'POST' && path === '/v1beta/interactions',
     read: (asked, at) => read(asked, at, known),
-    // Whoever does not ask for the background waits until it is done, which takes no time here.
+    // Without `background`, the request waits for the end, which takes no time here.
     accepted: (job, at) =>
       objectOf(job.body.more).background === true
         ? json(200, interactionOf(job, 'in_progress'))
@@ -30,10 +30,10 @@ export function googleWire(films: 'as asked' | 'always inline' = 'as asked'): Wi
 const failure = (status: number, code: string, message: string) => json(status, { error: { code, message } })
 const invalid = (message: string) => failure(400, 'invalid_request', message)
 const notRunning = invalid('Only an interaction that is running can be cancelled.')
-/** The front end speaks before the API does, and in another way. */
+/** Errors of the front end, which have another form than those of the API. */
 const frontEnd = (code: number, status: string, message: string) => json(code, { error: { code, message, status } })
 
-const apart = (file: string) => `v1_${file}`
+const jobIdOf = (file: string) => `v1_${file}`
 const fileOf = (job: string) => job.slice('v1_'.length)
 
 function read(asked: WireRequest, at: Place, known: Set<string>): Question {
@@ -69,7 +69,7 @@ const badKey = json(400, [
 
 function readFile(name: string, query: URLSearchParams, at: Place, known: Set<string>): Question {
   const [file = '', action] = name.split(':')
-  if (action === 'download' && query.get('alt') === 'media') return { ask: 'film', id: apart(file) }
+  if (action === 'download' && query.get('alt') === 'media') return { ask: 'film', id: jobIdOf(file) }
   const state = known.has(file) ? 'ACTIVE' : 'PROCESSING'
   known.add(file)
   return respond(
@@ -107,7 +107,7 @@ function blocksOf(input: unknown): Fields[] {
   )
 }
 
-/** How many seconds each model makes at most. */
+/** The maximum seconds of each model. */
 const longest: Record<string, number> = { 'gemini-omni-1.1-flash': 10, 'gemini-omni-1.2-flash': 15 }
 const fields = [
   'model', 'input', 'response_modalities', 'response_format', 'generation_config', 'background', 'store', 'stream',
@@ -176,7 +176,7 @@ function polled(job: Job, claim: Claim, at: Place, films: string): Fields {
   return { ...said, steps, usage: usage(28_900) }
 }
 
-/** A claim may have no url, or one that is none: then there is no film either. */
+/** A claim may have no url or a wrong one: then there is no film either. */
 function placeOfFilm(job: Job, url: unknown, at: Place, films: string): Fields {
   const name = films === 'always inline' || objectOf(job.body.more).delivery === 'inline' ? 'data' : 'uri'
   if (typeof url !== 'string') return url === undefined ? {} : { [name]: url }

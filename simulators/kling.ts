@@ -4,9 +4,8 @@ import type { Claim, Job } from './upstream/jobs.ts'
 import { type WireRequest, type Fields, objectOf, parsed, type Question, type Wire } from './upstream/wire.ts'
 
 /**
- * Kling's API with the model in the path. It takes a plain key alone, not a signed token. What it has beyond the making
- * of films and the questions for them by id (the list by cursor, callbacks, motion control) is not here. `refusing` is
- * a code by which it refuses every submit that nothing else is wrong with.
+ * Kling's API with the model in the path. It accepts a plain key only, not a signed token. The list by cursor, callbacks and
+ * motion control are left out. `refusing` is a code by which it refuses every valid submit.
  */
 export function klingWire(refusing?: number): Wire {
   return {
@@ -16,7 +15,7 @@ export function klingWire(refusing?: number): Wire {
     isSubmit: ({ method, path }) => method === 'POST' && /^\/(text-to|image-to|omni)-video\/[^/]+$/.test(path),
     read: (asked) => read(asked, refusing),
     accepted: (job) => good(created(job)),
-    // As its documents have it, and a client saw it for elements: whether it does so for videos, nobody was found who knows.
+    // As documented, and as a client saw it for elements. Whether it is true for videos is not known.
     refused: () => bad(1201, 'External_task_id already exists'),
     polled: (job, claim) => good([taskOf(job, claim)]),
     found: (jobs, at) => good(jobs.map((job) => taskOf(job, at.viewOf(job)))),
@@ -28,7 +27,7 @@ function good(data: unknown): Answer {
   return json(200, { code: 0, message: 'SUCCEED', request_id: randomUUID(), data })
 }
 
-/** As its list of codes has them. */
+/** From Kling's list of codes. */
 export const errors: Readonly<Record<number, readonly [status: number, message: string]>> = {
   1000: [401, 'Authentication failed'],
   1001: [401, 'Authorization is empty'],
@@ -62,8 +61,8 @@ function refuse(code: number, why?: string): Question {
   return { ask: 'nothing', answer: bad(code, why) }
 }
 
-/** Each model's place, and which contents it takes; those that take a prompt alone have none. */
-const places: Readonly<Record<string, readonly string[]>> = {
+/** The contents that each path accepts; a path with a prompt only has none. */
+const contentTypes: Readonly<Record<string, readonly string[]>> = {
   '/text-to-video/kling-3.0': [],
   '/text-to-video/kling-3.0-turbo': [],
   '/image-to-video/kling-3.0': ['prompt', 'first_frame', 'last_frame', 'element'],
@@ -77,7 +76,7 @@ function read({ method, path, query, headers, body }: WireRequest, refusing: num
   if (bearer === undefined) return refuse(1002)
   if (bearer.startsWith('eyJ')) return refuse(1002, 'Authentication error. The current API does not support AK/SK')
   if (path === '/tasks') return method === 'GET' ? readQuestion(query) : refuse(1202)
-  const types = Object.hasOwn(places, path) ? places[path] : undefined
+  const types = Object.hasOwn(contentTypes, path) ? contentTypes[path] : undefined
   if (types === undefined) return refuse(1203)
   if (method !== 'POST') return refuse(1202)
   const asked = parsed(body)
@@ -94,7 +93,7 @@ function read({ method, path, query, headers, body }: WireRequest, refusing: num
   }
 }
 
-/** By its ids or by ours, up to 20 of them. Of one that it does not know it says nothing. */
+/** Up to 20 tasks, by Kling's ids or by ours. An unknown task is missing in the answer. */
 function readQuestion(query: URLSearchParams): Question {
   const [ids, ours] = [query.get('task_ids'), query.get('external_task_ids')]
   const wanted = (ids ?? ours ?? '').split(',')
@@ -132,7 +131,7 @@ function mistakeInContents(asked: Fields, types: readonly string[]): string | un
     : undefined
 }
 
-/** An address, or png or jpeg in base64 and nothing before it. */
+/** A URL, or png or jpeg as base64 without "data:". */
 function isPicture(url: string): boolean {
   if (/^https?:\/\/\S+$/.test(url)) return true
   return /^(iVBORw0KGgo|\/9j\/)[A-Za-z0-9+/]*={0,2}$/.test(url) && url.length % 4 === 0
@@ -146,7 +145,7 @@ function mistakeInSettings(asked: Fields, path: string): string | undefined {
   if (!['720p', '1080p', ...(isTurbo ? [] : ['4k'])].includes(text(resolution))) return 'resolution is not supported'
   if (!Number.isInteger(duration) || Number(duration) < 3 || Number(duration) > 15) return 'duration is not supported'
   if (ratio !== undefined && !ratios.includes(text(ratio))) return 'aspect_ratio is not supported'
-  // With a first frame the film has its shape.
+  // With a first frame, the video has its aspect ratio.
   if (ratio !== undefined && path.startsWith('/image-to-video/')) return 'aspect_ratio is not supported here'
   const sounds = isTurbo ? [] : ['native', 'off', ...(isOmni ? ['original'] : [])]
   if (audio !== undefined && !sounds.includes(text(audio))) return 'audio is not supported'

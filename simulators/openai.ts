@@ -4,19 +4,19 @@ import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job, JobView } from './upstream/jobs.ts'
 import { type WireRequest, type Head, respond, type Question, type Wire } from './upstream/wire.ts'
 
-/** How engines differ from what OpenAI's API was: see src/providers/openai.ts. */
+/** How the engines differ from OpenAI's own API: see src/providers/openai.ts. */
 export type Dialect = 'openai' | 'vllm-omni' | 'sglang' | 'fastvideo'
 
 const listings: Record<Dialect, Listing> = {
-  openai: { usual: 20, limits: [1, 100], tellsMore: true },
-  'vllm-omni': { usual: Number.POSITIVE_INFINITY, limits: [0, 100], tellsMore: true },
-  sglang: { usual: 20, limits: [1, 100], tellsMore: true },
-  fastvideo: { usual: Number.POSITIVE_INFINITY, limits: [1, 100], tellsMore: false },
+  openai: { defaultLimit: 20, limits: [1, 100], hasCursors: true },
+  'vllm-omni': { defaultLimit: Number.POSITIVE_INFINITY, limits: [0, 100], hasCursors: true },
+  sglang: { defaultLimit: 20, limits: [1, 100], hasCursors: true },
+  fastvideo: { defaultLimit: Number.POSITIVE_INFINITY, limits: [1, 100], hasCursors: false },
 }
 
 /**
- * What vLLM-Omni says to every request for videos where it was started in the wrong way, and how it answers a DELETE
- * whose abort takes longer than 2 s.
+ * vLLM-Omni's answers to every request for videos if it was started with the wrong options, and to a DELETE whose abort
+ * takes longer than 2 s.
  */
 const troubles = {
   'several-api-servers': [
@@ -30,7 +30,7 @@ const troubles = {
 
 export type Trouble = keyof typeof troubles
 
-/** OpenAI's Videos API, as its SDKs know it, below /v1. The trouble is vLLM-Omni's alone. */
+/** OpenAI's Videos API below /v1, as its SDKs know it. Only vLLM-Omni has a trouble. */
 export function openaiWire(dialect: Dialect = 'openai', trouble?: Trouble): Wire {
   const error = errors[dialect]
   return {
@@ -55,7 +55,7 @@ type Refuse = (status: number, message: string, code?: string) => Answer
 const openaiError: Refuse = (status, message, code) =>
   json(status, { error: { message, type: 'invalid_request_error', param: null, code: code ?? null } })
 
-/** FastAPI's own, or as vLLM puts it into OpenAI's envelope. */
+/** FastAPI's own form, or OpenAI's error object, which vLLM uses. */
 const errors: Record<Dialect, Refuse> = {
   openai: openaiError,
   sglang: (status, message) => json(status, { detail: message }),
@@ -75,12 +75,12 @@ function troubleAt({ path }: WireRequest, trouble: Trouble | undefined): Questio
 async function read(dialect: Dialect, asked: WireRequest, error: Refuse): Promise<Question> {
   const { method, path, headers } = asked
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
-  // An engine of one's own has no key.
+  // A self-hosted engine needs no key.
   if (dialect === 'openai' && bearer === undefined) return respond(error(401, 'No API key was given.', 'invalid_api_key'))
   if (path === '/v1/models')
     return respond(json(200, { object: 'list', data: [{ id: 'film', object: 'model', owned_by: dialect }] }))
-  const [, , , id, what] = path.split('/')
-  if (id !== undefined && what === 'content') return { ask: 'film', id }
+  const [, , , id, action] = path.split('/')
+  if (id !== undefined && action === 'content') return { ask: 'film', id }
   if (id !== undefined && method === 'GET') return { ask: 'poll', id }
   if (id !== undefined && method === 'DELETE') return { ask: 'cancel', id }
   if (path === '/v1/videos' && method === 'GET') {
@@ -99,7 +99,7 @@ async function read(dialect: Dialect, asked: WireRequest, error: Refuse): Promis
   return { ask: 'submit', submission: { body, key: null, bearer: bearer ?? '' } }
 }
 
-/** Eight GPUs share the frames of an SGLang, which then tells the length and the size that it makes of what was asked. */
+/** SGLang shares frames among eight GPUs, and shows the adjusted length and size. */
 const [gpus, framesPerSecond, framesPerLatent, sizeStep] = [8, 24, 4, 16]
 
 function adjusted({ seconds = '4', size = '720x1280' }: Record<string, unknown>) {
@@ -155,7 +155,7 @@ function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect):
   const isAlike = dialect === 'sglang' || dialect === 'fastvideo'
   return {
     id, object: 'video', model, ...(!isAlike && { prompt }), seconds: String(seconds), size,
-    // FastVideo never says that it is in progress.
+    // FastVideo is never `in_progress`.
     status: dialect === 'fastvideo' && word === 'in_progress' ? 'queued' : word,
     progress: claim.progress,
     created_at: Math.floor(acceptedAt / 1_000),
@@ -173,13 +173,13 @@ function errorOf({ error }: Claim, dialect: Dialect): Record<string, unknown> {
   return isPolicy ? { code: 400, message: 'Guardrail blocked prompt: simulated' } : { code: 500, message }
 }
 
-/** vLLM-Omni answers with the error of a failed video as its HTTP status. */
+/** vLLM-Omni uses the error of a failed video as the HTTP status. */
 function polled(job: Job, claim: Claim, dialect: Dialect): Answer {
   const isOdd = dialect === 'vllm-omni' && claim.status === 'failed'
   return json(isOdd ? Number(errorOf(claim, dialect).code) : 200, videoOf(job, claim, dialect))
 }
 
-/** Engines forget a video, finished or not. vLLM-Omni stops it before; the GPU of SGLang and FastVideo goes on with it. */
+/** Engines forget a video, finished or not. vLLM-Omni stops it first; SGLang and FastVideo continue with it. */
 function cancelled(
   job: Job,
   { done, was, trouble }: { done: boolean; was: JobView; trouble: Trouble | undefined },
@@ -194,16 +194,16 @@ function cancelled(
   return dialect === 'vllm-omni' ? deleted : json(200, { id, object: 'video', status: 'deleted' })
 }
 
-/** How servers of OpenAI's Videos API list: they differ in how much they tell of a page, and how long one is. */
+/** How a server lists its videos. */
 interface Listing {
-  /** Videos of a page if the question names no limit. */
-  usual: number
+  /** The length of a page without `limit`. */
+  defaultLimit: number
   limits: readonly [least: number, most: number]
-  /** Whether a page says where it begins and ends, and if there are more. */
-  tellsMore: boolean
+  /** Whether a page has `first_id`, `last_id` and `has_more`. */
+  hasCursors: boolean
 }
 
-/** What is wrong with a question for videos. */
+/** The mistake in a request for the list, if there is one. */
 function mistakeInQuery({ query }: Pick<Head, 'query'>, { limits: [least, most] }: Listing): string | undefined {
   const limit = query.get('limit')
   const isFine = limit === null || (/^\d+$/.test(limit) && Number(limit) >= least && Number(limit) <= most)
@@ -215,15 +215,15 @@ interface Listed {
   created_at: number
 }
 
-/** One page of videos that are given in the order of their creation. After an id that is not there, nothing comes. */
+/** One page of videos, which are given in order of creation. A page after an unknown id is empty. */
 function listPage(videos: readonly Listed[], { query }: Pick<Head, 'query'>, listing: Listing): Answer {
   const turn = query.get('order') === 'asc' ? 1 : -1
-  // By whole seconds, and within a second as they came, whichever way the list goes.
+  // By whole seconds. Within a second, the order is that of creation in both directions.
   const sorted = videos.toSorted((one, other) => turn * (one.created_at - other.created_at))
   const after = query.get('after')
   const last = after === null ? -1 : sorted.findIndex(({ id }) => id === after)
   const rest = after !== null && last < 0 ? [] : sorted.slice(last + 1)
-  const data = rest.slice(0, Number(query.get('limit') ?? listing.usual))
+  const data = rest.slice(0, Number(query.get('limit') ?? listing.defaultLimit))
   const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: rest.length > data.length }
-  return json(200, { object: 'list', data, ...(listing.tellsMore && ends) })
+  return json(200, { object: 'list', data, ...(listing.hasCursors && ends) })
 }

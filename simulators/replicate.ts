@@ -23,7 +23,7 @@ export function replicateWire({ perPage = 100 } = {}): Wire {
 const submitPath = /^\/v1\/models\/([^/]+\/[^/]+)\/predictions$/
 const notFound = problem(404, { detail: 'The requested resource could not be found.' })
 
-/** Letters and digits that can't be taken for each other. */
+/** Letters and digits that are not easily confused. */
 function newId(): string {
   return [...randomBytes(26)].map((byte) => '0123456789abcdefghjkmnpqrstvwxyz'[byte % 32]).join('')
 }
@@ -40,20 +40,20 @@ async function read(asked: WireRequest, at: Place, files: Map<string, object>): 
   const account = { type: 'organization', username: 'acme', name: 'Acme', github_url: null, avatar_url: null }
   if (method === 'GET' && path === '/v1/account') return respond(json(200, account))
   if (method === 'POST' && path === '/v1/files') return respond(await upload(asked, at, files))
-  const [, , folder, id, what] = path.split('/')
+  const [, , folder, id, action] = path.split('/')
   if (folder === 'files' && id !== undefined) return respond(files.has(id) ? json(200, files.get(id)) : notFound)
   const model = submitPath.exec(path)?.[1]
   if (method === 'POST' && model !== undefined) return submit(asked, model, bearer, at, files)
   if (folder !== 'predictions') return respond(notFound)
-  if (method === 'POST' && id !== undefined && what === 'cancel') return { ask: 'cancel', id }
-  if (method === 'GET' && id !== undefined && what === undefined) return { ask: 'poll', id }
+  if (method === 'POST' && id !== undefined && action === 'cancel') return { ask: 'cancel', id }
+  if (method === 'GET' && id !== undefined && action === undefined) return { ask: 'poll', id }
   if (method === 'GET' && id === undefined) return find(asked.query)
   if (method !== 'POST' || id !== undefined) return respond(notFound)
   const words = "The specified version does not exist (or perhaps you don't have permission to use it?)"
   return respond(problem(422, { title: 'Invalid version or not permitted', detail: words }))
 }
 
-/** Of a page, the cursor is its oldest prediction: those that came before it are on the next. */
+/** The cursor of a page is its oldest prediction: the next page has those before it. */
 function find(query: URLSearchParams): Question {
   const [after, before] = ['created_after', 'created_before'].map((name) => Date.parse(query.get(name) ?? ''))
   const cursor = Buffer.from(query.get('cursor') ?? '', 'base64url').toString()
@@ -127,7 +127,7 @@ const oneOf = (type: 'string' | 'integer', ...of: unknown[]): Rule => ({ type, o
 const sizes = ['832*480', '480*832', '1280*720', '720*1280', '1920*1080', '1080*1920']
 const shared = { prompt, negative_prompt: text, seed: whole, enable_prompt_expansion: flag, audio: uri }
 
-/** What each takes, and nothing else. */
+/** The accepted fields of each model. */
 const models: Readonly<Record<string, Record<string, Rule>>> = {
   'google/veo-3.1': {
     prompt, image: uri, last_frame: uri, reference_images: { type: 'uris' },

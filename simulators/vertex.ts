@@ -3,7 +3,7 @@ import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
 import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
 
-/** What of the file of a service account's key matters. */
+/** The fields of a service account's key file that matter here. */
 export interface ServiceAccount {
   type: 'service_account'
   project_id: string
@@ -21,7 +21,7 @@ export function newServiceAccount(): ServiceAccount {
   }
 }
 
-/** Veo on Vertex AI, for this service account alone. Without a bucket to put it into, a film is inside its poll. */
+/** Veo on Vertex AI, for this service account only. Without a bucket, a film is inside its poll. */
 export function vertexWire(account: ServiceAccount = newServiceAccount(), now: () => number = Date.now): Wire {
   const key = createPublicKey(account.private_key)
   return {
@@ -40,18 +40,18 @@ const failure = (code: number, status: string, message: string) => json(code, { 
 const invalid = (message: string) => failure(400, 'INVALID_ARGUMENT', message)
 const unauthenticated = (message: string) => failure(401, 'UNAUTHENTICATED', message)
 
-/** Whose tokens are taken, and when. */
-interface Lock {
+/** What a token is checked with. */
+interface TokenCheck {
   account: ServiceAccount
   key: KeyObject
   now: () => number
 }
 
-function read(asked: WireRequest, lock: Lock): Question {
-  const { account } = lock
+function read(asked: WireRequest, check: TokenCheck): Question {
+  const { account } = check
   const { method, path, headers } = asked
   const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
-  const wrong = token === undefined ? 'Request is missing required authentication credential.' : mistakeIn(token, lock)
+  const wrong = token === undefined ? 'Request is missing required authentication credential.' : mistakeIn(token, check)
   if (wrong !== undefined) return respond(unauthenticated(wrong))
   const [, project, place, rest] = /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/(.+)$/.exec(path) ?? []
   if (rest === undefined || place !== 'us-central1') return respond(failure(404, 'NOT_FOUND', 'Not found.'))
@@ -70,8 +70,8 @@ function read(asked: WireRequest, lock: Lock): Question {
   return isOwn ? { ask: 'poll', id: operationName.split('/').at(-1) ?? '' } : respond(invalid('Invalid operation name.'))
 }
 
-/** As Google judges a token that a service account signed for itself. */
-function mistakeIn(token: string, { account, key, now: clock }: Lock): string | undefined {
+/** Checks a self-signed token of a service account as Google does. */
+function mistakeIn(token: string, { account, key, now: clock }: TokenCheck): string | undefined {
   const [head = '', claims = '', signature = ''] = token.split('.')
   const { alg, kid } = decoded(head)
   const { iss, sub, scope, iat, exp } = decoded(claims)
@@ -117,7 +117,7 @@ function mistakeInImage(image: unknown): string | undefined {
   return isBytes || String(gcsUri).startsWith('gs://') ? undefined : 'The image has no bytes.'
 }
 
-/** What each of them may be; those of the SDKs that matter to nobody here are taken as they are. */
+/** The accepted values of each parameter. */
 const rules: Record<string, (value: unknown, model: string) => boolean> = {
   sampleCount: (value) => value === 1 || value === 2 || value === 3 || value === 4,
   durationSeconds: (value) => value === 4 || value === 6 || value === 8,
@@ -143,7 +143,7 @@ function nameOf({ id, body }: Job): string {
   return `${body.more}/operations/${id}`
 }
 
-/** It has no words for how far it is: whatever else is claimed stands where `done` does. */
+/** The API has no progress and no other statuses: any other claimed status is put into `done`. */
 function polled(job: Job, { status, error, url }: Claim, { filmOf }: Place): Fields {
   const name = nameOf(job)
   if (status === 'waiting') return { name }

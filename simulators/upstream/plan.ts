@@ -99,7 +99,7 @@ export class Plan {
 
 function requireName(name: string): FaultKind {
   const kind = kindOf(name)
-  if (kind === undefined) throw new RangeError(`no fault is called ${JSON.stringify(name)}`)
+  if (kind === undefined) throw new RangeError(`unknown fault ${JSON.stringify(name)}`)
   return kind
 }
 
@@ -116,7 +116,7 @@ function requireRates(rates: Record<string, number>): void {
 
 function requireSettings(settings: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(settings)) {
-    if (!(name in defaultSettings)) throw new RangeError(`nothing is called ${name}`)
+    if (!(name in defaultSettings)) throw new RangeError(`unknown setting ${JSON.stringify(name)}`)
     if (typeof value !== 'number' || !(value >= 0)) throw new RangeError(`${name} must be a number of milliseconds`)
   }
 }

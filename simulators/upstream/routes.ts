@@ -129,7 +129,7 @@ function find(world: World, { subject, matches }: Extract<Question, { ask: 'find
 function sendFilm(world: World, head: Head, url: string): Answer | Silence {
   const { path, query, headers } = head
   // A host of results is not the provider: it refuses a key.
-  if (headers.authorization !== undefined) return json(400, { error: 'no Authorization is taken here' })
+  if (headers.authorization !== undefined) return json(400, { error: 'this host accepts no Authorization header' })
   const job = world.jobs.get(decodeURIComponent(path.slice('/files/'.length)).replace(/\.mp4$/, ''))
   if (job === undefined) return gone
   if (query.has('until') && Number(query.get('until')) <= Date.now())

@@ -34,24 +34,25 @@ export {
 } from '../../simulators/upstream/wire.ts'
 export { startUpstream } from '../../simulators/upstream.ts'
 
-/** What every provider must do. `open` gives one as after a restart: what it only held in memory is gone. */
+/** What every provider must do. */
 export interface ProviderWorld {
+  /** Opens the provider as after a restart: everything in its memory is gone. */
   open(): Promise<Provider>
   request: ProviderRequest
-  /** Ends when a poll may have something new to say. */
+  /** Waits until a poll may have news. */
   pause(): Promise<void>
 }
 
 export function testProvider(name: string, makeWorld: () => Promise<ProviderWorld & AsyncDisposable>): void {
   describe(`the ${name} provider`, () => {
-    it('makes a video: submit, poll until it succeeded, download', async () => {
+    it('generates a video: submit, poll until it succeeded, download', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
       const operation = await submit(provider, world.request)
       assertMp4(await download(provider, await finish(provider, operation, world)))
     })
 
-    it('finishes an operation that was begun before a restart', async () => {
+    it('finishes an operation from before a restart', async () => {
       await using world = await makeWorld()
       const operation = await submit(await world.open(), world.request)
       const provider = await world.open()
@@ -68,7 +69,7 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
       for (const progress of seen) assert.ok(progress >= 0 && progress <= 100, String(progress))
     })
 
-    it('forgets an operation, finished or not, as often as it is asked', async () => {
+    it('forgets an operation, finished or not, also twice', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
       const operation = await submit(provider, world.request)
@@ -76,7 +77,7 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
       await provider.forget?.(operation, call())
     })
 
-    it('knows its own operations by their looks, if it says anything of them, and takes nothing else for one', async () => {
+    it('recognises its own operations and nothing else, if it has a form for them', async () => {
       await using world = await makeWorld()
       const provider = await world.open()
       const { operations } = provider
@@ -90,13 +91,13 @@ export function testProvider(name: string, makeWorld: () => Promise<ProviderWorl
   })
 }
 
-/** As the engine names them. */
+/** Ids in the form of the engine. */
 export const attemptIds = ['0', '1'].map((digit) => `att_${digit.repeat(36)}`) as [string, string]
 
 export function call(attemptId = attemptIds[0]): Call {
-  const none = () => Promise.reject(new Error('this provider has no network'))
+  const offline = () => Promise.reject(new Error('this provider has no network'))
   const { signal } = new AbortController()
-  return { signal, attemptId, credential: null, now: () => 0, send: none, fetch: none, download: none }
+  return { signal, attemptId, credential: null, now: () => 0, send: offline, fetch: offline, download: offline }
 }
 
 /** The operation of a submit that is accepted. */
@@ -130,22 +131,22 @@ function assertMp4(bytes: Buffer): void {
   assert.equal(bytes.toString('latin1', 4, 8), 'ftyp')
 }
 
-/** What every provider on the network must do, against a simulator that speaks its wire. */
+/** What every provider on the network must do, with its simulator. */
 export interface NetworkCase {
   member: Member
   wire(): Wire
-  /** Below the simulator's origin, as the member's own address has it. */
+  /** The path of the API below the simulator's origin. */
   path?: string
   key: string
-  /** One for each way to ask: by text alone, with an image, of each sort of model. The first is used where one will do. */
+  /** One for each kind of request: text only, with an image, each kind of model. Most tests use the first. */
   requests: readonly [ProviderRequest, ...ProviderRequest[]]
-  /** Its list does not tell enough to know an attempt by. */
+  /** Its list has too few fields to recognise an attempt. */
   listsBlindly?: true
-  /** Faults that this wire can't show, because it has no words for them, with the reason. */
+  /** Faults that this wire can't show, with the reason. */
   without?: Readonly<Record<string, string>>
 }
 
-/** One red point. */
+/** One red pixel. */
 export const picture = {
   type: 'image/png' as const,
   bytes: Buffer.from(
@@ -154,7 +155,7 @@ export const picture = {
   ),
 }
 
-/** As in earnest in kind, and hundreds of times less patient. */
+/** The same deadlines as in production, and hundreds of times shorter. */
 const impatient = {
   connectMs: 2_000, headersMs: 1_500, bodyIdleMs: 1_500, totalMs: 3_000,
   downloadHeadersMs: 1_500,
@@ -191,9 +192,9 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       ...outbound.upstream(upstream.url + path),
       signal: new AbortController().signal, attemptId, credential, now: () => Date.now(),
     })
-    /** What is not said is as usual: jobs are done at once. */
+    /** By default, there are no faults and jobs are done at once. */
     const order = (orders: Orders) => upstream.setFaults({ next: [], rates: {}, speed: 0, linkMs: 0, ...orders })
-    /** A request that no other test has: faults go by the prompt. */
+    /** A request with a prompt of its own, because faults are chosen by the prompt. */
     const asked = (prompt: string, request = first): ProviderRequest => ({ ...request, prompt })
     const submit = async (request: ProviderRequest, call = callOf()) =>
       operationOf(await provider.submit(request, call))
@@ -209,7 +210,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
     const film = async (output: Json) => withoutMark(await bytesOf(await provider.download(output, callOf())))
     const shown = <Fault extends { name: string }>(faults: readonly Fault[], pattern: RegExp) =>
       faults.map((fault) => fault.name).filter((fault) => pattern.test(fault) && !(fault in without))
-    /** Each with a job of its own, all at once. */
+    /** Runs the check for each fault, all at once, each with a prompt of its own. */
     const each = async (
       faults: readonly string[],
       check: (fault: string, prompt: string) => Promise<void>,
@@ -235,7 +236,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
         assert.deepEqual(await film(await finish(operation)), tinyFilm)
       })
 
-    it('says how far it is, in numbers from 0 to 100, or that it does not know', async () => {
+    it('reports progress as a number from 0 to 100, or none', async () => {
       order({ speed: 60_000 })
       const progress = await poll(await submit(asked('slow')))
       assert.equal(progress.status, 'running')
@@ -243,9 +244,9 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       assert.ok(number === null || (number >= 0 && number <= 100))
     })
 
-    it('knows its own operations by their looks, and takes nothing else for one', async () => {
+    it('recognises its own operations and nothing else', async () => {
       const { operations } = provider
-      assert.ok(operations, 'it says what its operations look like')
+      assert.ok(operations, 'it has a form for its operations')
       const call = callOf()
       const operation = JSON.parse(JSON.stringify(await submit(asked('looks'), call))) as Json
       assert.equal(operations.fits(operation, call.attemptId), true)
@@ -253,7 +254,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
         assert.equal(operations.fits(odd, call.attemptId), false, JSON.stringify(odd))
     })
 
-    it('tells whose fault a refusal is, and how long to wait', async () => {
+    it('reports who is to blame for a refusal, and how long to wait', async () => {
       const refusals = shown(submitFaults, /^submit-(400|401|402|403|404|413|415|422|429|429-seconds)-before/)
       await each(refusals, async (fault, prompt) => {
         const answer = await provider.submit(asked(prompt), callOf())
@@ -266,7 +267,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('leaves open what an answer does not say: whatever is no clear yes or no is thrown', async () => {
+    it('throws on every response that is neither a clear acceptance nor a clear refusal', async () => {
       const refusals = /^submit-(400|401|402|403|404|413|415|422|429.*|401-cut|200-unknown)-before/
       const odd = shown(submitFaults, /./).filter(
         (fault) =>
@@ -277,14 +278,14 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('says that nothing left where nobody listens', async () => {
+    it('reports that nothing was sent if the connection is refused', async () => {
       const nowhere = outbound.upstream('http://127.0.0.1:1')
       await assert.rejects(provider.submit(asked('nowhere'), { ...callOf(), ...nowhere }), {
         code: 'provider_unreachable',
       })
     })
 
-    it('takes no odd poll for an end, and no unknown status for a failure', async () => {
+    it('treats no odd poll as the end of a job, and no unknown status as a failure', async () => {
       const ends = /^poll-(failed|policy|404|404-for-a-while)$/
       const odd = shown(pollFaults, /./).filter((fault) => !ends.test(fault) && !/drip|deep|huge|short/.test(fault))
       await each(odd, async (fault, prompt) => {
@@ -299,7 +300,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('knows a failure, a refused content, and a job that is gone', async () => {
+    it('recognises a failure, a content refusal, and an unknown job', async () => {
       const ends = shown(pollFaults, /^poll-(failed|policy|404-for-a-while)$/)
       const check = async (fault: string, prompt: string) => {
         const answer = await poll(await submit(asked(prompt)))
@@ -312,7 +313,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       await each(ends, check, { speed: 60_000 })
     })
 
-    it('tells a link that is of no use from a host that is busy, and gets a new link by a new poll', async (test) => {
+    it('distinguishes a dead link from a busy host, and gets a new link by a new poll', async (test) => {
       const faults = shown(downloadFaults, /^download-(403|404|410|429|500|503)$/)
       if (faults.length === 0) return test.skip('its films are inside its polls')
       await each(faults, async (fault, prompt) => {
@@ -329,7 +330,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('fails while the bytes break off', async (test) => {
+    it('fails if a download breaks off', async (test) => {
       const faults = shown(downloadFaults, /^download-(cut|reset-in-body|hang)$/)
       if (faults.length === 0) return test.skip('its films are inside its polls')
       await each(faults, async (_fault, prompt) => {
@@ -338,7 +339,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       })
     })
 
-    it('fetches by a new link what has expired', async (test) => {
+    it('downloads by a new link after the first one expired', async (test) => {
       if (!wire().filmsApart) return test.skip('its films have no links')
       order({ linkMs: 60 })
       const operation = await submit(asked('expires'))
@@ -349,23 +350,23 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       assert.deepEqual(await film(await finish(operation)), tinyFilm)
     })
 
-    it('stops work where it can, and says so where it is too late', async (test) => {
-      if (!provider.cancel) return test.skip('it can not be asked to stop')
+    it('cancels a job, or reports that it is too late', async (test) => {
+      if (!provider.cancel) return test.skip('it has no cancel')
       order({ speed: 60_000 })
       const operation = await submit(asked('to be stopped'))
       const answer = await provider.cancel(operation, callOf())
-      // Who says that it was stopped must not go on with it.
+      // A job that was reported as cancelled must not continue.
       if (answer === 'cancelled') assert.ok(['failed', 'missing'].includes((await poll(operation)).status))
       order({})
       const done = await submit(asked('too late'))
-      // Or it forgets what is finished, as it does what it stops.
+      // A provider may also forget a finished job.
       if ((await provider.cancel(done, callOf())) === 'cancelled')
         assert.deepEqual(await poll(done), { status: 'missing' })
     })
 
-    it('finds what was taken although nobody heard of it', async (test) => {
+    it('finds a job that was accepted although its response was lost', async (test) => {
       const { find, recovery } = provider
-      if (recovery === 'none') return test.skip('it offers nothing after a submit of unknown outcome')
+      if (recovery === 'none') return test.skip('it has no recovery')
       const [taken, lost] = [`${name} taken`, `${name} lost`]
       order({
         speed: 60_000,
@@ -391,7 +392,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
         assert.deepEqual(await find?.(asked(lost), openedAt, other), { matches: [], possible: [], isPartial: false })
     })
 
-    it('asks a question that only a good key gets an answer to, and that costs nothing', async () => {
+    it('checks the key with a free request', async () => {
       assert.ok(provider.check, 'it has one')
       const before = upstream.ledger().accepts.length
       assert.equal((await provider.check(callOf())).ok, true)
@@ -410,7 +411,7 @@ async function bytesOf({ body }: Response): Promise<Buffer> {
   return buffer(body)
 }
 
-/** Neither in what is said nor in what lies behind it. */
+/** Neither in the message nor in its causes. */
 function assertNoKey(error: unknown, key: string): true {
   assert.ok(!inspect(error, { depth: 10 }).includes(key), 'the key is in an error')
   return true
