@@ -31,7 +31,7 @@ async function bytesOf({ videos: [video] }: Awaited<ReturnType<ReturnType<typeof
 }
 
 describe("the simulator of ark, by the vendor's client", () => {
-  it('makes a film of words', async () => {
+  it('generates a video from text', async () => {
     await using upstream = await start()
     const result = await clientOf(upstream)()
     assert.deepEqual(result.warnings, [])
@@ -46,7 +46,7 @@ describe("the simulator of ark, by the vendor's client", () => {
     )
   })
 
-  it('makes a film of one image without a role, of two frames, and of references', async () => {
+  it('generates a video from one image without a role, from two frames, and from references', async () => {
     await using upstream = await start()
     const make = clientOf(upstream)
     const image = { type: 'file', mediaType: 'image/png', data: new Uint8Array(picture.bytes) }
@@ -72,7 +72,7 @@ describe("the simulator of ark, by the vendor's client", () => {
     await assert.rejects(make(), failed)
   })
 
-  it('refuses what is wrong, in words that the client can read', async () => {
+  it('refuses wrong values, with errors that the client can read', async () => {
     await using upstream = await start()
     const make = clientOf(upstream)
     const refused = (statusCode: number, code: string, message: RegExp) => (thrown: unknown) => {
@@ -100,7 +100,7 @@ describe("the simulator of ark, by the vendor's client", () => {
 })
 
 describe('what the client has no method for', () => {
-  it('deletes what is queued or done, and nothing else', async () => {
+  it('deletes queued and finished tasks, and no others', async () => {
     await using upstream = await start({ speed: 60_000 })
     const tasks = `${upstream.url}/api/v3/contents/generations/tasks`
     const ask = async (method: string, path = '', body?: object) => {

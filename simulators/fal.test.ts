@@ -28,10 +28,9 @@ describe("fal's own client at its simulator", () => {
   })
   after(async () => upstream[Symbol.asyncDispose]())
 
-  /** Nobody is asked to wait longer than the client by itself does. */
   const patience = { pollInterval: 10, logs: true }
 
-  it('makes a video of a text, and sees it wait, run and end', async () => {
+  it('generates a video from text, and sees it wait, run and end', async () => {
     const seen = new Set<string>()
     upstream.setFaults({ next: ['poll-back', 'poll-progress-null'] })
     const { data, requestId } = await client.subscribe('fal-ai/kling-video/v3/pro/text-to-video', {
@@ -48,7 +47,7 @@ describe("fal's own client at its simulator", () => {
     assert.deepEqual(upstream.ledger().accepts.at(-1)?.bearer, credentials)
   })
 
-  it('makes a video of an image, and of two', async () => {
+  it('generates a video from one image, and from two', async () => {
     const { data } = await client.subscribe('fal-ai/veo3.1/image-to-video', {
       ...patience,
       input: { prompt: 'it moves', image_url: image, duration: '4s', resolution: '1080p', aspect_ratio: 'auto' },
@@ -61,7 +60,7 @@ describe("fal's own client at its simulator", () => {
     assert.deepEqual(withoutMark(await bytesOf(between.data.video.url)), tinyFilm)
   })
 
-  it('asks about work of each owner below its app alone', async () => {
+  it('polls a run below its app only', async () => {
     for (const endpoint of ['xai/grok-imagine-video/text-to-video', 'bytedance/seedance-2.0/fast/text-to-video']) {
       const { data } = await client.subscribe(endpoint, { ...patience, input: { prompt: 'koi' } })
       assert.deepEqual(withoutMark(await bytesOf(data.video.url)), tinyFilm)
@@ -72,7 +71,7 @@ describe("fal's own client at its simulator", () => {
     assert.equal((await fetch(whole, { headers })).status, 405)
   })
 
-  it('hears of a mistake in the input only with the result, field by field', async () => {
+  it('gets mistakes in the input only with the result, field by field', async () => {
     const input = { prompt: 'koi', duration: 5 as unknown as '5', generate_audio: 'yes' as unknown as boolean }
     const asked = client.subscribe('fal-ai/kling-video/v3/standard/text-to-video', { ...patience, input })
     await assert.rejects(asked, (error) => {
@@ -95,7 +94,7 @@ describe("fal's own client at its simulator", () => {
     })
   })
 
-  it('hears of refused content and of a failure by the HTTP status of the result', async () => {
+  it('gets a content refusal and a failure by the HTTP status of the result', async () => {
     const ask = (fault: string) => {
       upstream.setFaults({ next: [fault] })
       return client.subscribe('fal-ai/veo3.1', { ...patience, input: { prompt: fault } })
@@ -112,7 +111,7 @@ describe("fal's own client at its simulator", () => {
     })
   })
 
-  it('hears at once of a key of another scheme, and of an app that is not there', async () => {
+  it('gets an error at once for a key of another scheme, and for an unknown app', async () => {
     const submit = (one: FalClient, endpoint: string) => one.queue.submit(endpoint, { input: { prompt: 'koi' } })
     await assert.rejects(submit(client, 'fal-ai/nothing'), { name: 'ApiError', status: 404 })
     const stranger = createFalClient({
@@ -124,7 +123,7 @@ describe("fal's own client at its simulator", () => {
     await assert.rejects(submit(stranger, 'fal-ai/veo3.1'), { name: 'ApiError', status: 401 })
   })
 
-  it('stops work, and is told where that is too late', async () => {
+  it('cancels a run, and gets an error if it is too late', async () => {
     upstream.setFaults({ speed: 60_000 })
     const endpoint = 'fal-ai/ltx-2.3/text-to-video'
     const { request_id: requestId } = await client.queue.submit(endpoint, { input: { prompt: 'koi' } })
@@ -146,7 +145,7 @@ describe('the AI SDK at the simulator of fal', () => {
   })
   after(async () => upstream[Symbol.asyncDispose]())
 
-  /** It knows one host alone, and holds what an answer names against it. */
+  /** The client knows only the real host, and checks the URLs of a response against it. */
   const atSimulator: typeof fetch = async (input, init) => {
     const answer = await fetch(String(input).replace(real, upstream.url), init)
     const text = (await answer.text()).replaceAll(`${upstream.url}/`, `${real}/`)
@@ -169,7 +168,7 @@ describe('the AI SDK at the simulator of fal', () => {
     }
   }
 
-  it('makes a video by asking for its result alone', async () => {
+  it('generates a video and polls only its result', async () => {
     const { progress, seen } = await ask('koi')
     assert.ok(seen.includes('pending'))
     assert.ok(progress.status === 'completed')
@@ -178,7 +177,7 @@ describe('the AI SDK at the simulator of fal', () => {
     assert.deepEqual(withoutMark(await bytesOf(video.url)), tinyFilm)
   })
 
-  it('hears that a video failed', async () => {
+  it('gets the failure of a video', async () => {
     upstream.setFaults({ next: [{ fault: 'poll-policy', prompt: 'refused' }] })
     assert.equal((await ask('refused')).progress.status, 'error')
   })

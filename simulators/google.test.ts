@@ -16,7 +16,7 @@ const key = 'AIzaSyTest-1234567890'
 const format = { type: 'video', aspect_ratio: '9:16', resolution: '720p', duration: '5s' } as const
 const asked = { model: 'gemini-omni-1.1-flash', background: true, response_modalities: ['video'] as ['video'] }
 
-describe("the simulated Gemini API, asked by Google's own client", { concurrency: false }, () => {
+describe("the simulated Gemini API, used by Google's own client", { concurrency: false }, () => {
   let upstream: Upstream
   let client: GoogleGenAI
   before(async () => {
@@ -38,7 +38,7 @@ describe("the simulated Gemini API, asked by Google's own client", { concurrency
     return assert.fail('it does not end')
   }
 
-  it('makes a film behind a link, which the same client downloads', async () => {
+  it('generates a video with a link, which the same client downloads', async () => {
     const { id, status } = await create('a marble run', { response_format: { ...format, delivery: 'uri' } })
     assert.equal(status, 'in_progress')
     const { output_video: video } = await finish(id)
@@ -52,7 +52,7 @@ describe("the simulated Gemini API, asked by Google's own client", { concurrency
     await rm(downloadPath)
   })
 
-  it('makes a film of an image, inside its answer unless a link was asked for', async () => {
+  it('generates a video from an image, inside the response unless a link was requested', async () => {
     const image = { type: 'image', mime_type: 'image/png', data: 'iVBORw0KGgo=' }
     const generation_config = { seed: 7, video_config: { task: 'image_to_video' } }
     const { id } = await create('', { input: [image, { type: 'text', text: 'it moves' }], generation_config })
@@ -60,7 +60,7 @@ describe("the simulated Gemini API, asked by Google's own client", { concurrency
     assert.deepEqual(withoutMark(Buffer.from(video?.data ?? '', 'base64')), tinyFilm)
   })
 
-  it('fails, refuses a content, and stops what runs', async () => {
+  it('fails, refuses content, and cancels a running interaction', async () => {
     upstream.setFaults({
       next: [
         { fault: 'poll-failed', prompt: 'fails' },
@@ -77,7 +77,7 @@ describe("the simulated Gemini API, asked by Google's own client", { concurrency
     upstream.setFaults({ speed: 50 })
   })
 
-  it('says what is wrong with a request, a key and an id', async () => {
+  it('reports mistakes in a request, a key and an id', async () => {
     const fails = (work: Promise<unknown>, status: number, text: RegExp) =>
       assert.rejects(work, (error: Error & { status?: number }) => {
         assert.equal(error.status, status)
@@ -97,7 +97,7 @@ describe("the simulated Gemini API, asked by Google's own client", { concurrency
     assert.equal((await fetch(`${upstream.url}/v1beta/models`, { headers: { authorization: 'Bearer x' } })).status, 401)
   })
 
-  it("is understood by Vercel's client as well, which waits for the film", async () => {
+  it("works with Vercel's client too, which waits for the video", async () => {
     const provider = createGoogleGenerativeAI({ apiKey: key, baseURL: `${upstream.url}/v1beta` })
     const google = {
       responseModalities: ['video'],

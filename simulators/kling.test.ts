@@ -62,7 +62,7 @@ describe('the kling simulator', () => {
     assert.equal('data' in answer, false)
   }
 
-  it('makes a film of a text, from submit to bytes', async () => {
+  it('generates a video from text, from submit to bytes', async () => {
     const data = await create('/text-to-video/kling-3.0', {
       prompt: 'a paper boat in the rain',
       settings: { resolution: '720p', aspect_ratio: '16:9', duration: 5, audio: 'off' },
@@ -84,7 +84,7 @@ describe('the kling simulator', () => {
     assert.equal((await fetch(place, { headers: { authorization: 'Bearer api-key' } })).status, 400)
   })
 
-  it('takes each of the documented bodies', async () => {
+  it('accepts each of the documented bodies', async () => {
     const contents = [
       { type: 'prompt', text: 'the parrot turns its head' },
       { type: 'first_frame', url: 'https://pictures.example/parrot.png' },
@@ -111,7 +111,7 @@ describe('the kling simulator', () => {
       })
   })
 
-  it('is asked by its ids or by those of others, in a list that has only what it knows', async () => {
+  it('looks up tasks by its ids or by references, and lists only those that it knows', async () => {
     const data = await create('/text-to-video/kling-3.0', {
       prompt: 'asked for',
       options: { external_task_id: 'gw-02' },
@@ -140,7 +140,7 @@ describe('the kling simulator', () => {
     assert.equal(upstream.ledger().accepts.length, before)
   })
 
-  it('fails with a sentence and no code, and asks nothing for it', async () => {
+  it('fails with a sentence and no code, and bills nothing', async () => {
     upstream.setFaults({
       next: [
         { fault: 'poll-policy', prompt: 'rude' },
@@ -158,7 +158,7 @@ describe('the kling simulator', () => {
     }
   })
 
-  it('wants a plain key', async () => {
+  it('requires a plain key', async () => {
     const code = async (headers: Record<string, string>) => {
       const { status, answer } = await ask('GET', '/tasks?task_ids=0', undefined, headers)
       assert.equal(status, 401)
@@ -170,7 +170,7 @@ describe('the kling simulator', () => {
     assert.deepEqual([none.status, ((await none.json()) as Answer).code], [401, 1001])
   })
 
-  it('refuses what it does not take', async () => {
+  it('refuses unsupported values', async () => {
     const [ofText, ofImage] = ['/text-to-video/kling-3.0', '/image-to-video/kling-3.0']
     const prompt = { type: 'prompt', text: 'a fox' }
     const frame = { type: 'first_frame', url: png }
@@ -199,7 +199,7 @@ describe('the kling simulator', () => {
     })
   })
 
-  it('has every row of the documented codes', async () => {
+  it('has every documented code', async () => {
     const rows = {
       ...{ 401: [1000, 1001, 1002, 1003, 1004], 403: [1103], 404: [1202, 1203] },
       ...{ 400: [1200, 1201, 1300, 1301], 429: [1100, 1101, 1102, 1302, 1303, 1304] },

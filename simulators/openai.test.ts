@@ -7,7 +7,7 @@ import { withoutMark } from './upstream/marks.ts'
 import { tinyFilm } from './upstream/tiny-film.ts'
 import { startUpstream } from './upstream.ts'
 
-/* OpenAI's own SDK at the simulators of what speaks its API. */
+/* OpenAI's own SDK with the simulators of its API. */
 
 const clientOf = (url: string) => new OpenAI({ apiKey: 'sk-test', baseURL: `${url}/v1`, maxRetries: 0 })
 const request = { model: 'film' as 'sora-2', prompt: 'a pond', seconds: '4', size: '1280x720' } as const
@@ -35,12 +35,12 @@ for (const dialect of ['openai', 'vllm-omni', 'sglang', 'fastvideo'] satisfies D
       )
     })
 
-    it('is told of a video that fails, of one that is not there, and of a bad request', async () => {
+    it('gets errors for a failed video, an unknown video and a bad request', async () => {
       await using upstream = await startUpstream({ wire: openaiWire(dialect), speed: 60_000, next: ['poll-failed'] })
       const client = clientOf(upstream.url)
       const { id } = await client.videos.create(request)
       const failed = client.videos.retrieve(id)
-      // vLLM-Omni answers with the error as its status.
+      // vLLM-Omni uses the error as the HTTP status.
       if (dialect === 'vllm-omni') await assert.rejects(failed, OpenAI.InternalServerError)
       else assert.equal((await failed).status, 'failed')
       await assert.rejects(client.videos.retrieve('video_none'), OpenAI.NotFoundError)
@@ -68,7 +68,7 @@ describe('a list of videos', () => {
     return { ids, list, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() }
   }
 
-  it('of vLLM-Omni echoes what was asked; SGLang and FastVideo do not tell the prompt', async () => {
+  it('of vLLM-Omni has the fields of the request; SGLang and FastVideo list no prompt', async () => {
     const asked = { size: '854x480' as '1280x720', seconds: '5' as '4' }
     const told: Record<string, unknown> = {}
     for (const dialect of ['vllm-omni', 'sglang', 'fastvideo'] satisfies Dialect[]) {
@@ -78,13 +78,13 @@ describe('a list of videos', () => {
     }
     assert.deepEqual(told, {
       'vllm-omni': ['a pond', '854x480', '5'],
-      // What it makes of it: frames that 8 GPUs can share, and sides that are multiples of 16.
+      // Adjusted: frames that 8 GPUs can share, and sides that are multiples of 16.
       sglang: [undefined, '848x480', '4'],
       fastvideo: [undefined, '854x480', '5'],
     })
   })
 
-  it('of SGLang has 20 unless it is asked for more, and says if there are more', async () => {
+  it('of SGLang has 20 by default, and says if there are more', async () => {
     await using server = await open('sglang', 21)
     const { page } = await server.list('')
     assert.deepEqual([page.data.length, page.has_more], [20, true])
@@ -94,7 +94,7 @@ describe('a list of videos', () => {
     assert.equal((await server.list('?limit=101')).status, 422)
   })
 
-  it('of FastVideo has them all, and does not say if there are more', async () => {
+  it('of FastVideo has all videos, and does not say if there are more', async () => {
     await using server = await open('fastvideo', 21)
     const { page } = await server.list('?order=asc')
     assert.deepEqual([page.data.map(({ id }) => id), page.has_more], [server.ids, undefined])
@@ -104,7 +104,7 @@ describe('a list of videos', () => {
   })
 })
 
-it('wants a key where OpenAI does', async () => {
+it('requires a key where OpenAI does', async () => {
   await using upstream = await startUpstream({ wire: openaiWire() })
   const response = await fetch(`${upstream.url}/v1/videos`)
   assert.equal(response.status, 401)

@@ -16,7 +16,7 @@ function start(): Promise<Upstream> {
   return startUpstream({ wire: replicateWire(), speed: 50 })
 }
 
-/** The client at its usual address: it knows a file by its https, which a simulator has not. */
+/** The client with its real address: it recognises a file by https, which a simulator does not have. */
 function clientOf({ url, films }: Upstream): Replicate {
   const there = (text: string) =>
     text.replaceAll('https://api.replicate.com', url).replaceAll('https://replicate.delivery', films)
@@ -88,7 +88,7 @@ describe("Replicate's own client at its simulator", () => {
     assert.equal((await client.accounts.current()).type, 'organization')
   })
 
-  it('is told of a failure, and of a content that is refused', async () => {
+  it('gets a failure and a content refusal', async () => {
     await using upstream = await start()
     const client = clientOf(upstream)
     const run = (fault: string) => {
@@ -99,7 +99,7 @@ describe("Replicate's own client at its simulator", () => {
     await assert.rejects(run('poll-policy'), /Prediction failed: .*flagged as sensitive.*\(E005\)/)
   })
 
-  it('is told what is wrong with a request', async () => {
+  it('gets the mistakes in a request', async () => {
     await using upstream = await start()
     const client = clientOf(upstream)
     const create = (input: object, model = veo) => client.predictions.create({ model, input })
@@ -138,7 +138,7 @@ describe("Vercel's client at Replicate's simulator", () => {
     }
   }
 
-  it('makes a video from the prompt to the bytes', async () => {
+  it('generates a video, from the prompt to the bytes', async () => {
     await using upstream = await start()
     const state = await finish(upstream, 'an owl')
     assert.ok(state?.status === 'completed')
@@ -147,7 +147,7 @@ describe("Vercel's client at Replicate's simulator", () => {
     assert.deepEqual(withoutMark(Buffer.from(await (await fetch(video.url)).arrayBuffer())), tinyFilm)
   })
 
-  it('is told of a failure and of a bad request', async () => {
+  it('gets a failure and a bad request', async () => {
     await using upstream = await start()
     upstream.setFaults({ next: [{ fault: 'poll-policy', prompt: 'refused' }] })
     const state = await finish(upstream, 'refused')

@@ -29,7 +29,7 @@ async function newJob(prompt: string): Promise<string> {
 }
 
 const json = '200 application/json'
-/** How each shape looks, whatever was asked for. A plain status needs no line. */
+/** How each fault looks, for every kind of request. A plain status needs no line. */
 const pictures: Record<string, RegExp> = {
   'refuse-connection': /^refused$/,
   'hang-unread': /^silent$/,
@@ -141,7 +141,7 @@ describe('poll faults', () => {
       const id = await newJob(`a ${name}`)
       await assertSpoils(name, requestOf(`GET /jobs/${id}`, { authorization }))
       if (name !== 'poll-failed' && name !== 'poll-404-for-a-while') return
-      // The fate lasts beyond the answer.
+      // This fault lasts longer than one answer.
       const again = pictureOf(await exchange(upstream.port, requestOf(`GET /jobs/${id}`, { authorization })))
       assert.match(again, expected(name))
     })
@@ -174,7 +174,7 @@ async function assertSpoils(name: string, request: string): Promise<void> {
   assert.equal(ledger.accepts.length, accepts.length)
 }
 
-it('what a picture does not show is as it is described', async () => {
+it('bodies are as their faults describe them', async () => {
   const bodyAfter = async (name: string, request: (id: string) => string) => {
     const id = await newJob(`the body of ${name}`)
     upstream.setFaults({ next: [name] })

@@ -14,7 +14,7 @@ const place = { project: account.project_id, location: 'us-central1' }
 const model = 'veo-3.1-fast-generate-001'
 const config = { numberOfVideos: 1, durationSeconds: 4, aspectRatio: '16:9', resolution: '720p', generateAudio: true }
 
-describe("the simulated Vertex AI, asked by Google's own client", { concurrency: false }, () => {
+describe("the simulated Vertex AI, used by Google's own client", { concurrency: false }, () => {
   let upstream: Upstream
   let client: GoogleGenAI
   before(async () => {
@@ -43,7 +43,7 @@ describe("the simulated Vertex AI, asked by Google's own client", { concurrency:
     return finish(await client.models.generateVideos({ model, source, config: { ...config, ...more } }))
   }
 
-  it('makes a film, with a token that the client signs itself', async () => {
+  it('generates a video, with a token that the client signs itself', async () => {
     const { name, response } = await make('a paper boat')
     assert.match(
       name ?? '',
@@ -55,14 +55,14 @@ describe("the simulated Vertex AI, asked by Google's own client", { concurrency:
     assert.deepEqual(withoutMark(Buffer.from(videoBytes ?? '', 'base64')), tinyFilm)
   })
 
-  it('makes a film of an image, with all that a card has', async () => {
+  it('generates a video from an image, with all parameters of a card', async () => {
     const image = { imageBytes: 'iVBORw0KGgo=', mimeType: 'image/png' }
     const more = { seed: 2 ** 32 - 1, negativePrompt: 'dogs', resolution: '4k', aspectRatio: '9:16' }
     const { response } = await make('a picture', { image, more })
     assert.equal(response?.generatedVideos?.length, 1)
   })
 
-  it('fails, and refuses a content', async () => {
+  it('fails, and refuses content', async () => {
     upstream.setFaults({
       next: [
         { fault: 'poll-failed', prompt: 'fails' },
@@ -75,7 +75,7 @@ describe("the simulated Vertex AI, asked by Google's own client", { concurrency:
     assert.match(response?.raiMediaFilteredReasons?.[0] ?? '', /Support codes: \d+/)
   })
 
-  it('says what is wrong with a request and a token', async () => {
+  it('reports mistakes in a request and a token', async () => {
     const fails = (work: Promise<unknown>, status: number, text: RegExp) =>
       assert.rejects(work, (error: Error & { status?: number }) => {
         assert.equal(error.status, status)
@@ -105,7 +105,7 @@ describe("the simulated Vertex AI, asked by Google's own client", { concurrency:
     )
   })
 
-  it("is understood by Vercel's client as well", async () => {
+  it("works with Vercel's client too", async () => {
     const baseURL = `${upstream.url}/v1beta1/projects/${place.project}/locations/${place.location}/publishers/google`
     const video = createVertex({ ...place, baseURL, googleAuthOptions: { authClient: signing(account) } }).video(model)
     const asked = {
@@ -130,7 +130,7 @@ describe("the simulated Vertex AI, asked by Google's own client", { concurrency:
   })
 })
 
-/** Google's own library signs its tokens itself where it is told to, and then asks nobody for one. */
+/** Google's own library, set to sign its tokens itself instead of requesting one. */
 function signing(account: ServiceAccount, scope = 'https://www.googleapis.com/auth/cloud-platform'): JWT {
   const { client_email: email, private_key: key, private_key_id: keyId } = account
   const client = new JWT({ email, key, keyId, scopes: [scope] })

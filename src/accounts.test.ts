@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'filmgate-accounts-'))
 after(() => rmSync(folder, { recursive: true }))
 const paused: Health = { failures: 1, pausedUntil: 60_000, reason: 'busy' }
 
-/** Providers whose engines have the models that are given. */
+/** A registry whose engines have these models. */
 function openRegistry(models: readonly string[] = [], showsLocal = true) {
   const discover = async () => models.map((id) => ({ id, upstreamModel: id }) as CardTemplate)
   const member = { create: async () => ({ name: 'engine', discover }) }
@@ -29,7 +29,7 @@ function configOf(name: string, fields: Partial<AccountConfig> = {}): AccountCon
   return { ...about, baseUrl: 'http://engine.test', credential: 'key', ...fields }
 }
 
-it('an account that is added, changed or removed is so at once for a part that has the map', async () => {
+it('the maps show an added, changed or removed account at once', async () => {
   const accounts = openRegistry()
   const { all, shown } = accounts
   await accounts.change({ set: [configOf('a'), configOf('b')] })
@@ -64,13 +64,13 @@ it('a changed account keeps its pause only while it keeps its address and key', 
   assert.equal(await healthAfter({ baseUrl: 'http://other.test' }), healthy)
 })
 
-it('a process that only accepts requests shows none of its own accounts', async () => {
+it('a process that only serves the API does not show its own accounts', async () => {
   const accounts = openRegistry([], false)
   await accounts.change({ set: [configOf('studio@1'), configOf('a')] })
   assert.deepEqual([[...accounts.all.keys()], [...accounts.shown.keys()]], [['studio@1', 'a'], ['a']])
 })
 
-it('the models of an account that is added are found, and an account that is removed is asked no more', async () => {
+it('the models of an added account are discovered, and a removed account is not requested again', async () => {
   const models = ['first']
   const accounts = openRegistry(models)
   const catalog = buildCatalog([], {}, null)

@@ -11,7 +11,7 @@ import { markOf, withoutMark } from './marks.ts'
 import { tinyFilm } from './tiny-film.ts'
 import { exchange, pictureOf, requestOf } from './wire.fixture.ts'
 
-/* The upstream when nothing goes wrong, and how it is told what should. */
+/* The upstream without faults, and how faults are ordered. */
 
 interface Reply {
   status: number
@@ -36,7 +36,7 @@ it('a job waits, then runs, then is done', () => {
   assert.deepEqual(aged(1_000_000), ['done', 100])
 })
 
-it('the film of a done job can be had whole or in part, without a key', async () => {
+it('the film of a finished job can be downloaded whole or in part, without a key', async () => {
   await using upstream = await startUpstream({ speed: 60_000 })
   const { id } = (await ask(upstream.url, 'POST', '/jobs', fox)).value
   const poll = async () => (await ask(upstream.url, 'GET', `/jobs/${id}`)).value
@@ -57,7 +57,7 @@ it('the film of a done job can be had whole or in part, without a key', async ()
   assert.equal((await fetch(url, { headers: { authorization: 'Bearer key-1' } })).status, 400)
 })
 
-it('a link may expire, and a new poll gives a new one', async () => {
+it('a link may expire, and a new poll returns a new one', async () => {
   await using upstream = await startUpstream({ speed: 0, linkMs: 500 })
   const { id } = (await ask(upstream.url, 'POST', '/jobs', fox)).value
   const first = (await ask(upstream.url, 'GET', `/jobs/${id}`)).value.url ?? ''
@@ -68,7 +68,7 @@ it('a link may expire, and a new poll gives a new one', async () => {
   assert.equal((await fetch(second)).status, 200)
 })
 
-it('what is not there, not allowed or not understood is refused, and costs nothing', async () => {
+it('unknown, forbidden and unreadable requests are refused, and accept no job', async () => {
   await using upstream = await startUpstream()
   assert.equal((await ask(upstream.url, 'GET', '/jobs/job_1')).status, 404)
   assert.equal((await ask(upstream.url, 'DELETE', '/jobs/job_1')).status, 404)
@@ -107,7 +107,7 @@ it('key: the same key is the same job, or a mistake if the body differs', async 
   )
 })
 
-it('lookup: a reference is unique, also for a job that is accepted late, and can be asked for', async () => {
+it('lookup: a reference is unique, also for a job that is accepted late, and can be looked up', async () => {
   await using upstream = await startUpstream({ mode: 'lookup', lateMs: 200, next: ['submit-reset-then-late-accept'] })
   await assert.rejects(ask(upstream.url, 'POST', '/jobs', fox))
   const { value } = await ask(upstream.url, 'POST', '/jobs', fox)
@@ -136,7 +136,7 @@ it('list and none: every submit is a new job; a list shows them, after a lag if 
   }
 })
 
-it('faults come in line, each kind and each prompt by its own', async () => {
+it('faults come in line, for each kind and each prompt', async () => {
   await using upstream = await startUpstream({
     next: [
       'submit-402-before-accept',
@@ -149,7 +149,7 @@ it('faults come in line, each kind and each prompt by its own', async () => {
   assert.deepEqual([await post('a hen'), await post('a hen')], [403, 200])
 })
 
-it('a refusal ends, and its turn comes after what is before it; who draws it by the prompt is reset', async () => {
+it('refused connections end, and come in their turn; by prompt, the submit is reset instead', async () => {
   await using upstream = await startUpstream({ refuseMs: 400 })
   const head = { authorization: 'Bearer key-1' }
   const post = async () => pictureOf(await exchange(upstream.port, requestOf('POST /jobs', head, JSON.stringify(fox))))
@@ -172,7 +172,7 @@ it('a submit can hang before its body is read', async () => {
   assert.equal(upstream.ledger().faults.length, 1)
 })
 
-it('a seed gives each prompt the same fate, whatever comes between', async () => {
+it('a seed gives each prompt the same faults, in any order of requests', async () => {
   const rates = Object.fromEntries(
     submitFaults.filter(({ name }) => /-40\d-(before|after)-/.test(name)).map(({ name }) => [name, 0.05]),
   )
@@ -205,7 +205,7 @@ it('orders that make no sense are refused and change nothing', async () => {
   assert.equal((await ask(upstream.url, 'POST', '/jobs', fox)).status, 200)
 })
 
-it('in a process of its own it says where it is, and tells its ledger', async () => {
+it('a process of its own prints its address, and serves its ledger', async () => {
   const script = join(import.meta.dirname, '..', 'upstream.ts')
   const args = [script, '--port', '0', '--mode', 'key', '--orders', '{"seed":7,"next":["submit-502-after-accept"]}']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -231,7 +231,7 @@ it('in a process of its own it says where it is, and tells its ledger', async ()
   }
 })
 
-it('the ledger has every submit that arrived and every question, with what they were answered', async () => {
+it('the ledger has every submit that arrived and every lookup, with the status of the answer', async () => {
   await using upstream = await startUpstream({
     ...{ mode: 'lookup', next: ['submit-500-before-accept', 'submit-reset-after-accept', 'find-500'] },
   })

@@ -30,11 +30,11 @@ testNetworkProvider('ark', {
   without: { 'poll-status-expired': 'it is documented: the task has waited for too long' },
 })
 
-/** 8 digits of 16 that are 7 above a whole number of days. */
+/** Its last 8 hexadecimal digits are 3 days and 7 seconds. */
 const attemptId = `att_${'0'.repeat(28)}${(86_400 * 3 + 7).toString(16).padStart(8, '0')}`
 
-describe('what is sent to ark', () => {
-  it('is the prompt, the size in its words, and an expiry of its own', () => {
+describe('a request to ark', () => {
+  it('has the prompt, the size as resolution and ratio, and an expiry of its own', () => {
     assert.deepEqual(toUpstream(request, attemptId), {
       model: 'dreamina-seedance-2-0-260128',
       content: [{ type: 'text', text: 'a red fox' }],
@@ -42,7 +42,7 @@ describe('what is sent to ark', () => {
     })
   })
 
-  it('has the frames with their roles, and the parameters by its names', () => {
+  it('has the frames with their roles, and the parameters by the vendor\'s names', () => {
     const parameters = { last_image: last, audio: false, watermark: true }
     assert.deepEqual(toUpstream({ ...request, image: picture, parameters }, attemptId), {
       model: 'dreamina-seedance-2-0-260128',
@@ -60,12 +60,12 @@ describe('what is sent to ark', () => {
     })
   })
 
-  it('leaves the ratio to the first frame where the model insists on it', () => {
+  it('has the adaptive ratio if the model requires it for a first frame', () => {
     assert.equal(toUpstream({ ...newest, image: picture }, attemptId)?.ratio, 'adaptive')
     assert.equal(toUpstream(newest, attemptId)?.ratio, '16:9')
   })
 
-  it('knows every size of every card by its words, and no other', () => {
+  it('can have every size of every card, and no other', () => {
     for (const { size } of ark.cards)
       for (const text of 'values' in size ? size.values : assert.fail('it lists its sizes')) {
         const [width = 0, height = 0] = text.split('x').map(Number)
@@ -78,7 +78,7 @@ describe('what is sent to ark', () => {
   })
 })
 
-describe('what ark answers', () => {
+describe('a response of ark', () => {
   const callOf = (status: number, body: unknown): Call => {
     const answer = async () => Response.json(body, { status })
     return {
@@ -108,11 +108,11 @@ describe('what ark answers', () => {
     })
 
   for (const code of ['InputImageSensitiveContentDetected.PrivacyInformation', 'InputTextRiskDetection'])
-    it(`${code} is a matter of its content rules`, async () => {
+    it(`${code} is a content refusal`, async () => {
       assert.deepEqual(await refusalOf(400, code), ['request', 'content_policy'])
     })
 
-  it('lists tasks without prompts, of which only one with the expiry of the attempt is ours', async () => {
+  it('lists tasks without prompts; only a task with the expiry of the attempt is ours', async () => {
     const provider = await ark.create({ folder: '', media: undefined as never })
     const { model } = request
     const ours = { id: 'cgt-1', model, created_at: 1_000, execution_expires_after: 172_807 }
@@ -125,7 +125,7 @@ describe('what ark answers', () => {
       ...[{ ...ours, id: '../5' }, { id: 'cgt-6' }, null],
     ]
     const find = (body: unknown) => provider.find?.(request, 1_010_000, callOf(200, body))
-    // Two of them have no name that can be used: they may be ours all the same.
+    // Two of them have no usable id: they may still be ours.
     const found = { matches: ['cgt-1'], possible: ['cgt-6'], isPartial: true }
     assert.deepEqual(await find({ total: items.length, items }), found)
     assert.deepEqual((await find({ total: 1, items: [ours] }))?.isPartial, false)
@@ -146,7 +146,7 @@ describe('what ark answers', () => {
 })
 
 describe('a cancel at ark', () => {
-  it('stops what is queued, not what runs, and never deletes a film', async () => {
+  it('stops a queued task, not a running one, and never deletes a video', async () => {
     await using upstream = await startUpstream({ wire: arkWire(), speed: 60_000 })
     await using outbound = openOutbound({ allow: ['127.0.0.1'] })
     const provider = await ark.create({ folder: '', media: undefined as never })

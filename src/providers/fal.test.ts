@@ -28,7 +28,7 @@ function exampleOf(rule: ParameterRule): string | number | boolean {
   return rule.maximum
 }
 
-/** What its simulator makes of what is sent: what is wrong with it, and what of it is overlooked. */
+/** The mistake that the simulator finds in the request, and the fields that it ignores. */
 async function readingOf(request: ProviderRequest): Promise<unknown> {
   const provider = await fal.create({ folder: '', media: undefined as never })
   let sent: { path: string; body: Buffer } | undefined
@@ -62,7 +62,7 @@ testNetworkProvider('fal', {
   requests: [requestOf('fal/kling-3.0-pro', { prompt: 'koi' }), ...requests, ...more],
 })
 
-describe('what fal is asked', () => {
+describe('a request to fal', () => {
   const cases: [what: string, request: ProviderRequest, body: Record<string, unknown>][] = [
     [
       'Veo counts seconds with their unit',
@@ -108,7 +108,7 @@ describe('what fal is asked', () => {
   ]
   for (const [what, request, body] of cases) it(what, () => assert.deepEqual(toUpstream(request), body))
 
-  it('every size, length and parameter of every card is one that its endpoints know', async () => {
+  it('has only fields that the endpoint knows, for every size, length and parameter of every card', async () => {
     for (const { id, size, seconds, parameters } of fal.cards)
       for (const text of 'values' in size ? size.values : [])
         for (const length of 'values' in seconds ? seconds.values : [seconds.min, seconds.max])
@@ -122,7 +122,7 @@ describe('what fal is asked', () => {
           }
   })
 
-  it('nothing, where it would overlook a part of it', async () => {
+  it('is not sent if the endpoint would ignore a part of it', async () => {
     const provider = await fal.create({ folder: '', media: undefined as never })
     const call = { send: () => assert.fail('it was asked') } as unknown as Call
     for (const request of [
@@ -137,7 +137,7 @@ describe('what fal is asked', () => {
   })
 })
 
-describe('what fal says of a result', () => {
+describe('a result of fal', () => {
   const answer = (status: number, body: unknown, headers: Record<string, string> = {}) =>
     new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers })
   const failed = { error: 'Invalid status code', error_type: 'bad_request' }
@@ -148,7 +148,7 @@ describe('what fal says of a result', () => {
     )
   const ofType = (type: string) => ({ detail: [{ loc: ['body'], msg: 'no', type }] })
 
-  it('a failure is told from an answer that says nothing of the run', async () => {
+  it('a failed run is distinguished from a failed request', async () => {
     assert.equal(await read(answer(422, ofType('content_policy_violation'))), 'content_policy')
     assert.equal(await read(answer(422, ofType('no_media_generated')), failed), 'content_policy')
     assert.equal(await read(answer(422, ofType('image_too_small'))), 'generation_failed')
@@ -162,12 +162,12 @@ describe('what fal says of a result', () => {
     assert.equal(await read(answer(401, { detail: 'no' })), 'provider_unavailable')
   })
 
-  it('what is unknown may be found later, unless the status says that it failed', async () => {
+  it('an unknown run is missing, unless its status says that it failed', async () => {
     assert.equal(await read(answer(404, { detail: 'Request not found' })), 'missing')
     assert.equal(await read(answer(404, { detail: 'Path /x not found' }), failed), 'generation_failed')
   })
 
-  it('a run that goes on is told by its words, whatever the HTTP status', async () => {
+  it('a run still in progress is recognised by its message, whatever the HTTP status', async () => {
     for (const status of [400, 500])
       assert.equal(await read(answer(status, { detail: 'Request is still in progress' })), 'running')
   })
@@ -180,7 +180,7 @@ describe('what fal says of a result', () => {
   })
 })
 
-describe('fal between its two answers', () => {
+describe('fal between status and result', () => {
   const prompt = 'between'
   const place = async () => {
     const upstream = await startUpstream({ wire: falWire(), speed: 0 })
@@ -208,7 +208,7 @@ describe('fal between its two answers', () => {
     assert.match(String(here.operation), /^fal-ai\/kling-video\/requests\/[0-9a-f-]{36}$/)
   })
 
-  it('goes on where it was sent, whatever place an answer names', async () => {
+  it('polls the configured address, whatever URLs a response has', async () => {
     const provider = await fal.create({ folder: '', media: undefined as never })
     const asked: string[] = []
     const elsewhere = { request_id: 'q1', response_url: 'https://example.com/q1', status_url: 'https://example.com/s' }
@@ -224,7 +224,7 @@ describe('fal between its two answers', () => {
     assert.deepEqual(asked, [`${app}/text-to-video`, `${app}/requests/q1/status`, `${app}/requests/q1`])
   })
 
-  it('asks again where the result can not be had although the run is over', async () => {
+  it('polls again if the result is not available although the run is over', async () => {
     await using here = await place()
     const { upstream, provider, call, operation } = here
     for (const fault of ['poll-500', 'poll-502', 'poll-429', 'poll-garbage', 'poll-done-without-url']) {
@@ -235,7 +235,7 @@ describe('fal between its two answers', () => {
     }
   })
 
-  it('a request to stop is no stop while the run goes on', async () => {
+  it('a cancel is too late while the run continues', async () => {
     await using here = await place()
     const { upstream, provider, call, operation } = here
     upstream.setFaults({ speed: 60_000, next: [{ fault: 'poll-progress-null', prompt }] })
@@ -243,7 +243,7 @@ describe('fal between its two answers', () => {
     assert.equal(await provider.cancel?.(operation, call), 'cancelled')
   })
 
-  it('a bad key is known by the question that checks it', async () => {
+  it('the check recognises a bad key', async () => {
     await using here = await place()
     const { provider, call } = here
     const wrong = { ...call, fetch: (path: string) => call.fetch(path, { method: 'GET' }, call.signal) }
@@ -251,7 +251,7 @@ describe('fal between its two answers', () => {
     assert.equal((await provider.check?.(call))?.status, 200)
   })
 
-  it('what a model does not take ends as a failure of the run', async () => {
+  it('a value that the model refuses fails the run', async () => {
     await using here = await place()
     const { provider, call } = here
     const answer = await provider.submit(requestOf('fal/kling-3.0', { seconds: 99 }), call)

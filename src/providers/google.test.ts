@@ -23,7 +23,7 @@ testNetworkProvider('google (films inside polls)', {
 })
 
 describe('the words of the google provider', () => {
-  it('are those of the Interactions API', () => {
+  it('are the fields of the Interactions API', () => {
     assert.deepEqual(toUpstream(request), {
       model: 'gemini-omni-1.1-flash',
       input: [{ type: 'text', text: 'a red fox' }],
@@ -38,7 +38,7 @@ describe('the words of the google provider', () => {
     assert.deepEqual(config, { video_config: { task: 'image_to_video' } })
   })
 
-  it('tell a key, a day and a content from a bad request', async () => {
+  it('distinguish a bad key, a daily quota and a content refusal from a bad request', async () => {
     const detail = (reason: string) => ({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason })
     const quota = { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel' }] }
     const patience = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17.5s' }
@@ -65,7 +65,7 @@ describe('the words of the google provider', () => {
     await assert.rejects(read({}, 500), { code: 'provider_unavailable' })
   })
 
-  it('are read wherever the film is, and whatever became of it', async () => {
+  it('are read wherever the video is, and however it ended', async () => {
     const step = (video: object) => ({ steps: [{ type: 'model_output', content: [{ type: 'video', ...video }] }] })
     const inside = '/v1beta/interactions/v1_0'
     const link = 'https://generativelanguage.googleapis.com/v1beta/files/abc1:download?alt=media'
@@ -98,7 +98,7 @@ describe('the words of the google provider', () => {
     }
   })
 
-  it('take a 400 for no answer unless it says that there is no such interaction', async () => {
+  it('treat a 400 as unclear unless it says that the interaction does not exist', async () => {
     const provider = await google.create({ folder: '', media: undefined as never })
     const stray = { error: { code: 'invalid_request', message: 'Try again' } }
     const poll = provider.poll('v1_0', callOf({ download: async () => Response.json(stray, { status: 400 }) }))

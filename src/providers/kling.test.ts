@@ -34,7 +34,7 @@ testNetworkProvider('kling', {
   ],
 })
 
-/** A call that gets this answer to whatever it asks. */
+/** A call that gets this response to every request. */
 function answering(status: number, body: unknown): Call {
   const answer = async () => Response.json(body, { status })
   return {
@@ -43,12 +43,12 @@ function answering(status: number, body: unknown): Call {
   }
 }
 
-describe('what the kling provider asks for', () => {
+describe('a request to kling', () => {
   const shape = { resolution: '1080p', ratio: '9:16' }
   const options = { external_task_id: attemptId }
   const image = picture.bytes.toString('base64')
 
-  it('asks for a film of a text', () => {
+  it('has a text', () => {
     assert.deepEqual(toUpstream({ ...text, parameters: { audio: true, multi_shot: false } }, shape, attemptId), {
       path: '/text-to-video/kling-3.0',
       body: {
@@ -59,7 +59,7 @@ describe('what the kling provider asks for', () => {
     })
   })
 
-  it('asks for a film between two pictures, whose shape is theirs', () => {
+  it('has two frames and no ratio', () => {
     assert.deepEqual(toUpstream({ ...text, image: picture, parameters: frames }, shape, attemptId), {
       path: '/image-to-video/kling-3.0',
       body: {
@@ -74,7 +74,7 @@ describe('what the kling provider asks for', () => {
     })
   })
 
-  it('asks Omni for a film with what is in a picture, of any shape', () => {
+  it('has a reference image and a ratio for Omni', () => {
     assert.deepEqual(toUpstream({ ...omni, image: picture }, shape, attemptId), {
       path: '/omni-video/kling-3.0-omni',
       body: {
@@ -88,7 +88,7 @@ describe('what the kling provider asks for', () => {
     })
   })
 
-  it('has words for every size of its cards, and sends no other', async () => {
+  it('can have every size of the cards, and no other', async () => {
     for (const { size } of kling.cards) {
       assert.ok('values' in size)
       for (const value of size.values) assert.ok(shapes[value], value)
@@ -100,7 +100,7 @@ describe('what the kling provider asks for', () => {
   })
 })
 
-describe('what the kling provider makes of an answer', async () => {
+describe('a response of kling', async () => {
   const provider = await kling.create({ folder: '', media: undefined as never })
   const refusal = async (status: number, code: number) => {
     const answer = await provider.submit(text, answering(status, { code, message: 'no', request_id: 'r' }))
@@ -109,7 +109,7 @@ describe('what the kling provider makes of an answer', async () => {
   }
   const task = { id: '8123', status: 'processing', message: '', external_id: attemptId }
 
-  it('tells by the code whose fault a refusal is, whatever the status', async () => {
+  it('blames by its code, whatever the status', async () => {
     const blames = {
       account: [1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1103, 1304],
       request: [1200, 1201, 1202, 1203],
@@ -124,7 +124,7 @@ describe('what the kling provider makes of an answer', async () => {
     assert.equal((await refusal(429, 9999))[0], 'busy')
   })
 
-  it('leaves open what a code does not say', async () => {
+  it('is unclear if its code does not decide', async () => {
     for (const [status, code] of [
       [500, 5000],
       [503, 5001],
@@ -137,7 +137,7 @@ describe('what the kling provider makes of an answer', async () => {
       })
   })
 
-  it('leaves open a 1201 about our reference, in any words, and takes another for a mistake in the request', async () => {
+  it('is unclear for a 1201 about our reference, in any words; any other 1201 is a bad request', async () => {
     const submit = (message: unknown) => provider.submit(text, answering(400, { code: 1201, message }))
     for (const message of [
       `External_task_id ${attemptId} already exists`,
@@ -149,12 +149,12 @@ describe('what the kling provider makes of an answer', async () => {
       assert.ok('refused' in (await submit(message)), String(message))
   })
 
-  it('does not claim that a second task with the same reference is refused: that was never seen', () => {
+  it('does not promise that a second task with the same reference is refused: we have never seen that', () => {
     assert.equal(provider.recovery, 'lookup')
     assert.equal(provider.refusesDuplicates, undefined)
   })
 
-  it('finds by its reference what was taken', async () => {
+  it('finds an accepted task by its reference', async () => {
     await using upstream = await startUpstream({ wire: klingWire(), speed: 60_000 })
     await using outbound = openOutbound({ allow: ['127.0.0.1'] })
     const call: Call = { ...answering(500, {}), ...outbound.upstream(upstream.url) }
@@ -163,7 +163,7 @@ describe('what the kling provider makes of an answer', async () => {
     assert.deepEqual((await provider.find?.(text, 0, call))?.matches, [first.operation])
   })
 
-  it('finds nothing of another, and does not take silence for nothing', async () => {
+  it('finds no task of another reference, and proves nothing without a list', async () => {
     const find = async (body: unknown) => (await provider.find?.(text, 0, answering(200, body)))?.matches
     assert.deepEqual(await find({ code: 0, data: [] }), [])
     assert.deepEqual(await find({ code: 0, data: [task, { ...task, external_id: 'att_other' }] }), ['8123'])
@@ -176,12 +176,12 @@ describe('what the kling provider makes of an answer', async () => {
     await assert.rejects(find({ code: 5000, data: [] }), { code: 'provider_unavailable' })
     for (const body of [{ code: 0 }, { code: 0, data: {} }, { code: 0, data: 'none' }, { code: 5001, data: null }])
       await assert.rejects(find(body), { code: 'provider_unavailable' }, JSON.stringify(body))
-    // Nothing proves that this is how it says that there is no such task.
+    // We don't know that this means that the task does not exist.
     const unknown = answering(400, { code: 1201, message: 'external_task_id is invalid' })
     await assert.rejects(provider.find?.(text, 0, unknown) ?? assert.fail(), { code: 'provider_unavailable' })
   })
 
-  it('reads a poll: a task that is not in the list is missing, and a code is no end of it', async () => {
+  it('to a poll: a task that is not in the list is missing, and an error code does not end it', async () => {
     const poll = (body: unknown) => provider.poll('8123', answering(200, body))
     assert.deepEqual(await poll({ code: 0, data: [] }), { status: 'missing' })
     assert.deepEqual(await poll({ code: 0, data: [{ ...task, id: '8124' }] }), { status: 'missing' })

@@ -52,32 +52,32 @@ describe('the videos that an upstream lists', () => {
       assert.equal(await likeness({ created_at }), 'match', String(created_at))
   })
 
-  it('are possible where they tell too little, or less than was asked', async () => {
+  it('are possible if they have too few fields, or others than the request', async () => {
     for (const prompt of [undefined, null, '', ' ', 7, {}]) assert.equal(await likeness({ prompt }), 'possible')
     assert.equal(await likeness({ prompt: undefined, seconds: '20', size: '1280x720' }), 'possible')
     for (const created_at of [undefined, null, 'yesterday', 0, -1, 1e15, 5])
       assert.equal(await likeness({ created_at }), 'possible', String(created_at))
     for (const prompt of ['a red f…', 'A RED FOX in snow', 'a red fox in snow, cinematic, 4k', '"a red fox in snow"'])
       assert.equal(await likeness({ prompt }), 'possible', prompt)
-    assert.equal(await likeness({ seconds: '20' }), 'possible', 'our prompt, at another length')
+    assert.equal(await likeness({ seconds: '20' }), 'possible', 'our prompt, with another length')
   })
 
-  it('are of others where they differ, or are older or much younger than the attempt', async () => {
+  it('are of others if they differ, or are older or much younger than the attempt', async () => {
     assert.equal(await likeness({ prompt: 'a hen' }), 'other')
     for (const created_at of [at - 61, openedAt - 61_000, at + 400])
       assert.equal(await likeness({ created_at }), 'other')
   })
 
-  it('are dated by a clock that may be wrong, which its Date tells', async () => {
+  it('have times of a clock that may be wrong, as its Date header shows', async () => {
     const slow = { ...ours, created_at: at - 600 }
     assert.deepEqual((await find([slow]))?.matches, [])
     const date = new Date(openedAt + 5_000 - 600_000).toUTCString()
     assert.deepEqual((await find([slow], undefined, { date }))?.matches, ['v1'])
-    // It may be ours that was set ahead since the attempt was opened.
+    // Our own clock may have been set ahead since the attempt was opened.
     assert.deepEqual((await find([ours], undefined, { date }))?.matches, ['v1'])
   })
 
-  it('are not all where there may be more since the attempt was opened', async () => {
+  it('are partial if there may be more since the attempt was opened', async () => {
     const others = (count: number, age: number) =>
       Array.from({ length: count }, (_, index) => ({ ...ours, id: `x${index}`, prompt: 'a hen', created_at: at - age }))
     const isPartial = async (data: unknown[], more: object) => (await find(data, more))?.isPartial
@@ -88,13 +88,13 @@ describe('the videos that an upstream lists', () => {
       assert.equal(await isPartial(others(3, 0), more), true, JSON.stringify(more))
     assert.equal(await isPartial(others(20, 0), {}), true)
     assert.equal(await isPartial([...others(1, 90), ...others(9, 0)], { has_more: true }), true, 'the oldest first')
-    assert.equal(await isPartial([{ ...ours, id: 'a/b' }], { has_more: false }), true, 'ours, by a name of no use')
+    assert.equal(await isPartial([{ ...ours, id: 'a/b' }], { has_more: false }), true, 'ours, with an unusable id')
     assert.equal(await isPartial([{ ...ours, id: 17 }], { has_more: false }), true)
     assert.equal(await isPartial([null, 'x'], { has_more: false }), true)
     await assert.rejects(find([], { has_more: false, error: { message: 'no' } }), { code: 'provider_unavailable' })
   })
 
-  it('are looked through page by page', async () => {
+  it('are read page by page', async () => {
     const page = (from: number) =>
       Array.from({ length: 100 }, (_, index) => ({ ...ours, id: `x${from + index}`, prompt: 'a hen' }))
     const pages = [page(0), page(100), [ours]]
@@ -109,7 +109,7 @@ describe('the videos that an upstream lists', () => {
   })
 })
 
-/** A call that gets this answer to each request. */
+/** A call that gets this response to each request. */
 function answering(status: number, body: unknown): Call {
   const answer = async () => Response.json(body, { status })
   return {
@@ -118,7 +118,7 @@ function answering(status: number, body: unknown): Call {
   }
 }
 
-/** FastAPI's own envelope, and the one that vLLM puts its errors into. */
+/** FastAPI's own form, and OpenAI's error object, which vLLM uses. */
 function saying(status: number, message: string): Call[] {
   const error = { message, type: 'Conflict', param: null, code: status }
   return [answering(status, { detail: message }), answering(status, { error })]
@@ -126,7 +126,7 @@ function saying(status: number, message: string): Call[] {
 
 const unclear = { code: 'provider_unavailable' }
 
-describe('what the openai provider makes of an answer', async () => {
+describe('how the openai provider reads a response', async () => {
   const provider = await openai.create({ folder: '', media: undefined as never })
   const submit = (call: Call) => provider.submit(request, call)
   const poll = (status: number, body: unknown) => provider.poll('v1', answering(status, body))
@@ -137,7 +137,7 @@ describe('what the openai provider makes of an answer', async () => {
     return { blame, code: problem.code, why: String((problem.cause as Error).message) }
   }
 
-  it('reads how vLLM-Omni says that it was started in the wrong way: the operator is told what to do', async () => {
+  it('recognises a vLLM-Omni that was started with the wrong options, and tells the operator what to do', async () => {
     const several =
       'Asynchronous video jobs is not supported with --api-server-count > 1 because the operation uses process-local frontend state'
     for (const call of saying(409, several)) {
@@ -153,12 +153,12 @@ describe('what the openai provider makes of an answer', async () => {
       assert.equal((await refusalOf(call)).blame, 'busy')
   })
 
-  it('leaves open what any other 409 or 503 says, since a proxy may have passed the request on', async () => {
+  it('treats any other 409 or 503 as unclear, since a proxy may have passed the request on', async () => {
     const others = ['upstream connect error', 'Service Unavailable', 'no healthy upstream', '']
     for (const status of [409, 503])
       for (const call of others.flatMap((message) => saying(status, message)))
         await assert.rejects(submit(call), unclear)
-    // The words of one with the status of the other are nobody's.
+    // A message with the status of another proves nothing.
     for (const call of saying(409, 'Video generation handler not initialized.'))
       await assert.rejects(submit(call), unclear)
     for (const status of [409, 503]) await assert.rejects(submit(answering(status, null)), unclear)
@@ -173,13 +173,13 @@ describe('what the openai provider makes of an answer', async () => {
     }
     assert.deepEqual(await poll(404, { detail: 'Video not found' }), { status: 'missing' })
     assert.deepEqual(await poll(404, { error: { message: 'Video not found', code: 404 } }), { status: 'missing' })
-    // Of a gateway, about the request: not a video.
+    // An error of a gateway, about the request and not about the video.
     assert.deepEqual(await poll(404, { status: 'error', message: 'no such route' }), { status: 'missing' })
     await assert.rejects(poll(500, { status: 'error', message: 'try later' }), unclear)
     await assert.rejects(poll(500, { ...failed, status: 'completed' }), unclear)
   })
 
-  it('takes a guardrail for content rules, at a submit and in a video that failed', async () => {
+  it('treats a guardrail as a content refusal, in a submit and in a failed video', async () => {
     const message = 'Guardrail blocked prompt: Blocked by keyword filter'
     for (const call of saying(400, message)) {
       const { blame, code } = await refusalOf(call)
@@ -193,13 +193,13 @@ describe('what the openai provider makes of an answer', async () => {
     }
     assert.equal(await codeOf(400, message), 'content_policy')
     assert.equal(await codeOf(400, 'Model mismatch'), 'generation_failed')
-    // It broke, whatever it was doing.
+    // A crash is not a refusal.
     assert.equal(await codeOf(500, 'CUDA out of memory in the guardrail model'), 'generation_failed')
     for (const call of saying(400, 'extra_params.guardrails is not a boolean'))
       assert.equal((await refusalOf(call)).code, 'generation_failed')
   })
 
-  it('asks again where a cancel is not done yet, and takes any other conflict for too late', async () => {
+  it('repeats a cancel that is not done yet, and treats any other conflict as too late', async () => {
     const cancel = (call: Call) => provider.cancel?.('v1', call) ?? assert.fail()
     for (const message of [
       'Cancellation in progress. Please try again later.',
@@ -243,7 +243,7 @@ describe('the openai provider at a vLLM-Omni in trouble', async () => {
       await assert.rejects(provider.check?.(world.call) ?? assert.fail(), { code: 'generation_failed' })
     })
 
-  it('stops a video whose abort takes long, when asked again', async () => {
+  it('cancels a video with a slow abort by the second request', async () => {
     await using world = await openWorld('slow-abort')
     const { call } = world
     const answer = await provider.submit(request, call)

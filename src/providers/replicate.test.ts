@@ -48,14 +48,14 @@ testNetworkProvider('replicate', {
   ],
 })
 
-describe('what replicate is asked for', () => {
+describe('a request to replicate', () => {
   const inputOf = (request: ProviderRequest, image: string | null = null) => {
     const { path, input } = toUpstream(request, image)
     return [path, input]
   }
   const image = 'data:image/png;base64,AA=='
 
-  it('is in the names of each model', () => {
+  it('has the field names of each model', () => {
     assert.deepEqual(inputOf({ ...veo, parameters: { ...veo.parameters, ...lastImage } }, image), [
       '/models/google/veo-3.1/predictions',
       {
@@ -75,7 +75,7 @@ describe('what replicate is asked for', () => {
     })
   })
 
-  it('is another model of Wan where there is an image', () => {
+  it('goes to another model of Wan if it has an image', () => {
     assert.deepEqual(inputOf(wan), [
       '/models/wan-video/wan-2.5-t2v/predictions',
       { prompt: 'a white crane', duration: 5, size: '1280*720', enable_prompt_expansion: false },
@@ -86,7 +86,7 @@ describe('what replicate is asked for', () => {
     ])
   })
 
-  it('is taken for every size, length and parameter of the cards', async () => {
+  it('is accepted for every size, length and parameter of the cards', async () => {
     await using upstream = await startUpstream({ wire: replicateWire() })
     const headers = { authorization: `Bearer ${key}` }
     const anyOf = (rule: ParameterRule) => {
@@ -107,7 +107,7 @@ describe('what replicate is asked for', () => {
     }
   })
 
-  it('is in the usual names of a model that nobody described', () => {
+  it('has the usual field names for a model without a card', () => {
     assert.deepEqual(inputOf({ ...veo, model: 'acme/film', parameters: {} }, image), [
       '/models/acme/film/predictions',
       { prompt: 'a red fox', duration: 8, resolution: '720p', aspect_ratio: '16:9', image },
@@ -115,7 +115,7 @@ describe('what replicate is asked for', () => {
   })
 })
 
-describe('what replicate answers', () => {
+describe('a response of replicate', () => {
   type Answers = Partial<Record<'send' | 'fetch', Response>>
   const calls: string[] = []
   const call = (answers: Answers): Call => ({
@@ -131,7 +131,7 @@ describe('what replicate answers', () => {
   const provider = replicate.create({ folder: '', media: undefined as never })
   const poll = async (body: object) => (await provider).poll('p1', call({ fetch: answer(200, body) }))
 
-  it('says in words how long to wait, where no header does', async () => {
+  it('may say only in its text how long to wait', async () => {
     const detail = 'Request was throttled. Your rate limit resets in ~30s.'
     const answered = await (await provider).submit(veo, call({ send: answer(429, { detail, status: 429 }) }))
     assert.ok('refused' in answered)
@@ -141,7 +141,7 @@ describe('what replicate answers', () => {
     assert.equal('refused' in told && told.refused.retryAfterMs, 5_000)
   })
 
-  it('has a link somewhere in its output', async () => {
+  it('has a URL somewhere in its output', async () => {
     const film = 'https://replicate.delivery/x/out.mp4'
     const image = 'https://replicate.delivery/x/cover.png'
     for (const output of [film, [film], { cover: image, video: film }, { videos: [{ url: film }] }])
@@ -150,7 +150,7 @@ describe('what replicate answers', () => {
       await assert.rejects(poll({ status: 'succeeded', output }), { code: 'provider_unavailable' })
   })
 
-  it('is over where the data was removed, or the work was stopped', async () => {
+  it('ends the task if its data was removed, or it was cancelled', async () => {
     const gone = await poll({ status: 'succeeded', output: null, data_removed: true })
     assert.ok(gone.status === 'failed')
     assert.equal(gone.problem.code, 'output_unavailable')
@@ -161,7 +161,7 @@ describe('what replicate answers', () => {
     }
   })
 
-  it('says by its sentence alone whether a content was refused', async () => {
+  it('shows a content refusal only by its sentence', async () => {
     const codeOf = async (error: string) => {
       const progress = await poll({ status: 'failed', error })
       assert.ok(progress.status === 'failed')
@@ -173,13 +173,13 @@ describe('what replicate answers', () => {
       assert.equal(await codeOf(error), 'generation_failed')
   })
 
-  it('draws its progress into a log', async () => {
+  it('has the progress in its logs', async () => {
     const logs = '10%|#   | 1/10\n 40%|##  | 4/10'
     assert.deepEqual(await poll({ status: 'processing', logs }), { status: 'running', progress: 40 })
     assert.deepEqual(await poll({ status: 'starting', logs: '' }), { status: 'running', progress: null })
   })
 
-  it('is not asked to make anything where an image could not be uploaded', async () => {
+  it('to a failed upload: nothing is submitted', async () => {
     const uploads = [answer(500, {}), answer(401, {}), answer(201, {}), answer(201, { urls: { get: 7 } })]
     calls.length = 0
     for (const fetch of uploads)
@@ -189,7 +189,7 @@ describe('what replicate answers', () => {
     assert.deepEqual(calls, [])
   })
 
-  it('is too late where a cancel is still to be done', async () => {
+  it('to a cancel is too late while the prediction continues', async () => {
     const cancel = async (status: number, body: object) =>
       (await provider).cancel?.('p1', call({ fetch: answer(status, body) }))
     assert.equal(await cancel(200, { status: 'canceled' }), 'cancelled')
@@ -199,7 +199,7 @@ describe('what replicate answers', () => {
   })
 })
 
-it('is looked through page by page, as far back as the submit', async () => {
+it('the list of predictions is read page by page, as far back as the submit', async () => {
   await using upstream = await startUpstream({ wire: replicateWire({ perPage: 2 }), speed: 60_000 })
   await using outbound = openOutbound({ allow: ['127.0.0.1'] })
   const call: Call = {
@@ -221,7 +221,7 @@ it('is looked through page by page, as far back as the submit', async () => {
   await assert.rejects(async () => find(veo), { code: 'provider_unavailable' })
 })
 
-it('a prediction from before the submit is not taken for it, also where the list is not limited to a time', async () => {
+it('a prediction from before the submit is not a match, even if the list has no time limit', async () => {
   const openedAt = Date.parse('2026-11-15T12:00:00Z')
   const request = {
     ...{ model: 'google/veo-3.1', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },

@@ -13,7 +13,7 @@ import { attemptIds, call, download, finish, submit } from './contract.ts'
 import type { ProviderRequest, ProviderSource } from './provider.ts'
 import { createStudio } from './studio.ts'
 
-/* Films that the studio makes of other films. */
+/* Films that the studio draws from other films. */
 
 const prompt = 'a red fox running through a snowy forest'
 const base = { model: 'studio', size: { width: 256, height: 256 }, parameters: { caption: false }, image: null }
@@ -25,13 +25,13 @@ async function makeWorld() {
     folder,
     file: (name: string) => join(folder, name),
     media: openMedia({ clock: manualClock(), renderers: 2 }),
-    /** As after a restart, which takes the children along. */
+    /** As after a restart, which ends the children too. */
     async open() {
       await world.media[Symbol.asyncDispose]()
       world.media = openMedia({ clock: manualClock(), renderers: 2 })
       return createStudio({ folder: join(folder, 'studio'), media: world.media })
     },
-    /** Makes the film and gives the path of a copy of it. */
+    /** Draws the film and returns the path of a copy. */
     async make(request: ProviderRequest, name: string): Promise<string> {
       const provider = await world.open()
       const bytes = await download(provider, await finish(provider, await submit(provider, request), { pause }))
@@ -71,7 +71,7 @@ it('an extension is the same film every time, also when its first drawing was ki
   const path = await world.make({ ...base, prompt, seconds: 1 }, 'source.mp4')
   const request = { ...base, prompt: 'night falls', seconds: 2, source: sourceOf('extension', 1, path) }
   const operation = await submit(await world.open(), request)
-  // The source itself may be gone by now: what was taken lies in the studio's own folder.
+  // The source itself may be gone by now: the studio has a copy in its own folder.
   const whole = await world.make(request, 'whole.mp4')
   const killed = await submit(await world.open(), request, attemptIds[1])
   rmSync(path)
@@ -101,7 +101,7 @@ it('an extension goes on at the pace of its source', async () => {
   assert.ok(Math.abs(seconds - 1.8) < 0.01, String(seconds))
 })
 
-it('a remix shows what its source showed, changed by its own prompt, and composed alike', async () => {
+it('a remix shows the scene of its source, changed by its own prompt, in the same composition', async () => {
   await using world = await makeWorld()
   const picturesOf = async (request: ProviderRequest, name: string) =>
     everyPicture(await world.make({ ...request, seconds: 1 }, `${name}.mp4`))
@@ -117,7 +117,7 @@ it('a remix shows what its source showed, changed by its own prompt, and compose
   assert.ok(difference(original, kept) < 1, 'words that say nothing make another picture')
 })
 
-it('an edit of a video that nobody here made shows a picture of it', async () => {
+it('an edit of an uploaded video shows a picture of it', async () => {
   await using world = await makeWorld()
   const upload = await world.make({ ...base, prompt: 'an orange balloon over a desert', seconds: 1 }, 'upload.mp4')
   const source = { ...sourceOf('edit', 1, upload), prompt: null }
@@ -129,7 +129,7 @@ it('an edit of a video that nobody here made shows a picture of it', async () =>
   assert.ok(difference(middle, shown) < difference(middle, without) / 2)
 })
 
-it('a source that can’t be read fails the film for good; one that breaks off is not kept by half', async () => {
+it('an unreadable source fails the film for good; half of a source that breaks off is not kept', async () => {
   await using world = await makeWorld()
   await writeFile(world.file('none.mp4'), 'no film')
   const bad = { ...base, prompt, seconds: 2, source: sourceOf('extension', 1, world.file('none.mp4')) }
@@ -140,7 +140,7 @@ it('a source that can’t be read fails the film for good; one that breaks off i
   assert.equal(existsSync(join(world.folder, 'studio', `${attemptIds[1]}.source`)), false)
 })
 
-it('an operation of an older version has no word of a source, and is one all the same', async () => {
+it('an operation of an older version has no source, and is still valid', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const film = {

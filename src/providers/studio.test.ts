@@ -31,7 +31,7 @@ async function makeWorld(): Promise<StudioWorld> {
     media: openMedia({ clock: manualClock(), renderers: 2 }),
     request,
     async open() {
-      // A restart takes the children along.
+      // A restart ends the children too.
       await world.media[Symbol.asyncDispose]()
       world.media = openMedia({ clock: manualClock(), renderers: 2 })
       return createStudio({ folder, media: world.media })
@@ -58,7 +58,7 @@ it('the same request makes the same film, before and after a restart', async () 
   assert.ok(films[0] && films[1]?.equals(films[0]))
 })
 
-it('words that the renderer does not know are named for the timeline; a prompt that it knows has no note', async () => {
+it('unknown words of a prompt are noted in the timeline; a prompt without them has no note', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const noteOf = async (prompt: string, attempt: string) => {
@@ -93,7 +93,7 @@ it('a finished film outlives the process, and is not drawn again', async () => {
   assert.ok(bytes.equals(await download(second, await finish(second, operation, world))))
 })
 
-it('a film whose child died or hung is drawn once more; then it has failed, and the next poll begins anew', async () => {
+it('a film whose child died or hung is drawn once more; then it fails, and the next poll starts over', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const real = world.media.render
@@ -123,13 +123,13 @@ it('a film whose child starves or is killed is drawn again as often as that happ
     process.kill(busy() ?? 0, signal)
     clock.advance(3_600_000)
     await assert.rejects(finish(provider, operation, world), { code: 'overloaded', retryable: true })
-    // The next poll comes later, and begins anew.
+    // The next poll starts over.
     assert.equal((await provider.poll(operation, call())).status, 'running')
   }
   assert.ok(await finish(provider, operation, world))
 })
 
-it('a film that can not be drawn has failed at once, which is told and not thrown; a full disk is thrown', async () => {
+it('a film that can not be drawn fails at once, as data; a full disk is thrown', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   world.media.render = () => Promise.reject(new Problem('generation_failed', 'The reference image could not be read.'))
@@ -141,7 +141,7 @@ it('a film that can not be drawn has failed at once, which is told and not throw
   await assert.rejects(finish(provider, operation, world), { code: 'storage_unavailable' })
 })
 
-it('what a finished film leaves is removed when it is forgotten, and half a film of a dead process at the start', async () => {
+it('forget removes all files of a finished film, and a start removes half films of a dead process', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const operation = await submit(provider, request)
@@ -154,7 +154,7 @@ it('what a finished film leaves is removed when it is forgotten, and half a film
 })
 
 // An operator's typing mistake had served a file of the machine to a client, and deleted it.
-it('a name that is no attempt’s leads to no file, whatever is asked of it', async () => {
+it('a name that is not the id of an attempt reaches no file, by any method', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const own = (await submit(provider, request)) as Record<string, Json>
@@ -178,7 +178,7 @@ it('a name that is no attempt’s leads to no file, whatever is asked of it', as
   )
 })
 
-it('a film of another attempt, or one that no model could have asked for, is not the operation of this one', async () => {
+it('an operation of another attempt, or with values that the card refuses, does not fit', async () => {
   await using world = await makeWorld()
   const provider = await world.open()
   const own = (await submit(provider, request)) as Record<string, Json>

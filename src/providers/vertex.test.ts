@@ -35,7 +35,7 @@ testNetworkProvider('vertex', {
 describe('the words of the vertex provider', () => {
   const name = 'projects/p/locations/us-central1/publishers/google/models/veo-3.1-generate-001/operations/7f0c'
 
-  it('are those of Veo', () => {
+  it('are the fields of Veo', () => {
     assert.deepEqual(toUpstream(request), {
       instances: [{ prompt: 'a red fox' }],
       parameters: {
@@ -72,7 +72,7 @@ describe('the words of the vertex provider', () => {
     assert.equal(verifier.verify(account.private_key, signature, 'base64url'), true)
   })
 
-  it('are not heard where our clock is wrong by hours', async () => {
+  it('get 401 if our clock is wrong by hours', async () => {
     await using upstream = await startUpstream({ wire: vertexWire(account) })
     await using outbound = openOutbound({ allow: ['127.0.0.1'] })
     const provider = await vertex.create({ folder: '', media: undefined as never })
@@ -83,7 +83,7 @@ describe('the words of the vertex provider', () => {
     assert.deepEqual(await Promise.all(statuses), [401, 200, 401])
   })
 
-  it('are not said with a key that is none: nothing is sent', async () => {
+  it('are not sent with an invalid key', async () => {
     const provider = await vertex.create({ folder: '', media: undefined as never })
     for (const credential of [null, 'sk-1', '{}', JSON.stringify({ ...account, private_key: 'x' })]) {
       const answer = await provider.submit(request, callOf({ credential }))
@@ -93,7 +93,7 @@ describe('the words of the vertex provider', () => {
     }
   })
 
-  it('are read whatever became of the film', async () => {
+  it('are read however the video ended', async () => {
     const provider = await vertex.create({ folder: '', media: undefined as never })
     const poll = (body: object, status = 200) =>
       provider.poll(name, callOf({ download: async () => Response.json({ name, ...body }, { status }) }))
@@ -113,7 +113,7 @@ describe('the words of the vertex provider', () => {
     await assert.rejects(poll({ error: { code: 403 } }, 403), { code: 'provider_unavailable' })
   })
 
-  it('stay few in memory where the film is long', async () => {
+  it('do not hold a long video in memory', async () => {
     const film = join(tmpdir(), `${randomUUID()}.mp4`)
     const bytes = randomBytes(9 * 2 ** 20)
     await writeFile(film, bytes)
@@ -132,7 +132,7 @@ describe('the words of the vertex provider', () => {
     assert.equal(bytes.equals(await buffer(body)), true)
   })
 
-  it('give the film of the poll that has it, and ask again where it has none', async () => {
+  it('return the video inside a poll, and need a new poll if it is missing', async () => {
     const provider = await vertex.create({ folder: '', media: undefined as never })
     const output = { inside: name, at: ['response', 'videos', 0, 'bytesBase64Encoded'] }
     const download = (body: object, status = 200) =>

@@ -176,7 +176,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: [
       {
         file: 'src/providers/replicate.test.ts',
-        name: 'a prediction from before the submit is not taken for it, also where the list is not limited to a time',
+        name: 'a prediction from before the submit is not a match, even if the list has no time limit',
       },
     ],
   },
@@ -357,7 +357,10 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: "if (listed === '') return 'possible'",
     replace: "if (listed === '') return 'match'",
     tests: [
-      { file: 'src/providers/openai.test.ts', name: 'are possible where they tell too little, or less than was asked' },
+      {
+        file: 'src/providers/openai.test.ts',
+        name: 'are possible if they have too few fields, or others than the request',
+      },
     ],
   },
   {

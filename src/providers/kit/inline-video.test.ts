@@ -14,10 +14,10 @@ const answer = JSON.stringify({
 })
 const path: Path = ['steps', 1, 'content', 1, 'data']
 
-/** A stream of these chunks, which can tell whether it was let go. */
+/** A stream of these chunks, and whether it was cancelled. */
 function streamOf(chunks: Iterable<Uint8Array>) {
   const next = chunks[Symbol.iterator]()
-  const told = { cancelled: false }
+  const state = { cancelled: false }
   const stream = new ReadableStream<Uint8Array>({
     pull(controller) {
       const { done, value } = next.next()
@@ -25,10 +25,10 @@ function streamOf(chunks: Iterable<Uint8Array>) {
       else controller.enqueue(value)
     },
     cancel() {
-      told.cancelled = true
+      state.cancelled = true
     },
   })
-  return { stream, told }
+  return { stream, state }
 }
 
 function cut(text: string, ...places: number[]): ReadableStream<Uint8Array> {
@@ -50,7 +50,7 @@ function* pieces(size: number, head: string, tail: string): Generator<Uint8Array
   yield Buffer.from(tail)
 }
 
-describe('a film inside JSON', () => {
+describe('a video inside JSON', () => {
   it('is read wherever the chunks are cut', async () => {
     const { length } = Buffer.from(answer)
     for (let at = 0; at <= length; at += 1) {
@@ -74,7 +74,7 @@ describe('a film inside JSON', () => {
     }
   })
 
-  it('is left out of what a poll reads, however long it is', async () => {
+  it('is cut off in a poll, however long it is', async () => {
     const { stream } = streamOf(pieces(20 * 2 ** 20, '{"done":true,"videos":[{"data":"', '","type":"video"}],"n":7}'))
     const { done, videos, n } = await readOutline(stream)
     const [{ data, type }] = videos as [{ data: string; type: string }]
@@ -107,18 +107,18 @@ describe('a film inside JSON', () => {
     assert.ok(taken >= (size / 4) * 3)
   })
 
-  it('ends the answer that it is read from, at its end and when nobody wants more', async () => {
+  it('cancels the rest of the response, at its end and when its reader stops', async () => {
     const rest = ['{"v":"', base64, '","more":"', 'x'.repeat(9), '"}'].map((text) => Buffer.from(text))
     const read = streamOf(rest)
     await filmIn(read.stream, ['v'])
-    assert.equal(read.told.cancelled, true)
+    assert.equal(read.state.cancelled, true)
     const left = streamOf(pieces(2 ** 20, '{"v":"', '"}'))
     const { body } = await videoAt(left.stream, ['v'])
     await body?.cancel()
-    assert.equal(left.told.cancelled, true)
+    assert.equal(left.state.cancelled, true)
   })
 
-  it('is not there, not whole or no base64', async () => {
+  it('may be missing, incomplete or not base64', async () => {
     const gone = { code: 'output_unavailable', retryable: true }
     for (const text of ['{}', '', '[]', '{"steps":[]}', '{"v":{"v":"QUJD"}}', '{"v":7,"w":"QUJD"}', '{"v":""}'])
       await assert.rejects(filmIn(cut(text), ['v']), gone, text)
@@ -128,7 +128,7 @@ describe('a film inside JSON', () => {
       await assert.rejects(filmIn(cut(text), ['v']), unread, text)
   })
 
-  it('is in no answer that can not be read, or that has no end', async () => {
+  it('is not read from a response that is not JSON, or too long', async () => {
     const unread = { code: 'provider_unavailable', retryable: true }
     for (const text of ['', '{', '<h1>', '{"a":"b', '"\\']) await assert.rejects(readOutline(cut(text)), unread, text)
     await assert.rejects(readOutline(null), unread)
@@ -138,8 +138,8 @@ describe('a film inside JSON', () => {
       yield Buffer.from('{}')
       while (true) yield spaces
     }
-    const { stream, told } = streamOf(endless())
+    const { stream, state } = streamOf(endless())
     await assert.rejects(readOutline(stream), unread)
-    assert.equal(told.cancelled, true)
+    assert.equal(state.cancelled, true)
   })
 })
