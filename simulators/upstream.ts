@@ -6,16 +6,15 @@ import { parseArgs } from 'node:util'
 import { Jobs, type Mode, modes } from './upstream/jobs.ts'
 import { jobsWire } from './upstream/jobs-wire.ts'
 import { type Orders, Plan } from './upstream/plan.ts'
-import { handle } from './upstream/routes.ts'
+import { handle, type Ledger, note, type World } from './upstream/routes.ts'
 import { tinyFilm } from './upstream/tiny-film.ts'
 import type { Wire } from './upstream/wire.ts'
-import { type Ledger, note, type World } from './upstream/world.ts'
 
 export { downloadFaults, type Fault, findFaults, pollFaults, submitFaults } from './upstream/faults.ts'
 export type { Accept, Mode } from './upstream/jobs.ts'
 export { type Mark, markOf, withoutMark } from './upstream/marks.ts'
 export type { NextFault, Orders, Settings } from './upstream/plan.ts'
-export type { Arrival, Ledger } from './upstream/world.ts'
+export type { Arrival, Ledger } from './upstream/routes.ts'
 
 export interface UpstreamOptions extends Orders {
   port?: number

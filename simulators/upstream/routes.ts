@@ -1,10 +1,55 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { type Answer, sendAnswer, json, type Silence } from './answer.ts'
-import { cancel, type Job, type JobView, type Submission, viewOf } from './jobs.ts'
+import type { Fault } from './faults.ts'
+import { type Accept, cancel, type Job, type Jobs, type JobView, type Submission, viewOf } from './jobs.ts'
 import { markFilm } from './marks.ts'
-import type { WireRequest, Head, Place, Question } from './wire.ts'
-import { exactNow, type Ledger, note, noteArrival, type World } from './world.ts'
+import type { Orders, Plan } from './plan.ts'
+import type { Head, Place, Question, Wire, WireRequest } from './wire.ts'
+
+/** What every route works with. */
+export interface World {
+  readonly wire: Wire
+  readonly jobs: Jobs
+  readonly plan: Plan
+  readonly film: Uint8Array
+  readonly log: Log
+  /** The origins of the provider and of the host of its films. */
+  origin: string
+  films: string
+  /** Runs the action after so many milliseconds, unless the upstream is closed by then. */
+  later(ms: number, action: () => void): void
+  /** Refuses connections for a while. */
+  refuse(): void
+  setFaults(orders: Orders): void
+}
+
+/** The ledger without the accepts. */
+interface Log {
+  /** All requests except those to the ledger and the faults. */
+  requests: number
+  /** All submits with a key whose head arrived. */
+  submits: number
+  faults: { fault: string; prompt: string | null; id: string | null; at: number }[]
+  /** Each submit that was read, accepted or not, and each lookup or list, in order of arrival. */
+  arrivals: Arrival[]
+}
+
+export interface Arrival {
+  ask: 'submit' | 'find'
+  /** When its head arrived, in milliseconds with fractions. */
+  at: number
+  /** The prompt of a submit. */
+  prompt: string | null
+  /** The reference of the submit, or of the lookup; null if the wire has none. */
+  reference: string | null
+  /** The status of its answer; null if it got no complete answer. */
+  status: number | null
+}
+
+export interface Ledger extends Log {
+  accepts: Accept[]
+}
 
 export async function handle(world: World, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const answer = await answerTo(world, request).catch((error: unknown) => {
@@ -165,4 +210,19 @@ function partOf(film: Uint8Array, range = ''): Answer {
   if (start > end) return { status: 416, headers: { ...headers, 'content-range': `bytes */${film.length}` } }
   const contentRange = `bytes ${start}-${end}/${film.length}`
   return { status: 206, headers: { ...headers, 'content-range': contentRange }, body: film.subarray(start, end + 1) }
+}
+
+/** The status counts only if the body was complete. */
+function noteArrival(world: World, arrival: Omit<Arrival, 'status'>, answer: Answer | Silence): void {
+  const isWhole = typeof answer !== 'string' && (answer.ending === undefined || answer.ending === 'drip')
+  world.log.arrivals.push({ ...arrival, status: isWhole ? answer.status : null })
+}
+
+/** A time that several processes on one machine can compare. */
+function exactNow(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+export function note(world: World, { name }: Fault, prompt: string | null, id: string | null): void {
+  world.log.faults.push({ fault: name, prompt, id, at: Date.now() })
 }
