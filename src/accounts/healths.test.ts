@@ -94,7 +94,7 @@ it('no process is gone whose reports could not be read: the store was away, or t
   assert.equal(other.isGone('studio@a'), false, 'it is back')
 })
 
-it('only a worker reports that it is alive, only for its local accounts, and their saved health does not change its own', async () => {
+it('only a worker reports that it is alive, for its local accounts, whose saved health it ignores', async () => {
   await using world = await openWorld()
   const [alone, api, worker] = [world.enter(['p', 'studio']), world.enter(['studio@a']), world.enter(['studio@b', 'p'])]
   await alone.beat()

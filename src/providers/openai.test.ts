@@ -137,7 +137,7 @@ describe('how the openai provider reads a response', async () => {
     return { blame, code: problem.code, why: String((problem.cause as Error).message) }
   }
 
-  it('recognises a vLLM-Omni that was started with the wrong options, and tells the operator what to do', async () => {
+  it('recognises a vLLM-Omni with wrong options, and tells the operator what to do', async () => {
     const several =
       'Asynchronous video jobs is not supported with --api-server-count > 1 because the operation uses process-local frontend state'
     for (const call of saying(409, several)) {

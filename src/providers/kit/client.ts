@@ -69,7 +69,7 @@ export function base64({ bytes }: InputImage): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** The bytes of a result from another host, which gets no key. A path would go to the provider itself, so the link must be a URL. */
+/** The bytes of a result from another host, which gets no key. A path would lead to the provider, so it must be a URL. */
 export async function downloadFrom(link: string, call: Call): Promise<Response> {
   if (!/^https?:\/\//i.test(link)) throw problems.gone('the link is not an http or https URL')
   return readDownload(link, call, {})
