@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Fields, isObject, respond, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type Fields, isObject, parsed, type Question, respond, type Wire, type WireRequest } from './upstream/wire.ts'
 
 const tasks = '/api/v3/contents/generations/tasks'
 
@@ -135,7 +135,9 @@ function rulesOf({ resolutions, longest }: Model): Record<string, Rule> {
     priority: (value) => isWhole(value, 0, 9),
     // The cheaper tier is for older models only.
     service_tier: oneOf('default'),
-    generate_audio: isBoolean, watermark: isBoolean, return_last_frame: isBoolean,
+    generate_audio: isBoolean,
+    watermark: isBoolean,
+    return_last_frame: isBoolean,
     safety_identifier: (value) => typeof value === 'string' && value.length <= 64,
   }
 }
@@ -167,9 +169,13 @@ function taskOf({ id, body, acceptedAt }: Job, claim: Claim): Fields {
   const code = claim.error === 'policy' ? 'OutputVideoSensitiveContentDetected' : 'InternalServiceError'
   const now = Math.floor(Date.now() / 1_000)
   return {
-    id, model: /^ep-/.test(String(body.model)) ? endpointModel : body.model, status: word,
+    id,
+    model: /^ep-/.test(String(body.model)) ? endpointModel : body.model,
+    status: word,
     error: word === 'failed' ? { code, message: 'simulated' } : null,
-    created_at: Math.floor(acceptedAt / 1_000), updated_at: now, service_tier: 'default',
+    created_at: Math.floor(acceptedAt / 1_000),
+    updated_at: now,
+    service_tier: 'default',
     execution_expires_after: asked.execution_expires_after ?? 172_800,
     ...(word === 'succeeded' && resultOf(asked, claim.url)),
   }
@@ -188,8 +194,13 @@ function resultOf({ duration = 5, resolution = '720p', ratio = '16:9', ...asked 
   const tokens = Math.floor(((pixels[String(resolution)] ?? 0) * (24 * seconds + 1)) / 1_024)
   return {
     content: { video_url: url },
-    seed: 58_944, resolution, ratio: ratio === 'adaptive' ? '16:9' : ratio, duration: seconds,
-    framespersecond: 24, generate_audio: asked.generate_audio ?? true, draft: false,
+    seed: 58_944,
+    resolution,
+    ratio: ratio === 'adaptive' ? '16:9' : ratio,
+    duration: seconds,
+    framespersecond: 24,
+    generate_audio: asked.generate_audio ?? true,
+    draft: false,
     usage: { completion_tokens: tokens, total_tokens: tokens },
   }
 }

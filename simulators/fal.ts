@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type Place, parsed, type Question, type Wire, type WireRequest } from './upstream/wire.ts'
 
 /** What a field accepts: one of these texts, or a value of this type. */
 type Rule = readonly string[] | 'text' | 'boolean' | 'integer' | 'number' | 'url'
@@ -19,8 +19,13 @@ const schema = (fields: Rules, ...required: string[]): Schema => ({
 
 const sized: Rules = { resolution: ['720p', '1080p'], seed: 'integer', negative_prompt: 'text' }
 const veo: Rules = {
-  ...sized, resolution: ['720p', '1080p', '4k'], duration: ['4s', '6s', '8s'], generate_audio: 'boolean',
-  auto_fix: 'boolean', safety_tolerance: upTo(1, 6), aspect_ratio: ['16:9', '9:16'],
+  ...sized,
+  resolution: ['720p', '1080p', '4k'],
+  duration: ['4s', '6s', '8s'],
+  generate_audio: 'boolean',
+  auto_fix: 'boolean',
+  safety_tolerance: upTo(1, 6),
+  aspect_ratio: ['16:9', '9:16'],
 }
 const veoOfImage: Rules = { ...veo, aspect_ratio: ['auto', '16:9', '9:16'] }
 const frames: Rules = { first_frame_url: 'url', last_frame_url: 'url' }
@@ -31,12 +36,17 @@ const kling: Rules = {
   cfg_scale: 'number',
 }
 const wan: Rules = {
-  ...sized, duration: upTo(2, 15), enable_prompt_expansion: 'boolean', enable_safety_checker: 'boolean',
+  ...sized,
+  duration: upTo(2, 15),
+  enable_prompt_expansion: 'boolean',
+  enable_safety_checker: 'boolean',
   audio_url: 'url',
 }
 const seedance: Rules = {
   aspect_ratio: ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16', 'auto'],
-  resolution: ['480p', '720p', '1080p'], generate_audio: 'boolean', seed: 'integer',
+  resolution: ['480p', '720p', '1080p'],
+  generate_audio: 'boolean',
+  seed: 'integer',
 }
 const seedance1: Rules = { ...seedance, duration: upTo(4, 12), camera_fixed: 'boolean' }
 const seedance2: Rules = { ...seedance, duration: ['auto', ...upTo(4, 15)], end_user_id: 'text' }
@@ -45,8 +55,11 @@ const grokRatios = ['16:9', '4:3', '3:2', '1:1', '2:3', '3:4', '9:16']
 const grok: Rules = { duration: 'integer', resolution: ['480p', '720p'], aspect_ratio: grokRatios }
 const hailuo: Rules = { duration: ['6', '10'], prompt_optimizer: 'boolean' }
 const ltx: Rules = {
-  duration: ['6', '8', '10'], resolution: ['1080p', '1440p', '2160p'], fps: ['24', '25', '48', '50'],
-  generate_audio: 'boolean', aspect_ratio: ['16:9', '9:16'],
+  duration: ['6', '8', '10'],
+  resolution: ['1080p', '1440p', '2160p'],
+  fps: ['24', '25', '48', '50'],
+  generate_audio: 'boolean',
+  aspect_ratio: ['16:9', '9:16'],
 }
 const pikaRatios = ['16:9', '9:16', '1:1', '4:5', '5:4', '3:2', '2:3']
 const pika: Rules = { ...sized, duration: ['5', '10'] }
@@ -106,7 +119,9 @@ interface More {
 /** fal's queue, at the root path. */
 export function falWire(): Wire {
   return {
-    mode: 'none', filmsApart: true, newId: () => randomUUID(),
+    mode: 'none',
+    filmsApart: true,
+    newId: () => randomUUID(),
     isSubmit: ({ method, path }) => method === 'POST' && !path.includes('/requests/'),
     read,
     accepted: (job, at) => json(200, { ...placed(job, at), status: 'IN_QUEUE', queue_position: 0 }),
@@ -134,7 +149,11 @@ function read({ method, path, headers, body }: WireRequest): Question {
   return ask === undefined ? refuse(404, 'Not Found') : { ask, id }
 }
 
-const questions: Readonly<Record<string, 'poll' | 'cancel'>> = { 'GET /status': 'poll', 'GET ': 'poll', 'PUT /cancel': 'cancel' }
+const questions: Readonly<Record<string, 'poll' | 'cancel'>> = {
+  'GET /status': 'poll',
+  'GET ': 'poll',
+  'PUT /cancel': 'cancel',
+}
 
 /** The queue accepts every request to an app. A mistake shows only in the result. */
 function submitOf(endpoint: string, body: Buffer, bearer: string): Question {
@@ -186,7 +205,12 @@ function placed(job: Job, { origin }: Place): Record<string, unknown> {
   return { request_id: job.id, response_url: url, status_url: `${url}/status`, cancel_url: `${url}/cancel` }
 }
 
-const words: Record<string, string> = { waiting: 'IN_QUEUE', running: 'IN_PROGRESS', done: 'COMPLETED', failed: 'COMPLETED' }
+const words: Record<string, string> = {
+  waiting: 'IN_QUEUE',
+  running: 'IN_PROGRESS',
+  done: 'COMPLETED',
+  failed: 'COMPLETED',
+}
 
 /** Only COMPLETED has status 200. */
 function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer {
@@ -195,7 +219,8 @@ function statusOf(job: Job, claim: Claim, at: Place, withLogs: boolean): Answer 
   const timestamp = new Date(job.acceptedAt).toISOString()
   const logs = withLogs ? [{ message: 'step 10/50', level: 'INFO', source: 'USER', timestamp }] : []
   return json(status === 'COMPLETED' ? 200 : 202, {
-    ...placed(job, at), status,
+    ...placed(job, at),
+    status,
     ...(status === 'IN_QUEUE' ? { queue_position: 0 } : { logs }),
     ...(status === 'COMPLETED' && { metrics: { inference_time: 61.2 } }),
     ...(failure && { error: failure.error, error_type: failure.type }),

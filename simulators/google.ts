@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import {
+  type Fields,
+  objectOf,
+  type Place,
+  parsed,
+  type Question,
+  respond,
+  type Wire,
+  type WireRequest,
+} from './upstream/wire.ts'
 
 /**
  * Gemini Omni through the Interactions API of the Gemini API. `always inline`: a poll contains the film itself, even if the
@@ -61,7 +70,9 @@ function read(asked: WireRequest, at: Place, known: Set<string>): Question {
 const badKey = json(400, [
   {
     error: {
-      code: 400, message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT',
+      code: 400,
+      message: 'API key not valid. Please pass a valid API key.',
+      status: 'INVALID_ARGUMENT',
       details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }],
     },
   },
@@ -81,7 +92,8 @@ function readSubmit({ body }: WireRequest, key: string): Question {
   const fields = parsed(body)
   if (fields === undefined) return respond(invalid('The body is not a JSON object.'))
   const { model, input } = fields
-  if (!Object.hasOwn(longest, String(model))) return respond(failure(404, 'not_found', 'The model is no longer available.'))
+  if (!Object.hasOwn(longest, String(model)))
+    return respond(failure(404, 'not_found', 'The model is no longer available.'))
   const blocks = blocksOf(input)
   const prompt = blocks.find(({ type }) => type === 'text')?.text
   const formats = [fields.response_format].flat()
@@ -110,8 +122,20 @@ function blocksOf(input: unknown): Fields[] {
 /** The maximum seconds of each model. */
 const longest: Record<string, number> = { 'gemini-omni-1.1-flash': 10, 'gemini-omni-1.2-flash': 15 }
 const fields = [
-  'model', 'input', 'response_modalities', 'response_format', 'generation_config', 'background', 'store', 'stream',
-  'previous_interaction_id', 'webhook_config', 'labels', 'service_tier', 'system_instruction', 'safety_settings',
+  'model',
+  'input',
+  'response_modalities',
+  'response_format',
+  'generation_config',
+  'background',
+  'store',
+  'stream',
+  'previous_interaction_id',
+  'webhook_config',
+  'labels',
+  'service_tier',
+  'system_instruction',
+  'safety_settings',
 ]
 const tasks = ['text_to_video', 'image_to_video', 'reference_to_video', 'edit', 'extend', 'upscale']
 

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Fields, objectOf, parsed, type Question, type Wire } from './upstream/wire.ts'
+import { type Fields, objectOf, parsed, type Question, type Wire, type WireRequest } from './upstream/wire.ts'
 
 /**
  * Kling's API with the model in the path. It accepts a plain key only, not a signed token. The list by cursor, callbacks and
@@ -67,7 +67,15 @@ const contentTypes: Readonly<Record<string, readonly string[]>> = {
   '/text-to-video/kling-3.0-turbo': [],
   '/image-to-video/kling-3.0': ['prompt', 'first_frame', 'last_frame', 'element'],
   '/image-to-video/kling-3.0-turbo': ['prompt', 'first_frame'],
-  '/omni-video/kling-3.0-omni': ['prompt', 'first_frame', 'last_frame', 'refer_image', 'feature_video', 'base_video', 'element'],
+  '/omni-video/kling-3.0-omni': [
+    'prompt',
+    'first_frame',
+    'last_frame',
+    'refer_image',
+    'feature_video',
+    'base_video',
+    'element',
+  ],
 }
 
 function read({ method, path, query, headers, body }: WireRequest, refusing: number | undefined): Question {
@@ -97,7 +105,8 @@ function read({ method, path, query, headers, body }: WireRequest, refusing: num
 function readQuestion(query: URLSearchParams): Question {
   const [ids, ours] = [query.get('task_ids'), query.get('external_task_ids')]
   const wanted = (ids ?? ours ?? '').split(',')
-  if ((ids === null) === (ours === null) || wanted.includes('')) return refuse(1201, 'one of task_ids, external_task_ids')
+  if ((ids === null) === (ours === null) || wanted.includes(''))
+    return refuse(1201, 'one of task_ids, external_task_ids')
   if (wanted.length > 20) return refuse(1201, 'task_ids and external_task_ids cannot exceed 20 in total')
   if (ids !== null && wanted.length === 1) return { ask: 'poll', id: ids }
   const matches = ({ id, body }: Job) => wanted.includes(ids === null ? (body.reference ?? '') : id)
@@ -162,12 +171,20 @@ function mistakeInOptions({ options }: Fields): string | undefined {
 
 function created({ id, body, acceptedAt }: Job): Fields {
   return {
-    id, status: 'submitted', create_time: acceptedAt, update_time: acceptedAt,
+    id,
+    status: 'submitted',
+    create_time: acceptedAt,
+    update_time: acceptedAt,
     external_id: body.reference ?? '',
   }
 }
 
-const words: Record<string, string> = { waiting: 'submitted', running: 'processing', done: 'succeeded', failed: 'failed' }
+const words: Record<string, string> = {
+  waiting: 'submitted',
+  running: 'processing',
+  done: 'succeeded',
+  failed: 'failed',
+}
 
 function taskOf(job: Job, claim: Claim): Fields {
   const status = words[String(claim.status)] ?? claim.status
@@ -181,7 +198,9 @@ function taskOf(job: Job, claim: Claim): Fields {
   }
   return {
     ...created(job),
-    status, message: status === 'failed' ? why : '', update_time: Date.now(),
+    status,
+    message: status === 'failed' ? why : '',
+    update_time: Date.now(),
     ...(status === 'succeeded' && {
       outputs: [video],
       billing: [{ charge_type: 'unit', amount: '3', package_type: 'video' }],

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job, JobView } from './upstream/jobs.ts'
-import { type WireRequest, type Head, respond, type Question, type Wire } from './upstream/wire.ts'
+import { type Head, type Question, respond, type Wire, type WireRequest } from './upstream/wire.ts'
 
 /** How the engines differ from OpenAI's own API: see src/providers/openai.ts. */
 export type Dialect = 'openai' | 'vllm-omni' | 'sglang' | 'fastvideo'
@@ -76,7 +76,8 @@ async function read(dialect: Dialect, asked: WireRequest, error: Refuse): Promis
   const { method, path, headers } = asked
   const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
   // A self-hosted engine needs no key.
-  if (dialect === 'openai' && bearer === undefined) return respond(error(401, 'No API key was given.', 'invalid_api_key'))
+  if (dialect === 'openai' && bearer === undefined)
+    return respond(error(401, 'No API key was given.', 'invalid_api_key'))
   if (path === '/v1/models')
     return respond(json(200, { object: 'list', data: [{ id: 'film', object: 'model', owned_by: dialect }] }))
   const [, , , id, action] = path.split('/')
@@ -90,7 +91,8 @@ async function read(dialect: Dialect, asked: WireRequest, error: Refuse): Promis
   }
   if (path !== '/v1/videos' || method !== 'POST') return respond(error(404, 'Not Found'))
   const fields = await fieldsOf(asked)
-  if (fields === undefined || (dialect === 'vllm-omni' && !isForm(asked))) return respond(error(422, 'the body is no form'))
+  if (fields === undefined || (dialect === 'vllm-omni' && !isForm(asked)))
+    return respond(error(422, 'the body is no form'))
   const wrong = mistakeIn(fields)
   if (wrong) return respond(error(dialect === 'openai' ? 400 : 422, wrong, 'invalid_value'))
   const { model, prompt, ...asIs } = fields
@@ -154,12 +156,19 @@ function videoOf({ id, body, acceptedAt }: Job, claim: Claim, dialect: Dialect):
   const word = words[String(claim.status)] ?? claim.status
   const isAlike = dialect === 'sglang' || dialect === 'fastvideo'
   return {
-    id, object: 'video', model, ...(!isAlike && { prompt }), seconds: String(seconds), size,
+    id,
+    object: 'video',
+    model,
+    ...(!isAlike && { prompt }),
+    seconds: String(seconds),
+    size,
     // FastVideo is never `in_progress`.
     status: dialect === 'fastvideo' && word === 'in_progress' ? 'queued' : word,
     progress: claim.progress,
     created_at: Math.floor(acceptedAt / 1_000),
-    completed_at: null, expires_at: null, remixed_from_video_id: null,
+    completed_at: null,
+    expires_at: null,
+    remixed_from_video_id: null,
     error: word === 'failed' ? errorOf(claim, dialect) : null,
     ...(isAlike && { quality: 'standard', file_path: `/outputs/${id}.mp4` }),
   }

@@ -17,9 +17,17 @@ function memberOf(recovery: Recovery): Member {
     needsNothing: false,
     cards: [
       {
-        id: name, provider: name, upstreamModel: 'film', description: 'Simulated', created: 1_790_000_000,
-        seconds: { min: 1, max: 20, default: 4 }, size: { values: ['1280x720'], default: '1280x720' },
-        image: 'none', parameters: {}, pollAfterMs: 1_000, failuresBilled: true,
+        id: name,
+        provider: name,
+        upstreamModel: 'film',
+        description: 'Simulated',
+        created: 1_790_000_000,
+        seconds: { min: 1, max: 20, default: 4 },
+        size: { values: ['1280x720'], default: '1280x720' },
+        image: 'none',
+        parameters: {},
+        pollAfterMs: 1_000,
+        failuresBilled: true,
       },
     ],
     create: async () => providerOf(name, recovery),
@@ -103,8 +111,15 @@ async function readSubmitted(response: Response, recovery: Recovery, now: number
 }
 
 const blames: Record<number, Refusal['blame']> = {
-  400: 'request', 404: 'request', 413: 'request', 415: 'request', 422: 'request',
-  401: 'account', 402: 'account', 403: 'account', 429: 'busy',
+  400: 'request',
+  404: 'request',
+  413: 'request',
+  415: 'request',
+  422: 'request',
+  401: 'account',
+  402: 'account',
+  403: 'account',
+  429: 'busy',
 }
 
 function refusalOf(status: number, blame: Refusal['blame']): Refusal {
@@ -117,7 +132,10 @@ async function readProgress(response: Response): Promise<Progress> {
   const job = (await response.json()) as { status?: Json; progress?: Json; url?: Json }
   if (job.status === 'done' && typeof job.url === 'string') return { status: 'succeeded', output: job.url }
   if (job.status === 'failed')
-    return { status: 'failed', problem: new Problem('generation_failed', 'The provider could not generate this video.') }
+    return {
+      status: 'failed',
+      problem: new Problem('generation_failed', 'The provider could not generate this video.'),
+    }
   const { progress } = job
   return { status: 'running', progress: typeof progress === 'number' && Number.isFinite(progress) ? progress : null }
 }

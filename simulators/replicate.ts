@@ -1,7 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Answer, json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Fields, isObject, respond, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import {
+  type Fields,
+  isObject,
+  type Place,
+  parsed,
+  type Question,
+  respond,
+  type Wire,
+  type WireRequest,
+} from './upstream/wire.ts'
 
 /** Replicate's HTTP API below /v1, with a few of its official models. */
 export function replicateWire({ perPage = 100 } = {}): Wire {
@@ -84,7 +93,12 @@ async function upload({ headers, body }: WireRequest, at: Place, files: Map<stri
     .update(new Uint8Array(await content.arrayBuffer()))
     .digest('hex')
   const file = {
-    id, name: content.name, content_type: content.type, size: content.size, checksums: { sha256 }, metadata: {},
+    id,
+    name: content.name,
+    content_type: content.type,
+    size: content.size,
+    checksums: { sha256 },
+    metadata: {},
     created_at: new Date().toISOString(),
     expires_at: new Date(Date.now() + 24 * 3_600_000).toISOString(),
     urls: { get: `${at.origin}/v1/files/${id}` },
@@ -93,13 +107,20 @@ async function upload({ headers, body }: WireRequest, at: Place, files: Map<stri
   return json(201, file)
 }
 
-function submit(asked: WireRequest, model: string, bearer: string, at: Place, files: ReadonlyMap<string, object>): Question {
+function submit(
+  asked: WireRequest,
+  model: string,
+  bearer: string,
+  at: Place,
+  files: ReadonlyMap<string, object>,
+): Question {
   const rules = Object.hasOwn(models, model) ? models[model] : undefined
   if (rules === undefined) return respond(notFound)
   const body = parsed(asked.body)
   if (body === undefined) return respond(problem(400, { detail: 'Request body is not valid JSON' }))
   const input = body.input
-  if (!isObject(input)) return respond(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
+  if (!isObject(input))
+    return respond(invalid([{ type: 'required', field: 'input', description: 'input is required' }]))
   const here = `${at.origin}/v1/files/`
   const isLost = (uri: string) => uri.startsWith(here) && !files.has(uri.slice(here.length))
   const mistakes = mistakesIn(input, rules, isLost)
@@ -130,27 +151,48 @@ const shared = { prompt, negative_prompt: text, seed: whole, enable_prompt_expan
 /** The accepted fields of each model. */
 const models: Readonly<Record<string, Record<string, Rule>>> = {
   'google/veo-3.1': {
-    prompt, image: uri, last_frame: uri, reference_images: { type: 'uris' },
-    duration: oneOf('integer', 4, 6, 8), resolution: oneOf('string', '720p', '1080p'),
-    aspect_ratio: oneOf('string', '16:9', '9:16'), generate_audio: flag, negative_prompt: text, seed: whole,
+    prompt,
+    image: uri,
+    last_frame: uri,
+    reference_images: { type: 'uris' },
+    duration: oneOf('integer', 4, 6, 8),
+    resolution: oneOf('string', '720p', '1080p'),
+    aspect_ratio: oneOf('string', '16:9', '9:16'),
+    generate_audio: flag,
+    negative_prompt: text,
+    seed: whole,
   },
   'bytedance/seedance-1-pro': {
-    prompt, image: uri, last_frame_image: uri, duration: { type: 'integer', range: [2, 12] },
+    prompt,
+    image: uri,
+    last_frame_image: uri,
+    duration: { type: 'integer', range: [2, 12] },
     resolution: oneOf('string', '480p', '720p', '1080p'),
     aspect_ratio: oneOf('string', '16:9', '4:3', '1:1', '3:4', '9:16', '21:9', '9:21'),
-    fps: oneOf('integer', 24), camera_fixed: flag, seed: whole,
+    fps: oneOf('integer', 24),
+    camera_fixed: flag,
+    seed: whole,
   },
   'kwaivgi/kling-v2.5-turbo-pro': {
-    prompt, start_image: uri, image: uri, negative_prompt: text, duration: oneOf('integer', 5, 10),
+    prompt,
+    start_image: uri,
+    image: uri,
+    negative_prompt: text,
+    duration: oneOf('integer', 5, 10),
     aspect_ratio: oneOf('string', '16:9', '9:16', '1:1'),
   },
   'wan-video/wan-2.5-t2v': { ...shared, size: oneOf('string', ...sizes), duration: oneOf('integer', 5, 10) },
   'wan-video/wan-2.5-i2v': {
-    ...shared, image: { ...uri, required: true }, duration: oneOf('integer', 5, 10),
+    ...shared,
+    image: { ...uri, required: true },
+    duration: oneOf('integer', 5, 10),
     resolution: oneOf('string', '480p', '720p', '1080p'),
   },
   'minimax/hailuo-2.3': {
-    prompt, first_frame_image: uri, duration: oneOf('integer', 6, 10), prompt_optimizer: flag,
+    prompt,
+    first_frame_image: uri,
+    duration: oneOf('integer', 6, 10),
+    prompt_optimizer: flag,
     resolution: oneOf('string', '768p', '1080p'),
   },
 }
@@ -197,13 +239,19 @@ function predictionOf({ id, body, acceptedAt }: Job, claim: Claim, at: Place): R
   const time = new Date(acceptedAt).toISOString()
   const { progress } = claim
   return {
-    id, model: body.model, version: 'hidden', input,
+    id,
+    model: body.model,
+    version: 'hidden',
+    input,
     // As tqdm draws it.
     logs: progress === undefined ? '' : `Running\n ${progress}%|####      | ${progress}/100 [00:01<00:01, 1.00it/s]\n`,
     output: claim.url ?? null,
     error: isFailed && !isCancelled ? (errors[String(claim.error)] ?? 'Something went wrong. (E004)') : null,
     status: isCancelled ? 'canceled' : (words[String(claim.status)] ?? claim.status),
-    source: 'api', data_removed: false, created_at: time, webhook,
+    source: 'api',
+    data_removed: false,
+    created_at: time,
+    webhook,
     ...(isOver && { started_at: time, completed_at: time, metrics: { predict_time: 1, total_time: 1 } }),
     urls: {
       get: `${at.origin}/v1/predictions/${id}`,

@@ -1,7 +1,16 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, verify } from 'node:crypto'
 import { json } from './upstream/answer.ts'
 import type { Claim, Job } from './upstream/jobs.ts'
-import { type WireRequest, type Fields, respond, objectOf, type Place, parsed, type Question, type Wire } from './upstream/wire.ts'
+import {
+  type Fields,
+  objectOf,
+  type Place,
+  parsed,
+  type Question,
+  respond,
+  type Wire,
+  type WireRequest,
+} from './upstream/wire.ts'
 
 /** The fields of a service account's key file that matter here. */
 export interface ServiceAccount {
@@ -15,7 +24,9 @@ export interface ServiceAccount {
 export function newServiceAccount(): ServiceAccount {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   return {
-    type: 'service_account', project_id: 'film-project-1', private_key_id: randomUUID().replaceAll('-', ''),
+    type: 'service_account',
+    project_id: 'film-project-1',
+    private_key_id: randomUUID().replaceAll('-', ''),
     private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     client_email: 'films@film-project-1.iam.gserviceaccount.com',
   }
@@ -67,7 +78,9 @@ function read(asked: WireRequest, check: TokenCheck): Question {
   const { operationName } = fields
   if (action !== 'fetchPredictOperation') return respond(failure(404, 'NOT_FOUND', 'Not found.'))
   const isOwn = typeof operationName === 'string' && operationName.startsWith(`${parent}/operations/`)
-  return isOwn ? { ask: 'poll', id: operationName.split('/').at(-1) ?? '' } : respond(invalid('Invalid operation name.'))
+  return isOwn
+    ? { ask: 'poll', id: operationName.split('/').at(-1) ?? '' }
+    : respond(invalid('Invalid operation name.'))
 }
 
 /** Checks a self-signed token of a service account as Google does. */

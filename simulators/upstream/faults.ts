@@ -60,7 +60,9 @@ const spoilt: readonly Spoilt[] = [
   kept('deep', '200 with lists 100 000 deep beside the true answer', (text) =>
     ok(extended(text, `"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}`)),
   ),
-  kept('huge', '200 with 2 MiB beside the true answer', (text) => ok(extended(text, `"more":"${'x'.repeat(2 ** 21)}"`))),
+  kept('huge', '200 with 2 MiB beside the true answer', (text) =>
+    ok(extended(text, `"more":"${'x'.repeat(2 ** 21)}"`)),
+  ),
   kept('endless', '200 with the true answer and then spaces for ever', (text) =>
     ok(text, { length: 'none', ending: 'endless' }),
   ),
@@ -68,8 +70,10 @@ const spoilt: readonly Spoilt[] = [
   kept('hang-in-body', '200, half of the true answer, then nothing', (text) =>
     ok(text.slice(0, text.length / 2), { length: text.length, ending: 'hang' }),
   ),
-  kept('length-too-long', '200 with the true answer, but Content-Length promises more, and the connection closes', (text) =>
-    ok(text, { length: text.length + 10, ending: 'close' }),
+  kept(
+    'length-too-long',
+    '200 with the true answer, but Content-Length promises more, and the connection closes',
+    (text) => ok(text, { length: text.length + 10, ending: 'close' }),
   ),
   kept('length-too-short', '200 with the true answer, but Content-Length promises less', (text) =>
     ok(text, { length: text.length - 5, ending: 'close' }),
@@ -126,7 +130,13 @@ const unclear: Row<'submit'>[] = [
   ],
   ...spoilt
     .filter(({ carries }) => !carries)
-    .map(({ name, description, answer }): Row<'submit'> => [`200-${name}`, description, ({ body }) => answer(String(body))]),
+    .map(
+      ({ name, description, answer }): Row<'submit'> => [
+        `200-${name}`,
+        description,
+        ({ body }) => answer(String(body)),
+      ],
+    ),
 ]
 
 /** Real refusals: the job is never accepted. */
@@ -300,11 +310,9 @@ export const pollFaults: readonly PollFault[] = pollRows.map(([name, description
 const findRows: Row<'find'>[] = [
   ...statuses(500, 502, 429, 404),
   ...silences,
-  ...spoilt.map(({ name, description, answer }): Row<'find'> => [
-    name,
-    description,
-    ({ body }) => answer(String(body)),
-  ]),
+  ...spoilt.map(
+    ({ name, description, answer }): Row<'find'> => [name, description, ({ body }) => answer(String(body))],
+  ),
   ['no-jobs', 'an object without jobs', () => json(200, {})],
   ['nothing', 'finds nothing, although there are jobs', (_truth, nothing) => nothing],
 ]
@@ -321,7 +329,8 @@ interface DownloadFault extends Fault {
 }
 
 const mp4 = { 'content-type': 'video/mp4' }
-const mp4Answer = (bytes: Uint8Array, more: Omit<Answer, 'status' | 'body'> = {}) => ok(bytes, { headers: mp4, ...more })
+const mp4Answer = (bytes: Uint8Array, more: Omit<Answer, 'status' | 'body'> = {}) =>
+  ok(bytes, { headers: mp4, ...more })
 const half = (film: Uint8Array) => film.subarray(0, film.length / 2)
 
 const downloadRows: Row<'download'>[] = [
@@ -354,11 +363,19 @@ const downloadRows: Row<'download'>[] = [
     'half of the film, then a reset',
     (film) => mp4Answer(half(film), { length: film.length, ending: 'reset' }),
   ],
-  ['hang-in-body', 'half of the film, then nothing', (film) => mp4Answer(half(film), { length: film.length, ending: 'hang' })],
+  [
+    'hang-in-body',
+    'half of the film, then nothing',
+    (film) => mp4Answer(half(film), { length: film.length, ending: 'hang' }),
+  ],
   ['drip', 'the film, a byte at a time', (film) => mp4Answer(film, { ending: 'drip' })],
   ['endless', 'the film and then spaces for ever', (film) => mp4Answer(film, { length: 'none', ending: 'endless' })],
   ['empty', 'a film of 0 bytes', () => mp4Answer(new Uint8Array())],
-  ['html', 'an HTML page with the content type of a film', () => ({ ...html(200, 'This link has expired'), headers: mp4 })],
+  [
+    'html',
+    'an HTML page with the content type of a film',
+    () => ({ ...html(200, 'This link has expired'), headers: mp4 }),
+  ],
   ['json', 'a JSON object in place of the film', () => json(200, { error: 'gone' })],
   ['damaged', 'a film with zeros where its pictures are', (film) => mp4Answer(damaged(film))],
   [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { json } from './answer.ts'
 import type { Job, JobBody, Mode } from './jobs.ts'
-import { type WireRequest, respond, parsed, type Question, type Wire } from './wire.ts'
+import { parsed, type Question, respond, type Wire, type WireRequest } from './wire.ts'
 
 /** A plain API of no real vendor, with each kind of recovery. README.md has its routes. */
 export function jobsWire(mode: Mode): Wire {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { type Answer, sendAnswer, json, type Silence } from './answer.ts'
+import { type Answer, json, type Silence, sendAnswer } from './answer.ts'
 import type { Fault } from './faults.ts'
 import { type Accept, cancel, type Job, type Jobs, type JobView, type Submission, viewOf } from './jobs.ts'
 import { markFilm } from './marks.ts'
@@ -110,7 +110,9 @@ function placeOf(world: World): Place {
     return `${films}/files/${encodeURIComponent(id)}.mp4${until}`
   }
   return {
-    origin, linkTo, filmOf: (job) => filmMadeBy(world, job),
+    origin,
+    linkTo,
+    filmOf: (job) => filmMadeBy(world, job),
     viewOf: (job) => viewOf(job, plan.settings.speed),
   }
 }
@@ -154,13 +156,19 @@ function poll(world: World, job: Job, asked: WireRequest): Answer | Silence {
   if (fault === undefined) return wire.polled(job, view, place, asked)
   note(world, fault, job.body.prompt, job.id)
   return fault.answer({
-    view, job, until: Date.now() + plan.settings.unknownMs,
+    view,
+    job,
+    until: Date.now() + plan.settings.unknownMs,
     say: (claim) => wire.polled(job, claim, place, asked),
     unknown: () => wire.unknown(job.id, asked),
   })
 }
 
-function find(world: World, { subject, matches }: Extract<Question, { ask: 'find' }>, asked: WireRequest): Answer | Silence {
+function find(
+  world: World,
+  { subject, matches }: Extract<Question, { ask: 'find' }>,
+  asked: WireRequest,
+): Answer | Silence {
   const { jobs, plan, wire } = world
   const found = jobs.visible(plan.settings.lagMs).filter(matches)
   const say = (some: readonly Job[]) => wire.found?.(some, placeOf(world), asked) ?? wire.unknown('', asked)

@@ -42,7 +42,7 @@ describe('a request to ark', () => {
     })
   })
 
-  it('has the frames with their roles, and the parameters by the vendor\'s names', () => {
+  it("has the frames with their roles, and the parameters by the vendor's names", () => {
     const parameters = { last_image: last, audio: false, watermark: true }
     assert.deepEqual(toUpstream({ ...request, image: picture, parameters }, attemptId), {
       model: 'dreamina-seedance-2-0-260128',

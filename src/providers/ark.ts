@@ -1,5 +1,6 @@
 import { arkCards, shapes } from './cards/ark.ts'
 import {
+  acceptedCancel,
   bearer,
   clockSlackMs,
   createClient,
@@ -15,12 +16,11 @@ import {
   listOf,
   problems,
   type RefusalDetails,
-  readResponse,
   readPolled,
+  readResponse,
   readSubmitted,
   textOf,
   toJson,
-  acceptedCancel,
   toSegment,
   tryFields,
   unclear,

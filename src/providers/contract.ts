@@ -24,13 +24,13 @@ import type { Call, Member, Progress, Provider, ProviderRequest, Submitted } fro
 export { type Answer, json } from '../../simulators/upstream/answer.ts'
 export type { Claim, Job } from '../../simulators/upstream/jobs.ts'
 export {
-  type WireRequest,
   type Head,
-  respond,
   type Place,
   parsed,
   type Question,
+  respond,
   type Wire,
+  type WireRequest,
 } from '../../simulators/upstream/wire.ts'
 export { startUpstream } from '../../simulators/upstream.ts'
 
@@ -157,12 +157,15 @@ export const picture = {
 
 /** The same deadlines as in production, and hundreds of times shorter. */
 const impatient = {
-  connectMs: 2_000, headersMs: 1_500, bodyIdleMs: 1_500, totalMs: 3_000,
+  connectMs: 2_000,
+  headersMs: 1_500,
+  bodyIdleMs: 1_500,
+  totalMs: 3_000,
   downloadHeadersMs: 1_500,
-    downloadIdleMs: 1_500,
-    downloadPaceMs: 1_000,
-    downloadPaceBytes: 100,
-    downloadCloseMs: 50,
+  downloadIdleMs: 1_500,
+  downloadPaceMs: 1_000,
+  downloadPaceBytes: 100,
+  downloadCloseMs: 50,
 }
 
 export function testNetworkProvider(name: string, { wire, path = '', ...given }: NetworkCase): void {
@@ -190,7 +193,10 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
 
     const callOf = (attemptId = `att_${next().padStart(36, '0')}`, credential = given.key): Call => ({
       ...outbound.upstream(upstream.url + path),
-      signal: new AbortController().signal, attemptId, credential, now: () => Date.now(),
+      signal: new AbortController().signal,
+      attemptId,
+      credential,
+      now: () => Date.now(),
     })
     /** By default, there are no faults and jobs are done at once. */
     const order = (orders: Orders) => upstream.setFaults({ next: [], rates: {}, speed: 0, linkMs: 0, ...orders })

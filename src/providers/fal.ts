@@ -1,5 +1,6 @@
 import { type Endpoint, type FalModel, falCards, falModel } from './cards/fal.ts'
 import {
+  acceptedCancel,
   createClient,
   dataUri,
   downloadFrom,
@@ -18,7 +19,6 @@ import {
   readSubmitted,
   textOf,
   toJson,
-  acceptedCancel,
   tryFields,
   unclear,
   wordOf,

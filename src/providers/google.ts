@@ -1,13 +1,13 @@
 import { cards, shapes } from './cards/google.ts'
 import { isOfContent, readError, readRefusal } from './kit/google-errors.ts'
 import {
+  acceptedCancel,
   base64,
   createClient,
   downloadFrom,
   type Fields,
   failed,
   fieldsOf,
-  videoAt,
   formatSize,
   isSegment,
   type Json,
@@ -17,10 +17,10 @@ import {
   readSubmitted,
   textOf,
   toJson,
-  acceptedCancel,
   toSegment,
   tryFields,
   unclear,
+  videoAt,
   wordOf,
 } from './kit/index.ts'
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'

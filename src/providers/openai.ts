@@ -1,5 +1,6 @@
 import { anyModel, toCards } from './cards/openai.ts'
 import {
+  acceptedCancel,
   bearer,
   clockSlackMs,
   createClient,
@@ -18,13 +19,12 @@ import {
   plainPrompt,
   problems,
   type RefusalDetails,
-  readResponse,
   readFields,
+  readResponse,
   readSubmitted,
   refused,
   textOf,
   toForm,
-  acceptedCancel,
   toSegment,
   tryFields,
   unclear,

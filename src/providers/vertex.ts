@@ -7,7 +7,6 @@ import {
   type Fields,
   failed,
   fieldsOf,
-  videoAt,
   formatSize,
   isSegment,
   listOf,
@@ -18,6 +17,7 @@ import {
   textOf,
   toJson,
   unclear,
+  videoAt,
   wordOf,
 } from './kit/index.ts'
 import type { Call, Member, Progress, Provider, ProviderRequest } from './provider.ts'

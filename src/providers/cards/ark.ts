@@ -25,7 +25,8 @@ const few: Shapes = { ...rows['720p'], ...rows['480p'] }
 export const arkCards: Cards = [
   card('seedance-2.5', '2026-06-28', 0.231, {
     upstreamModel: 'dreamina-seedance-2-5-260628',
-    description: 'Seedance 2.5 by ByteDance: up to 30 seconds with sound; with an image, the video has its aspect ratio',
+    description:
+      'Seedance 2.5 by ByteDance: up to 30 seconds with sound; with an image, the video has its aspect ratio',
     seconds: { min: 4, max: 30, default: 5 },
     size: sizesOf({ ...rows['720p'], ...rows['480p slim'], ...rows['1080p'] }, '1280x720'),
   }),

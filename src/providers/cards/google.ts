@@ -16,7 +16,9 @@ const common = {
   provider: 'google',
   size: sizesOf(shapes, '1280x720'),
   image: 'optional',
-  parameters: { seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed gives a similar video' } },
+  parameters: {
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed gives a similar video' },
+  },
   pollAfterMs: 5_000,
   // Google bills output only, and a failure has none.
   failuresBilled: false,
@@ -32,13 +34,17 @@ const common = {
 export const cards: Cards = [
   {
     ...common,
-    id: 'gemini-omni-1.2-flash', upstreamModel: 'gemini-omni-1.2-flash', created: 1_791_936_000,
+    id: 'gemini-omni-1.2-flash',
+    upstreamModel: 'gemini-omni-1.2-flash',
+    created: 1_791_936_000,
     description: "Google's Gemini Omni 1.2 Flash: 3 to 15 seconds with sound, 1080p and 4k by upscaling",
     seconds: { min: 3, max: 15, default: 8 },
   },
   {
     ...common,
-    id: 'gemini-omni-1.1-flash', upstreamModel: 'gemini-omni-1.1-flash', created: 1_787_788_800,
+    id: 'gemini-omni-1.1-flash',
+    upstreamModel: 'gemini-omni-1.1-flash',
+    created: 1_787_788_800,
     description: "Google's Gemini Omni 1.1 Flash: 3 to 10 seconds with sound, 1080p and 4k by upscaling",
     seconds: { min: 3, max: 10, default: 8 },
   },

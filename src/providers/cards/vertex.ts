@@ -44,19 +44,25 @@ const retirement = 'Google may retire it from 2026-11-17 on'
 export const cards: Cards = [
   {
     ...common,
-    id: 'veo-3.1', upstreamModel: 'veo-3.1-generate-001', created: 1_763_337_600,
+    id: 'veo-3.1',
+    upstreamModel: 'veo-3.1-generate-001',
+    created: 1_763_337_600,
     description: `Google's Veo 3.1 on Vertex AI, up to 4k, with sound. ${retirement}`,
     facts: factsAt(0.4),
   },
   {
     ...common,
-    id: 'veo-3.1-fast', upstreamModel: 'veo-3.1-fast-generate-001', created: 1_763_337_600,
+    id: 'veo-3.1-fast',
+    upstreamModel: 'veo-3.1-fast-generate-001',
+    created: 1_763_337_600,
     description: `Google's Veo 3.1 Fast on Vertex AI, up to 4k, with sound. ${retirement}`,
     facts: factsAt(0.1),
   },
   {
     ...common,
-    id: 'veo-3.1-lite', upstreamModel: 'veo-3.1-lite-generate-001', created: 1_775_001_600,
+    id: 'veo-3.1-lite',
+    upstreamModel: 'veo-3.1-lite-generate-001',
+    created: 1_775_001_600,
     description: "Google's Veo 3.1 Lite on Vertex AI, a preview, up to 1080p, with sound",
     size: sizesOf(smaller, '1280x720'),
     facts: factsAt(0.05),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { videoAt, type Path, readOutline } from './inline-video.ts'
+import { type Path, readOutline, videoAt } from './inline-video.ts'
 
 const film = Uint8Array.from({ length: 50 }, (_, at) => (at * 37) % 256)
 const base64 = Buffer.from(film).toString('base64')

@@ -22,7 +22,10 @@ export const problems = {
     new Problem('generation_failed', 'The provider could not generate this video.', causeOf(reason)),
   refused: (reason?: string) => new Problem('generation_failed', 'The provider refused this video.', causeOf(reason)),
   gone: (reason?: string) =>
-    new Problem('output_unavailable', 'The provider no longer has this video.', { ...causeOf(reason), retryable: true }),
+    new Problem('output_unavailable', 'The provider no longer has this video.', {
+      ...causeOf(reason),
+      retryable: true,
+    }),
 }
 
 function causeOf(reason: string | undefined): { cause?: Error } {
