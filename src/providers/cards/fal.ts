@@ -47,10 +47,11 @@ interface Described extends FalModel {
   readonly description: string
   readonly since: string
   readonly seconds: SecondsRule
-  readonly size: string
+  /** The default size; 1280x720 if it is left out. */
+  readonly size?: string
   /** Only if the client can't choose. */
   readonly audio?: 'always' | 'never'
-  readonly price: CardFacts['price']
+  readonly price?: CardFacts['price']
 }
 
 const rules: Partial<Record<Name, ParameterRule>> = {
@@ -166,7 +167,6 @@ const described: readonly Described[] = [
     since: '2025-10-15',
     ...veoModel('fal-ai/veo3.1'),
     seconds: { values: [4, 6, 8], default: 8 },
-    size: '1280x720',
     price: perSecond(0.4),
   },
   {
@@ -175,8 +175,6 @@ const described: readonly Described[] = [
     since: '2025-10-15',
     ...veoModel('fal-ai/veo3.1/fast'),
     seconds: { values: [4, 6, 8], default: 8 },
-    size: '1280x720',
-    price: null,
   },
   {
     id: 'fal/kling-3.0',
@@ -187,7 +185,6 @@ const described: readonly Described[] = [
       sized('720p', { '16:9': '1280x720', '9:16': '720x1280', '1:1': '960x960' }),
     ),
     seconds: { min: 3, max: 15, default: 5 },
-    size: '1280x720',
     price: perSecond(0.126),
   },
   {
@@ -215,7 +212,6 @@ const described: readonly Described[] = [
     ),
     shapes: wan,
     seconds: { min: 2, max: 15, default: 5 },
-    size: '1280x720',
     price: perSecond(0.1),
   },
   {
@@ -225,7 +221,6 @@ const described: readonly Described[] = [
     ...pair('fal-ai/bytedance/seedance/v1.5/pro', [...seedanceFields, 'camera_fixed'], [], ['last_image']),
     shapes: { ...seedance, ...seedanceHigh },
     seconds: { min: 4, max: 12, default: 5 },
-    size: '1280x720',
     price: perSecond(0.052),
   },
   {
@@ -235,7 +230,6 @@ const described: readonly Described[] = [
     ...pair('bytedance/seedance-2.0', seedanceFields, [], ['last_image']),
     shapes: { ...seedance, ...seedanceHigh },
     seconds: { min: 4, max: 15, default: 5 },
-    size: '1280x720',
     price: perSecond(0.3034, '2026-11', 'fal.ai'),
   },
   {
@@ -245,7 +239,6 @@ const described: readonly Described[] = [
     ...pair('bytedance/seedance-2.0/fast', seedanceFields, [], ['last_image']),
     shapes: seedance,
     seconds: { min: 4, max: 15, default: 5 },
-    size: '1280x720',
     price: perSecond(0.2419, '2026-11', 'fal.ai'),
   },
   {
@@ -256,9 +249,7 @@ const described: readonly Described[] = [
     duration: 'number',
     shapes: { ...shapesOf('480p', 480, grok), ...shapesOf('720p', 720, grok) },
     seconds: { min: 1, max: 15, default: 6 },
-    size: '1280x720',
     audio: 'always',
-    price: null,
   },
   {
     id: 'fal/hailuo-2.3',
@@ -269,7 +260,6 @@ const described: readonly Described[] = [
     seconds: { values: [6, 10], default: 6 },
     size: '1366x768',
     audio: 'never',
-    price: null,
   },
   {
     id: 'fal/ltx-2.3',
@@ -283,7 +273,6 @@ const described: readonly Described[] = [
     },
     seconds: { values: [6, 8, 10], default: 6 },
     size: '1920x1080',
-    price: null,
   },
   {
     id: 'fal/pika-2.2',
@@ -293,8 +282,6 @@ const described: readonly Described[] = [
     ...pair('fal-ai/pika/v2.2', ['seconds', 'resolution', 'seed', 'negative_prompt'], ['ratio'], []),
     shapes: { ...shapesOf('720p', 720, pika), ...shapesOf('1080p', 1_080, pika) },
     seconds: { values: [5, 10], default: 5 },
-    size: '1280x720',
-    price: null,
   },
 ]
 
@@ -309,7 +296,16 @@ export function falModel(path: string): FalModel {
 
 export const falCards: Cards = described.map(toCard)
 
-function toCard({ id, description, since, seconds, size, audio, price, ...model }: Described): CardTemplate {
+function toCard({
+  id,
+  description,
+  since,
+  seconds,
+  size = '1280x720',
+  audio,
+  price = null,
+  ...model
+}: Described): CardTemplate {
   const { text, image, between, shapes } = model
   const accepted = [text, image, between].flatMap((one) => Object.keys(one?.fields ?? {}))
   const parameters = Object.entries(rules).filter(([name]) => accepted.includes(name))
