@@ -13,8 +13,16 @@ function clientOf({ url }: Upstream, headers: Record<string, string> = {}) {
   const client = createByteDance({ apiKey: 'ark-test', baseURL: `${url}/api/v3`, headers })
   return async (more: object = {}, model = 'dreamina-seedance-2-0-260128', options: object = {}) =>
     client.video(model).doGenerate({
-      ...{ prompt: 'a red kite', n: 1, aspectRatio: '16:9', resolution: '1280x720', duration: 5 },
-      ...{ fps: undefined, seed: undefined, image: undefined, frameImages: undefined, inputReferences: undefined },
+      prompt: 'a red kite',
+      n: 1,
+      aspectRatio: '16:9',
+      resolution: '1280x720',
+      duration: 5,
+      fps: undefined,
+      seed: undefined,
+      image: undefined,
+      frameImages: undefined,
+      inputReferences: undefined,
       generateAudio: undefined,
       providerOptions: { bytedance: { pollIntervalMs: 10, pollTimeoutMs: 5_000, ...options } },
       ...more,

@@ -116,7 +116,8 @@ describe("fal's own client at its simulator", () => {
     await assert.rejects(submit(client, 'fal-ai/nothing'), { name: 'ApiError', status: 404 })
     const stranger = createFalClient({
       requestMiddleware: async ({ url, headers, ...request }) => ({
-        ...{ ...request, url: url.replace(real, upstream.url) },
+        ...request,
+        url: url.replace(real, upstream.url),
         headers: { ...headers, Authorization: `Bearer ${credentials}` },
       }),
     })
@@ -156,8 +157,17 @@ describe('the AI SDK at the simulator of fal', () => {
     const model = createFal({ apiKey: credentials, fetch: atSimulator }).video('veo3.1')
     assert.ok(model.doStart && model.doStatus)
     const { operation } = await model.doStart({
-      ...{ prompt, n: 1, aspectRatio: '16:9', duration: 8, seed: 7, fps: undefined, resolution: undefined },
-      ...{ image: undefined, frameImages: undefined, inputReferences: undefined, generateAudio: undefined },
+      prompt,
+      n: 1,
+      aspectRatio: '16:9',
+      duration: 8,
+      seed: 7,
+      fps: undefined,
+      resolution: undefined,
+      image: undefined,
+      frameImages: undefined,
+      inputReferences: undefined,
+      generateAudio: undefined,
       providerOptions: {},
     })
     const seen: string[] = []

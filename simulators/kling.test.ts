@@ -181,8 +181,15 @@ describe('the kling simulator', () => {
     for (const body of [{}, { prompt: ' ' }, { prompt: 'x'.repeat(3_073) }, { contents: [prompt] }])
       await refusal(1201, ofText, body)
     for (const settings of [
-      ...[{ duration: '5' }, { duration: 2 }, { duration: 16 }, { duration: 5.5 }, { resolution: '480p' }],
-      ...[{ aspect_ratio: '21:9' }, { audio: true }, { audio: 'original' }, { multi_shot: 'no' }],
+      { duration: '5' },
+      { duration: 2 },
+      { duration: 16 },
+      { duration: 5.5 },
+      { resolution: '480p' },
+      { aspect_ratio: '21:9' },
+      { audio: true },
+      { audio: 'original' },
+      { multi_shot: 'no' },
     ])
       await refusal(1201, ofText, { prompt: 'a fox', settings })
     for (const settings of [{ resolution: '4k' }, { audio: 'native' }])
@@ -190,7 +197,11 @@ describe('the kling simulator', () => {
     await refusal(1201, ofText, { prompt: 'a fox', options: { external_task_id: 7 } })
     await refusal(1201, ofImage, { contents: [prompt, frame], settings: { aspect_ratio: '16:9' } })
     for (const contents of [
-      ...[[], [prompt], [frame], [prompt, { type: 'last_frame', url: png }], [prompt, frame, { type: 'refer_image' }]],
+      [],
+      [prompt],
+      [frame],
+      [prompt, { type: 'last_frame', url: png }],
+      [prompt, frame, { type: 'refer_image' }],
       ...[`data:image/png;base64,${png}`, 'AAAA', '', undefined].map((url) => [prompt, { type: 'first_frame', url }]),
     ])
       await refusal(1201, ofImage, { contents })
@@ -201,16 +212,23 @@ describe('the kling simulator', () => {
 
   it('has every documented code', async () => {
     const rows = {
-      ...{ 401: [1000, 1001, 1002, 1003, 1004], 403: [1103], 404: [1202, 1203] },
-      ...{ 400: [1200, 1201, 1300, 1301], 429: [1100, 1101, 1102, 1302, 1303, 1304] },
-      ...{ 500: [5000], 503: [5001], 504: [5002] },
+      401: [1000, 1001, 1002, 1003, 1004],
+      403: [1103],
+      404: [1202, 1203],
+      400: [1200, 1201, 1300, 1301],
+      429: [1100, 1101, 1102, 1302, 1303, 1304],
+      500: [5000],
+      503: [5001],
+      504: [5002],
     }
     assert.equal(Object.values(rows).flat().length, Object.keys(errors).length)
     for (const [status, codes] of Object.entries(rows))
       for (const code of codes) {
         await using refusing = await startUpstream({ wire: klingWire(code) })
         const response = await fetch(`${refusing.url}/text-to-video/kling-3.0`, {
-          ...{ method: 'POST', headers: { authorization: 'Bearer api-key' }, body: '{"prompt":"a fox"}' },
+          method: 'POST',
+          headers: { authorization: 'Bearer api-key' },
+          body: '{"prompt":"a fox"}',
         })
         const answer = (await response.json()) as Answer
         assert.deepEqual([response.status, answer.code, 'data' in answer], [Number(status), code, false])

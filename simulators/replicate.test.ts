@@ -121,10 +121,18 @@ describe("Replicate's own client at its simulator", () => {
 
 describe("Vercel's client at Replicate's simulator", () => {
   const asked = {
-    ...{ prompt: 'an owl', n: 1, duration: 8, seed: 7, providerOptions: {} },
+    prompt: 'an owl',
+    n: 1,
+    duration: 8,
+    seed: 7,
+    providerOptions: {},
     aspectRatio: '16:9',
-    ...{ resolution: undefined, fps: undefined, image: undefined },
-    ...{ frameImages: undefined, inputReferences: undefined, generateAudio: undefined },
+    resolution: undefined,
+    fps: undefined,
+    image: undefined,
+    frameImages: undefined,
+    inputReferences: undefined,
+    generateAudio: undefined,
   } as const
   const modelOf = ({ url }: Upstream) => createReplicate({ apiToken: auth, baseURL: `${url}/v1` }).video(veo)
   const finish = async (upstream: Upstream, prompt: string) => {

@@ -20,7 +20,11 @@ function openRegistry(models: readonly string[] = [], showsLocal = true) {
   const member = { create: async () => ({ name: 'engine', discover }) }
   const outbound = { upstream: () => ({}) }
   return openAccounts({
-    ...{ members: { engine: member }, folder: '', media: {}, outbound, showsLocal },
+    members: { engine: member },
+    folder: '',
+    media: {},
+    outbound,
+    showsLocal,
   } as unknown as AccountOptions)
 }
 

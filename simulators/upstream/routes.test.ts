@@ -233,7 +233,8 @@ it('a process of its own prints its address, and serves its ledger', async () =>
 
 it('the ledger has every submit that arrived and every lookup, with the status of the answer', async () => {
   await using upstream = await startUpstream({
-    ...{ mode: 'lookup', next: ['submit-500-before-accept', 'submit-reset-after-accept', 'find-500'] },
+    mode: 'lookup',
+    next: ['submit-500-before-accept', 'submit-reset-after-accept', 'find-500'],
   })
   await ask(upstream.url, 'POST', '/jobs', fox)
   await assert.rejects(ask(upstream.url, 'POST', '/jobs', { ...fox, prompt: 'a hare', reference: 'ref-2' }))

@@ -9,7 +9,11 @@ import { picture, testNetworkProvider } from './contract.ts'
 import type { Call } from './provider.ts'
 
 const request = {
-  ...{ model: 'dreamina-seedance-2-0-260128', prompt: 'a red fox', seconds: 5, parameters: {}, image: null },
+  model: 'dreamina-seedance-2-0-260128',
+  prompt: 'a red fox',
+  seconds: 5,
+  parameters: {},
+  image: null,
   size: { width: 1280, height: 720 },
 }
 const newest = { ...request, model: 'dreamina-seedance-2-5-260628' }
@@ -17,7 +21,10 @@ const last = 'https://example.com/last.png'
 const key = 'ark-test-1234567890'
 
 testNetworkProvider('ark', {
-  ...{ member: ark, wire: arkWire, path: '/api/v3', key },
+  member: ark,
+  wire: arkWire,
+  path: '/api/v3',
+  key,
   requests: [
     request,
     { ...request, image: picture, parameters: { last_image: last, audio: false, watermark: true } },
@@ -38,7 +45,10 @@ describe('a request to ark', () => {
     assert.deepEqual(toUpstream(request, attemptId), {
       model: 'dreamina-seedance-2-0-260128',
       content: [{ type: 'text', text: 'a red fox' }],
-      ...{ resolution: '720p', ratio: '16:9', duration: 5, execution_expires_after: 172_807 },
+      resolution: '720p',
+      ratio: '16:9',
+      duration: 5,
+      execution_expires_after: 172_807,
     })
   })
 
@@ -55,7 +65,11 @@ describe('a request to ark', () => {
         },
         { type: 'image_url', image_url: { url: last }, role: 'last_frame' },
       ],
-      ...{ resolution: '720p', ratio: '16:9', duration: 5, generate_audio: false, watermark: true },
+      resolution: '720p',
+      ratio: '16:9',
+      duration: 5,
+      generate_audio: false,
+      watermark: true,
       execution_expires_after: 172_807,
     })
   })
@@ -82,8 +96,13 @@ describe('a response of ark', () => {
   const callOf = (status: number, body: unknown): Call => {
     const answer = async () => Response.json(body, { status })
     return {
-      ...{ send: answer, fetch: answer, download: answer, signal: new AbortController().signal },
-      ...{ attemptId, credential: key, now: () => 0 },
+      send: answer,
+      fetch: answer,
+      download: answer,
+      signal: new AbortController().signal,
+      attemptId,
+      credential: key,
+      now: () => 0,
     }
   }
   const refusalOf = async (status: number, code: string, message = '') => {
@@ -117,12 +136,13 @@ describe('a response of ark', () => {
     const { model } = request
     const ours = { id: 'cgt-1', model, created_at: 1_000, execution_expires_after: 172_807 }
     const items = [
-      ...[ours, { ...ours, id: 'cgt-2', model: 'dreamina-seedance-2-0-fast-260128' }],
-      ...[
-        { ...ours, id: 'cgt-3', execution_expires_after: 172_800 },
-        { ...ours, id: 'cgt-4', created_at: 900 },
-      ],
-      ...[{ ...ours, id: '../5' }, { id: 'cgt-6' }, null],
+      ours,
+      { ...ours, id: 'cgt-2', model: 'dreamina-seedance-2-0-fast-260128' },
+      { ...ours, id: 'cgt-3', execution_expires_after: 172_800 },
+      { ...ours, id: 'cgt-4', created_at: 900 },
+      { ...ours, id: '../5' },
+      { id: 'cgt-6' },
+      null,
     ]
     const find = (body: unknown) => provider.find?.(request, 1_010_000, callOf(200, body))
     // Two of them have no usable id: they may still be ours.
@@ -152,7 +172,10 @@ describe('a cancel at ark', () => {
     const provider = await ark.create({ folder: '', media: undefined as never })
     const call: Call = {
       ...outbound.upstream(`${upstream.url}/api/v3`),
-      ...{ signal: new AbortController().signal, attemptId, credential: key, now: () => Date.now() },
+      signal: new AbortController().signal,
+      attemptId,
+      credential: key,
+      now: () => Date.now(),
     }
     const submit = async () => {
       const answer = await provider.submit(request, call)

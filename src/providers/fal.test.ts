@@ -58,7 +58,9 @@ const more = [
 ]
 
 testNetworkProvider('fal', {
-  ...{ member: fal, key, wire: falWire },
+  member: fal,
+  key,
+  wire: falWire,
   requests: [requestOf('fal/kling-3.0-pro', { prompt: 'koi' }), ...requests, ...more],
 })
 
@@ -68,15 +70,23 @@ describe('a request to fal', () => {
       'Veo counts seconds with their unit',
       requestOf('fal/veo-3.1', { parameters: { audio: false, seed: 7, negative_prompt: 'rain' } }),
       {
-        ...{ prompt: 'a red fox', duration: '8s', aspect_ratio: '16:9', resolution: '720p' },
-        ...{ generate_audio: false, seed: 7, negative_prompt: 'rain' },
+        prompt: 'a red fox',
+        duration: '8s',
+        aspect_ratio: '16:9',
+        resolution: '720p',
+        generate_audio: false,
+        seed: 7,
+        negative_prompt: 'rain',
       },
     ],
     [
       'Veo has other names for two frames',
       requestOf('fal/veo-3.1-fast', { ...both, seconds: 4, size: { width: 2160, height: 3840 } }),
       {
-        ...{ prompt: 'a red fox', duration: '4s', aspect_ratio: '9:16', resolution: '4k' },
+        prompt: 'a red fox',
+        duration: '4s',
+        aspect_ratio: '9:16',
+        resolution: '4k',
         first_frame_url: `data:image/png;base64,${picture.bytes.toString('base64')}`,
         last_frame_url: last.last_image,
       },
@@ -90,7 +100,8 @@ describe('a request to fal', () => {
       'Kling takes its shape from the image',
       requestOf('fal/kling-3.0', both),
       {
-        ...{ prompt: 'a red fox', duration: '5' },
+        prompt: 'a red fox',
+        duration: '5',
         start_image_url: `data:image/png;base64,${picture.bytes.toString('base64')}`,
         end_image_url: last.last_image,
       },
@@ -115,7 +126,9 @@ describe('a request to fal', () => {
           for (const image of [null, picture]) {
             const given = Object.entries(parameters).filter(([name]) => name !== 'last_image' || image)
             const request = requestOf(id, {
-              ...{ seconds: length, size: parseSize(text) ?? assert.fail(), image },
+              seconds: length,
+              size: parseSize(text) ?? assert.fail(),
+              image,
               parameters: Object.fromEntries(given.map(([name, rule]) => [name, exampleOf(rule)])),
             })
             assert.deepEqual(await readingOf(request), { mistake: null, overlooked: [] }, id)
@@ -188,7 +201,10 @@ describe('fal between status and result', () => {
     const provider = await fal.create({ folder: '', media: undefined as never })
     const call: Call = {
       ...outbound.upstream(upstream.url),
-      ...{ signal: new AbortController().signal, attemptId: 'att_1', credential: key, now: () => Date.now() },
+      signal: new AbortController().signal,
+      attemptId: 'att_1',
+      credential: key,
+      now: () => Date.now(),
     }
     const stack = new AsyncDisposableStack()
     for (const one of [upstream, outbound]) stack.use(one)

@@ -9,8 +9,12 @@ import { readSubmitted } from './kit/index.ts'
 import type { Call, ProviderRequest } from './provider.ts'
 
 const request: ProviderRequest = {
-  ...{ model: 'gemini-omni-1.1-flash', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },
-  ...{ parameters: { seed: 7 }, image: null },
+  model: 'gemini-omni-1.1-flash',
+  prompt: 'a red fox',
+  seconds: 8,
+  size: { width: 1280, height: 720 },
+  parameters: { seed: 7 },
+  image: null,
 }
 const tall = { model: 'gemini-omni-1.2-flash', seconds: 15, size: { width: 2160, height: 3840 }, parameters: {} }
 const requests = [request, { ...request, ...tall, image: picture, prompt: 'a red fox, from a picture' }] as const
@@ -18,7 +22,10 @@ const key = 'AIzaSyTest-1234567890'
 
 testNetworkProvider('google', { member: google, wire: googleWire, key, requests })
 testNetworkProvider('google (films inside polls)', {
-  ...{ member: google, wire: () => googleWire('always inline'), key, requests },
+  member: google,
+  wire: () => googleWire('always inline'),
+  key,
+  requests,
   without: Object.fromEntries(downloadFaults.map(({ name }) => [name, 'the film comes with a poll'])),
 })
 
@@ -109,7 +116,13 @@ describe('the words of the google provider', () => {
 function callOf(more: Partial<Call> = {}): Call {
   const nothing = async () => Response.json({}, { status: 404 })
   return {
-    ...{ send: nothing, fetch: nothing, download: nothing, signal: new AbortController().signal },
-    ...{ attemptId: 'att_0', credential: key, now: () => Date.now(), ...more },
+    send: nothing,
+    fetch: nothing,
+    download: nothing,
+    signal: new AbortController().signal,
+    attemptId: 'att_0',
+    credential: key,
+    now: () => Date.now(),
+    ...more,
   }
 }

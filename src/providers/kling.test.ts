@@ -11,7 +11,11 @@ import type { Call, ProviderRequest } from './provider.ts'
 const key = 'kling-test-1234567890'
 const attemptId = `att_${'0'.repeat(36)}`
 const text: ProviderRequest = {
-  ...{ model: 'kling-3.0', prompt: 'a red fox', seconds: 5, size: { width: 1280, height: 720 }, parameters: {} },
+  model: 'kling-3.0',
+  prompt: 'a red fox',
+  seconds: 5,
+  size: { width: 1280, height: 720 },
+  parameters: {},
   image: null,
 }
 const [turbo, omni] = [
@@ -21,7 +25,9 @@ const [turbo, omni] = [
 const frames = { last_image: 'https://pictures.example/end.png' }
 
 testNetworkProvider('kling', {
-  ...{ member: kling, wire: () => klingWire(), key },
+  member: kling,
+  wire: () => klingWire(),
+  key,
   requests: [
     text,
     { ...text, prompt: 'with sound', parameters: { audio: true, multi_shot: false } },
@@ -38,8 +44,13 @@ testNetworkProvider('kling', {
 function answering(status: number, body: unknown): Call {
   const answer = async () => Response.json(body, { status })
   return {
-    ...{ fetch: answer, send: answer, download: answer, signal: new AbortController().signal },
-    ...{ attemptId, credential: key, now: () => 0 },
+    fetch: answer,
+    send: answer,
+    download: answer,
+    signal: new AbortController().signal,
+    attemptId,
+    credential: key,
+    now: () => 0,
   }
 }
 

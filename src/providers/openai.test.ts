@@ -9,14 +9,21 @@ import type { Call } from './provider.ts'
 
 const key = 'sk-test-1234567890'
 const request = {
-  ...{ model: 'film', prompt: 'a red fox', seconds: 4, size: { width: 1280, height: 720 }, parameters: { seed: 7 } },
+  model: 'film',
+  prompt: 'a red fox',
+  seconds: 4,
+  size: { width: 1280, height: 720 },
+  parameters: { seed: 7 },
   image: null,
 }
 const requests = [request, { ...request, prompt: 'a red fox, from a picture', image: picture }] as const
 
 for (const dialect of ['openai', 'vllm-omni', 'sglang', 'fastvideo'] as const)
   testNetworkProvider(`openai (${dialect})`, {
-    ...{ member: openai, path: '/v1', key, requests },
+    member: openai,
+    path: '/v1',
+    key,
+    requests,
     wire: () => openaiWire(dialect),
     ...((dialect === 'sglang' || dialect === 'fastvideo') && { listsBlindly: true as const }),
     without: {
@@ -113,8 +120,13 @@ describe('the videos that an upstream lists', () => {
 function answering(status: number, body: unknown): Call {
   const answer = async () => Response.json(body, { status })
   return {
-    ...{ fetch: answer, send: answer, download: answer, signal: new AbortController().signal },
-    ...{ attemptId: `att_${'0'.repeat(36)}`, credential: null, now: () => 0 },
+    fetch: answer,
+    send: answer,
+    download: answer,
+    signal: new AbortController().signal,
+    attemptId: `att_${'0'.repeat(36)}`,
+    credential: null,
+    now: () => 0,
   }
 }
 

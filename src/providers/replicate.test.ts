@@ -14,34 +14,60 @@ const [wide, tall] = [
   { width: 720, height: 1280 },
 ]
 const veo: ProviderRequest = {
-  ...{ model: 'google/veo-3.1', prompt: 'a red fox', seconds: 8, size: wide, image: null },
+  model: 'google/veo-3.1',
+  prompt: 'a red fox',
+  seconds: 8,
+  size: wide,
+  image: null,
   parameters: { seed: 7, audio: false, negative_prompt: 'snow' },
 }
 const seedance: ProviderRequest = {
-  ...{ model: 'bytedance/seedance-1-pro', prompt: 'a grey owl', seconds: 5, size: tall, image: null },
+  model: 'bytedance/seedance-1-pro',
+  prompt: 'a grey owl',
+  seconds: 5,
+  size: tall,
+  image: null,
   parameters: { camera_fixed: true },
 }
 const kling: ProviderRequest = {
-  ...{ model: 'kwaivgi/kling-v2.5-turbo-pro', prompt: 'a blue whale', seconds: 10, image: null },
-  ...{ size: { width: 1440, height: 1440 }, parameters: {} },
+  model: 'kwaivgi/kling-v2.5-turbo-pro',
+  prompt: 'a blue whale',
+  seconds: 10,
+  image: null,
+  size: { width: 1440, height: 1440 },
+  parameters: {},
 }
 const wan: ProviderRequest = {
-  ...{ model: 'wan-video/wan-2.5-t2v', prompt: 'a white crane', seconds: 5, size: wide, image: null },
+  model: 'wan-video/wan-2.5-t2v',
+  prompt: 'a white crane',
+  seconds: 5,
+  size: wide,
+  image: null,
   parameters: { enable_prompt_expansion: false },
 }
 const hailuo: ProviderRequest = {
-  ...{ model: 'minimax/hailuo-2.3', prompt: 'a black cat', seconds: 6, size: { width: 1366, height: 768 } },
-  ...{ parameters: { prompt_optimizer: true }, image: null },
+  model: 'minimax/hailuo-2.3',
+  prompt: 'a black cat',
+  seconds: 6,
+  size: { width: 1366, height: 768 },
+  parameters: { prompt_optimizer: true },
+  image: null,
 }
 const large = { type: 'image/jpeg' as const, bytes: Buffer.alloc(300 * 1_024, 7) }
 const lastImage = { last_image: 'https://images.example/last.png' }
 const key = 'r8_1234567890abcdefghij'
 
 testNetworkProvider('replicate', {
-  ...{ member: replicate, wire: replicateWire, path: '/v1', key },
+  member: replicate,
+  wire: replicateWire,
+  path: '/v1',
+  key,
   requests: [
     veo,
-    ...[seedance, kling, wan, hailuo],
+    seedance,
+    kling,
+    wan,
+    hailuo,
     ...[kling, wan, hailuo].map((request) => ({ ...request, image: picture })),
     { ...veo, image: picture, parameters: { ...veo.parameters, ...lastImage } },
     { ...seedance, image: large, parameters: { ...seedance.parameters, ...lastImage } },
@@ -59,19 +85,37 @@ describe('a request to replicate', () => {
     assert.deepEqual(inputOf({ ...veo, parameters: { ...veo.parameters, ...lastImage } }, image), [
       '/models/google/veo-3.1/predictions',
       {
-        ...{ prompt: 'a red fox', duration: 8, resolution: '720p', aspect_ratio: '16:9', seed: 7, image },
-        ...{ generate_audio: false, negative_prompt: 'snow', last_frame: 'https://images.example/last.png' },
+        prompt: 'a red fox',
+        duration: 8,
+        resolution: '720p',
+        aspect_ratio: '16:9',
+        seed: 7,
+        image,
+        generate_audio: false,
+        negative_prompt: 'snow',
+        last_frame: 'https://images.example/last.png',
       },
     ])
     assert.deepEqual(inputOf({ ...seedance, parameters: lastImage }, image)[1], {
-      ...{ prompt: 'a grey owl', duration: 5, resolution: '720p', aspect_ratio: '9:16', image },
+      prompt: 'a grey owl',
+      duration: 5,
+      resolution: '720p',
+      aspect_ratio: '9:16',
+      image,
       last_frame_image: 'https://images.example/last.png',
     })
     assert.deepEqual(inputOf(kling, image)[1], {
-      ...{ prompt: 'a blue whale', duration: 10, aspect_ratio: '1:1', start_image: image },
+      prompt: 'a blue whale',
+      duration: 10,
+      aspect_ratio: '1:1',
+      start_image: image,
     })
     assert.deepEqual(inputOf(hailuo, image)[1], {
-      ...{ prompt: 'a black cat', duration: 6, resolution: '768p', prompt_optimizer: true, first_frame_image: image },
+      prompt: 'a black cat',
+      duration: 6,
+      resolution: '768p',
+      prompt_optimizer: true,
+      first_frame_image: image,
     })
   })
 
@@ -119,7 +163,10 @@ describe('a response of replicate', () => {
   type Answers = Partial<Record<'send' | 'fetch', Response>>
   const calls: string[] = []
   const call = (answers: Answers): Call => ({
-    ...{ signal: new AbortController().signal, attemptId: 'att_1', credential: key, now: () => 0 },
+    signal: new AbortController().signal,
+    attemptId: 'att_1',
+    credential: key,
+    now: () => 0,
     send: async (path) => {
       calls.push(path)
       return answers.send ?? assert.fail('nothing was to be sent')
@@ -204,7 +251,10 @@ it('the list of predictions is read page by page, as far back as the submit', as
   await using outbound = openOutbound({ allow: ['127.0.0.1'] })
   const call: Call = {
     ...outbound.upstream(`${upstream.url}/v1`),
-    ...{ signal: new AbortController().signal, attemptId: 'att_1', credential: key, now: () => Date.now() },
+    signal: new AbortController().signal,
+    attemptId: 'att_1',
+    credential: key,
+    now: () => Date.now(),
   }
   const provider = await replicate.create({ folder: '', media: undefined as never })
   const openedAt = Date.now()
@@ -224,12 +274,20 @@ it('the list of predictions is read page by page, as far back as the submit', as
 it('a prediction from before the submit is not a match, even if the list has no time limit', async () => {
   const openedAt = Date.parse('2026-11-15T12:00:00Z')
   const request = {
-    ...{ model: 'google/veo-3.1', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },
-    ...{ parameters: {}, image: null },
+    model: 'google/veo-3.1',
+    prompt: 'a red fox',
+    seconds: 8,
+    size: { width: 1280, height: 720 },
+    parameters: {},
+    image: null,
   }
   const { model, input } = toUpstream(request, null)
   const listed = (id: string, ageMs: number) => ({
-    ...{ id, model, source: 'api', status: 'processing', input },
+    id,
+    model,
+    source: 'api',
+    status: 'processing',
+    input,
     created_at: new Date(openedAt - ageMs).toISOString(),
   })
   const results = [listed('new', -1_000), listed('early', 59_000), listed('old', 61_000), listed('older', 3_600_000)]

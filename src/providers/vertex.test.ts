@@ -16,8 +16,12 @@ import { toUpstream, vertex } from './vertex.ts'
 const account = newServiceAccount()
 const key = JSON.stringify(account)
 const request: ProviderRequest = {
-  ...{ model: 'veo-3.1-generate-001', prompt: 'a red fox', seconds: 8, size: { width: 1280, height: 720 } },
-  ...{ parameters: { seed: 7, negative_prompt: 'dogs', audio: false }, image: null },
+  model: 'veo-3.1-generate-001',
+  prompt: 'a red fox',
+  seconds: 8,
+  size: { width: 1280, height: 720 },
+  parameters: { seed: 7, negative_prompt: 'dogs', audio: false },
+  image: null,
 }
 const wide = { model: 'veo-3.1-fast-generate-001', seconds: 6, size: { width: 3840, height: 2160 }, parameters: {} }
 const tall = { model: 'veo-3.1-lite-generate-001', seconds: 4, size: { width: 1080, height: 1920 }, parameters: {} }
@@ -28,7 +32,10 @@ const requests = [
 ] as const
 
 testNetworkProvider('vertex', {
-  ...{ member: vertex, wire: () => vertexWire(account), key, requests },
+  member: vertex,
+  wire: () => vertexWire(account),
+  key,
+  requests,
   without: Object.fromEntries(downloadFaults.map(({ name }) => [name, 'the film comes with a poll'])),
 })
 
@@ -39,8 +46,13 @@ describe('the words of the vertex provider', () => {
     assert.deepEqual(toUpstream(request), {
       instances: [{ prompt: 'a red fox' }],
       parameters: {
-        ...{ sampleCount: 1, durationSeconds: 8, aspectRatio: '16:9', resolution: '720p' },
-        ...{ seed: 7, negativePrompt: 'dogs', generateAudio: false },
+        sampleCount: 1,
+        durationSeconds: 8,
+        aspectRatio: '16:9',
+        resolution: '720p',
+        seed: 7,
+        negativePrompt: 'dogs',
+        generateAudio: false,
       },
     })
     const image = { bytesBase64Encoded: picture.bytes.toString('base64'), mimeType: 'image/png' }
@@ -151,7 +163,13 @@ describe('the words of the vertex provider', () => {
 function callOf(more: Partial<Call> = {}): Call {
   const never = async () => assert.fail('nothing is to be sent')
   return {
-    ...{ send: never, fetch: never, download: never, signal: new AbortController().signal },
-    ...{ attemptId: 'att_0', credential: key, now: () => Date.now(), ...more },
+    send: never,
+    fetch: never,
+    download: never,
+    signal: new AbortController().signal,
+    attemptId: 'att_0',
+    credential: key,
+    now: () => Date.now(),
+    ...more,
   }
 }

@@ -1,4 +1,5 @@
 import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
+import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
 const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9']
@@ -61,13 +62,7 @@ function card(
     image: 'optional',
     parameters: {
       audio: { type: 'boolean', description: 'whether the video has sound; default true' },
-      last_image: {
-        type: 'string',
-        needsImage: true,
-        format: 'https',
-        maxLength: 2_048,
-        description: 'URL of the last frame; needs an image as the first frame',
-      },
+      last_image: lastImage,
       watermark: { type: 'boolean', description: 'whether the video is marked as AI-generated' },
     },
     pollAfterMs: 5_000,

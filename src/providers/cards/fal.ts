@@ -1,5 +1,6 @@
 import { type CardFacts, type CardTemplate, type SecondsRule, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
 /*
@@ -56,13 +57,7 @@ interface Described extends FalModel {
 
 const rules: Partial<Record<Name, ParameterRule>> = {
   audio: { type: 'boolean', description: 'whether the video has sound, which may cost more' },
-  last_image: {
-    type: 'string',
-    needsImage: true,
-    format: 'https',
-    maxLength: 2_048,
-    description: 'URL of the last frame; needs an image as the first frame',
-  },
+  last_image: lastImage,
   seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1, description: 'the same seed gives a similar video' },
   negative_prompt: { type: 'string', maxLength: 500, description: 'what the video must not show' },
   cfg_scale: { type: 'number', minimum: 0, maximum: 1, description: 'how closely it follows the prompt' },

@@ -1,5 +1,6 @@
 import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
 /** Kling's sizes have no pixels. Its resellers use 720p or 1080p for the shorter side, and so do we. */
@@ -48,13 +49,7 @@ export const klingCards: Cards = [
     size: sizesOf(shapes, '1280x720'),
     parameters: {
       ...settings,
-      last_image: {
-        type: 'string',
-        needsImage: true,
-        maxLength: 2_048,
-        format: 'https',
-        description: 'URL of the last frame; needs an image as the first frame',
-      },
+      last_image: lastImage,
     },
     facts: {
       audio: 'optional',

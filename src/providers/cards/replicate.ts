@@ -1,5 +1,6 @@
 import { type CardFacts, type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
 /** The input fields of one model: nearly every model names them differently. */
@@ -87,13 +88,6 @@ const seed: ParameterRule = {
   description: 'the same seed gives nearly the same video',
 }
 const negative: ParameterRule = { type: 'string', maxLength: 2_000, description: 'what the video must not show' }
-const lastImage: ParameterRule = {
-  type: 'string',
-  needsImage: true,
-  maxLength: 2_048,
-  format: 'https',
-  description: 'URL of the last frame; needs an image as the first frame',
-}
 
 /** Replicate does not say whether failures are billed, so we count them as billed. */
 const common = { provider: 'replicate', image: 'optional', pollAfterMs: 5_000, failuresBilled: true } as const
