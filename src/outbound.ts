@@ -2,17 +2,22 @@ import { lookup } from 'node:dns/promises'
 import { connect as dial } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Problem } from './core/problem.ts'
-import { type Allow, isPrivate, parseAllow } from './outbound/address.ts'
+import { isPrivate, parseAllow } from './outbound/address.ts'
 import { readBase } from './outbound/base.ts'
-import type { Network } from './outbound/connect.ts'
+import { addressesOf, type Lookup, type Network } from './outbound/connect.ts'
 import { type Download, type DownloadLimits, downloadImage, type ImageDeadlines } from './outbound/image.ts'
-import { judge } from './outbound/judge.ts'
-import { type Lookups, openLookups } from './outbound/lookups.ts'
-import { openNameServers } from './outbound/name-servers.ts'
+import { type Lookups, openLookups, openNameServers } from './outbound/lookups.ts'
 import { type Posted, type PostRequest, post } from './outbound/post.ts'
-import { PrivateRefusal, type Refusal, type Rules } from './outbound/target.ts'
 import {
-  type Departure,
+  checkAddresses,
+  isNotFound,
+  PrivateUrlRefusal,
+  type Rules,
+  readTarget,
+  type Target,
+  UrlRefusal,
+} from './outbound/target.ts'
+import {
   openUpstream,
   UPSTREAM_DEADLINES,
   type Upstream,
@@ -20,59 +25,46 @@ import {
   type UpstreamRequest,
 } from './outbound/upstream.ts'
 
-export {
-  type Allow,
-  type Departure,
-  type Download,
-  type DownloadLimits,
-  isPrivate,
-  type Posted,
-  type PostRequest,
-  parseAllow,
-  readBase,
-  type Upstream,
-  type UpstreamDeadlines,
-  type UpstreamRequest,
-}
+export { isPrivate, type Posted, parseAllow, readBase, type Upstream, type UpstreamDeadlines, type UpstreamRequest }
 
 /**
- * The only caller of the network. URLs that clients give lead wherever the client likes, so each is judged by its text
- * and by all the addresses of its host, at each redirect again, and the connection can only go to what was judged.
- * What the caller's signal ends is thrown as the reason of that signal, not as a Problem.
+ * The only caller of the network. A client's URL may lead anywhere, so its text and all addresses of its host are
+ * checked, again at each redirect, and the connection can only go to a checked address.
+ * If the caller's signal aborts, its reason is thrown instead of a Problem.
  */
 export interface Outbound extends AsyncDisposable {
-  /** The network for URLs that clients of this token name. Tokens have equal shares of what they use in common. */
+  /** The network for URLs from clients of this token. Tokens have equal shares of the lookups. */
   of(owner: string): ClientOutbound
   /**
-   * The way to one provider, at the origin (and path prefix) that the operator configured: it may be a private address,
-   * and nothing sent through it can go anywhere else. Throws a plain Error for a base URL that can't be one.
+   * HTTP client of one provider, at the origin (and path prefix) that the operator configured: it may be a private
+   * address, and no request can go anywhere else. Throws a plain Error for an invalid base URL.
    */
   upstream(baseUrl: string): Upstream
 }
 
 export interface ClientOutbound {
   /**
-   * Judges a URL as far as that is possible before it is fetched. Throws `invalid_image_url` with that param, also for
-   * a host name that does not exist. A name that can't be resolved now is not an error: the download judges again.
+   * Checks an image URL before it is fetched. Throws `invalid_image_url` with that param, also for a host name that does
+   * not exist. A name that cannot be resolved now is not an error: the download checks again.
    */
   check(url: string, param: string, signal: AbortSignal): Promise<void>
-  /** The same for a URL that webhooks are to go to: throws `invalid_webhook_url`, and says how an operator permits it. */
+  /** The same for a webhook URL: throws `invalid_webhook_url`, and the message says how an operator allows it. */
   checkReceiver(url: string, param: string, signal: AbortSignal): Promise<void>
-  /** POSTs to such a URL, once, and follows no redirect. What keeps it from an answer is told, not thrown. */
+  /** POSTs to a webhook URL once and follows no redirect. A failure is returned, not thrown. */
   post(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted>
   /**
    * GETs a URL into memory, over at most 3 redirects. Throws `image_unavailable`: retryable after a failed transport,
-   * a timeout, 408, 429 and 5xx; not after another answer, too many bytes or a refused URL, address or redirect.
+   * a timeout, 408, 429 and 5xx; not after another status, too many bytes or a refused URL, address or redirect.
    */
   download(url: string, limits: DownloadLimits, signal: AbortSignal): Promise<Download>
 }
 
 export interface OutboundOptions {
-  /** The operator's exceptions, each one that `parseAllow` can read. */
+  /** The operator's exceptions, in the syntax of `parseAllow`. */
   allow: string[]
-  /** All addresses of a host name, for every lookup; throws if there are none. */
+  /** Replaces every lookup: returns all addresses of a host name, or throws if it has no address. */
   resolve?: (host: string) => Promise<string[]>
-  /** Who is asked for the names in URLs of clients, as `address:port`; those of the system if it is left out. */
+  /** Name servers for the hosts in clients' URLs, as `address:port`. Default: those of the system. */
   nameServers?: string[]
   dial?: Network['dial']
   ownAddresses?: () => string[]
@@ -80,10 +72,10 @@ export interface OutboundOptions {
   upstreamDeadlines?: Partial<UpstreamDeadlines>
 }
 
-/** Each phase has its own, so that a hang is told apart; the total bounds a body that drips, and all redirects together. */
+/** Each phase has its own deadline. The total limits a slow body, and all redirects together. */
 export interface Deadlines extends ImageDeadlines {
   checkMs: number
-  /** All of a POST, but for the body of its answer. */
+  /** A whole POST, except for the body of the response. */
   postMs: number
 }
 
@@ -97,13 +89,13 @@ const DEADLINES: Deadlines = {
   totalMs: 60_000,
   postMs: 15_000,
 }
-/** For who runs a receiver inside. */
 const HOW_TO_ALLOW =
-  'An operator lets webhooks go there by naming it under outbound: allow in filmgate.yaml, as host, host:port or range.'
+  'Or ask your operator to add it to outbound.allow in filmgate.yaml, as a host, a host:port or a range.'
+
 export function openOutbound(options: OutboundOptions): Outbound {
   const allow = options.allow.map((entry) => {
     const parsed = parseAllow(entry)
-    if (parsed === undefined) throw new Error(`not an address, a range or a host name: ${JSON.stringify(entry)}`)
+    if (parsed === undefined) throw new Error(`outbound.allow: ${JSON.stringify(entry)} is not an address, a range or a host name`)
     return parsed
   })
   const { ownAddresses = interfaceAddresses, resolve, nameServers: servers } = options
@@ -140,19 +132,19 @@ class GuardedOutbound implements Outbound {
   of(owner: string): ClientOutbound {
     const { rules, lookups, dial, deadlines } = this.#parts
     const network = { lookup: lookups.ofToken(owner), dial }
-    const way = { rules, network, deadlines, closing: this.#closing.signal }
-    const judged = { rules, lookup: network.lookup, withinMs: deadlines.checkMs }
+    const context = { rules, network, deadlines, closing: this.#closing.signal }
+    const options = { rules, lookup: network.lookup, lookupMs: deadlines.checkMs }
     return {
       async check(url, param, signal) {
-        const refusal = await judge(url, judged, signal)
+        const refusal = await findRefusal(url, options, signal)
         if (refusal) throw refusedImage(refusal, param)
       },
       async checkReceiver(url, param, signal) {
-        const refusal = await judge(url, judged, signal)
+        const refusal = await findRefusal(url, options, signal)
         if (refusal) throw refusedReceiver(refusal, param)
       },
-      post: async (url, request, signal) => this.#track(post(url, request, way, signal)),
-      download: async (url, limits, signal) => this.#track(downloadImage(url, limits, way, signal)),
+      post: async (url, request, signal) => this.#track(post(url, request, context, signal)),
+      download: async (url, limits, signal) => this.#track(downloadImage(url, limits, context, signal)),
     }
   }
 
@@ -182,14 +174,56 @@ class GuardedOutbound implements Outbound {
   }
 }
 
-function refusedImage(refusal: Refusal, param: string): Problem {
+interface CheckOptions {
+  rules: Rules
+  lookup: Lookup
+  lookupMs: number
+}
+
+/** Why a URL is refused, by its text and its current addresses. Undefined if it is accepted. */
+async function findRefusal(url: string, options: CheckOptions, signal: AbortSignal): Promise<UrlRefusal | undefined> {
+  try {
+    const target = readTarget(url, options.rules)
+    checkAddresses(target, await currentAddresses(target, options, signal), options.rules)
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof UrlRefusal) return thrown
+    throw thrown
+  }
+}
+
+/** Empty if the name cannot be resolved now: that may change until the request, which checks again. */
+async function currentAddresses(
+  target: Target,
+  { lookup, lookupMs }: CheckOptions,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(lookupMs)])
+  try {
+    return await addressesOf(target, lookup, stop)
+  } catch (thrown) {
+    signal.throwIfAborted()
+    // A host that the operator allows may be down, and have no name meanwhile.
+    if (!target.trusted && isNotFound(thrown)) throw hostNotFound()
+    return []
+  }
+}
+
+function hostNotFound(): UrlRefusal {
+  return new UrlRefusal(
+    'its host name does not exist in the DNS',
+    'Check its spelling. A name from a hosts file or a search domain works only if the operator adds it to outbound.allow.',
+  )
+}
+
+function refusedImage(refusal: UrlRefusal, param: string): Problem {
   const message = `The image URL was refused: ${refusal.message}. ${refusal.fix}`
   return new Problem('invalid_image_url', message, { param, cause: refusal })
 }
 
-function refusedReceiver(refusal: Refusal, param: string): Problem {
-  const way = refusal instanceof PrivateRefusal ? ` ${HOW_TO_ALLOW}` : ''
-  const message = `The webhook URL was refused: ${refusal.message}. ${refusal.fix}${way}`
+function refusedReceiver(refusal: UrlRefusal, param: string): Problem {
+  const howToAllow = refusal instanceof PrivateUrlRefusal ? ` ${HOW_TO_ALLOW}` : ''
+  const message = `The webhook URL was refused: ${refusal.message}. ${refusal.fix}${howToAllow}`
   return new Problem('invalid_webhook_url', message, { param, cause: refusal })
 }
 

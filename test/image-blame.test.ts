@@ -84,7 +84,7 @@ for (const [title, hints] of [
     assert.deepEqual(error, {
       code: 'image_unavailable',
       message:
-        'The image URL is answered with too many interim responses (1xx). Use a URL that answers everybody with the image itself.',
+        'The image URL returned too many interim responses (1xx). Use a URL that returns the image itself to anyone.',
     })
     assert.equal(host.connections, 1)
   })

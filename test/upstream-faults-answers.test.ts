@@ -45,7 +45,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await until('it was asked after', () => way.isNoted(lost, 'lookup failed'))
     const [attempt] = (await way.show(lost)).attempts
     assert.equal(attempt?.problem?.code, 'provider_unavailable')
-    assert.match(attempt?.problem?.message ?? '', /\(200, with something else than JSON in it\)$/)
+    assert.match(attempt?.problem?.message ?? '', /\(status 200 with a body that is not JSON\)$/)
 
     upstream.answers.POST = { status: 200, body: '{"id":"job_1"}' }
     const taken = await way.submit('film', 'taken')
@@ -56,7 +56,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     for (const id of [lost, taken]) {
       const text = await readable(way, id)
       assert.doesNotMatch(text, /sk-l|Something went wrong|"level":"error"/)
-      assert.match(text, /200, with something else than JSON in it/)
+      assert.match(text, /status 200 with a body that is not JSON/)
     }
   })
 

@@ -4,19 +4,19 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = [Address, number]
 
-/** One exception that the operator made: it lifts the address and port rules for what it names, on its port or on all. */
+/** One exception of the operator: no address and port rules apply to this host or range, on one port or on all. */
 export type Allow = { host: string; port: number | null } | { range: Range; port: number | null }
 
 /*
- * What is never fetched from. ipaddr.js knows most of it, but its answer for "nothing special" is `unicast`, so a range
- * that it does not list would pass; this list stands on its own, and an address has to pass both.
+ * Ranges that are never fetched from. ipaddr.js knows most of them, but calls a range that it does not list `unicast`,
+ * so an address has to pass both checks.
  */
 const NOT_PUBLIC: Range[] = [
   '0.0.0.0/8', //         this host: Linux connects 0.0.0.0 to loopback
   '10.0.0.0/8',
   '100.64.0.0/10', //     carrier-grade NAT; Alibaba's metadata service
   '127.0.0.0/8',
-  '168.63.129.16/32', //  Azure's host services: looks public, answers only from inside a virtual machine
+  '168.63.129.16/32', //  Azure's host services: looks public, responds only inside a virtual machine
   '169.254.0.0/16', //    link-local; the metadata service of most clouds
   '172.16.0.0/12',
   '192.0.0.0/24', //      IETF protocols; Oracle's metadata service
@@ -32,7 +32,7 @@ const NOT_PUBLIC: Range[] = [
   '224.0.0.0/4', //       multicast
   '240.0.0.0/4', //       reserved, and broadcast
   '::/96', //             unspecified, loopback, IPv4-compatible
-  '::ffff:0:0/96', //     IPv4-mapped: nobody needs it in a URL, so even a public one is refused
+  '::ffff:0:0/96', //     IPv4-mapped: not needed in a URL, so a public one is refused too
   '::ffff:0:0:0/96', //   IPv4-translated
   '64:ff9b::/96', //      NAT64
   '64:ff9b:1::/48', //    NAT64, local
@@ -52,7 +52,7 @@ const NOT_PUBLIC: Range[] = [
 /** The only part of IPv6 that IANA has opened for global unicast. */
 const GLOBAL_IPV6: Range = ipaddr.parseCIDR('2000::/3')
 
-/** True for an address that anyone on the internet can reach; false for anything else, text that is no address included. */
+/** True for an address that anyone on the internet can reach. False for anything else, also for invalid text. */
 export function isPublic(address: string): boolean {
   const parsed = parseAddress(address)
   if (parsed === undefined || parsed.range() !== 'unicast') return false
@@ -60,7 +60,7 @@ export function isPublic(address: string): boolean {
   return !NOT_PUBLIC.some((range) => inRange(parsed, range))
 }
 
-/** True for an address on this machine or on a network of one's own. */
+/** True for an address on this machine or in a private network. */
 export function isPrivate(address: string): boolean {
   return privateRanges.has(parseAddress(address)?.range() ?? '')
 }
@@ -72,11 +72,11 @@ export function sameAddress(one: string, other: string): boolean {
   return address !== undefined && address.toNormalizedString() === parseAddress(other)?.toNormalizedString()
 }
 
-/** Reads one exception: a CIDR, an address or a host name, the last two also with a port; undefined if it is none. */
+/** Reads one exception: a CIDR range, an address or a host name, the last two optionally with a port. Undefined if invalid. */
 export function parseAllow(entry: string): Allow | undefined {
   if (entry.includes('/')) {
     const [address = '', bits = ''] = entry.split('/', 2)
-    // Checked by hand, because ipaddr.js reads "010.0.0.0/8" as octal.
+    // Checked here, because ipaddr.js reads "010.0.0.0/8" as octal.
     if (isIP(address) === 0 || address.includes('%') || !/^\d+$/.test(bits)) return undefined
     return ipaddr.isValidCIDR(entry) ? { range: ipaddr.parseCIDR(entry), port: null } : undefined
   }
@@ -106,7 +106,7 @@ function allowHost(host: string, port: number | null): Allow | undefined {
   if (address !== undefined) {
     return host.includes('%') ? undefined : { range: [address, address.kind() === 'ipv4' ? 32 : 128], port }
   }
-  // The same reading as a URL gets, so that an entry matches what a URL turns into; "127.1" would become an address.
+  // Parsed like a URL, so that an entry matches the host of a parsed URL. "127.1" would become an address.
   const name = URL.parse(`http://${host}`)?.hostname.replace(/\.$/, '') ?? ''
   return /^[\w-]+(\.[\w-]+)*$/.test(name) && isIP(name) === 0 ? { host: name, port } : undefined
 }
@@ -119,7 +119,7 @@ function inRange(address: Address, range: Range): boolean {
   return address.kind() === range[0].kind() && address.match(range)
 }
 
-/** Only canonical forms: ipaddr.js itself would also read "127.1" and "0x7f000001". */
+/** Only canonical forms: ipaddr.js alone would also accept "127.1" and "0x7f000001". */
 function parseAddress(text: string): Address | undefined {
   return isIP(text) === 0 ? undefined : ipaddr.parse(text)
 }

@@ -13,12 +13,12 @@ const HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'
 const OK = 'HTTP/1.1 200 OK\r\n'
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`
 
-const forGood: Bad[] = [
+const permanent: Bad[] = [
   ['17 interim responses', `${HINTS.repeat(17)}${reply(200, {}, 'x')}`, /too many interim responses \(1xx\)/],
   ...[204, 206, 300, 304, 400, 401, 403, 404, 410].map(
     (status): Bad => [`status ${status}`, reply(status), new RegExp(`status ${status} `)],
   ),
-  ['a redirect to nowhere', reply(302), /redirects to nowhere/],
+  ['a redirect without a Location', reply(302), /redirects without a Location header/],
   [
     'two redirects at once',
     'HTTP/1.1 302 A\r\nLocation: /a\r\nLocation: /b\r\n\r\n',
@@ -38,7 +38,7 @@ const forGood: Bad[] = [
   ['two encoding headers', `${OK}content-encoding: identity\r\ncontent-encoding: br\r\n\r\nx`, /compressed/],
 ]
 
-const forNow: Bad[] = [
+const temporary: Bad[] = [
   ...[408, 429, 500, 502, 503, 599].map(
     (status): Bad => [`status ${status}`, reply(status, {}, 'root:x:0:0'), new RegExp(`status ${status} `)],
   ),
@@ -56,15 +56,15 @@ const forNow: Bad[] = [
 ]
 
 for (const [retryable, table] of [
-  [false, forGood],
-  [true, forNow],
+  [false, permanent],
+  [true, temporary],
 ] as const) {
   for (const [title, answer, message] of table) {
-    test(`an answer with ${title} is a failure for ${retryable ? 'now' : 'good'}, and none of its text is told`, async () => {
+    test(`a response with ${title} is a failure that is ${retryable ? '' : 'not '}retryable, and the message has none of its text`, async () => {
       await using server = await listen(() => answer)
       await using outbound = openOutbound({ dial, allow: ['127.0.0.1'] })
       const download = outbound.of('alice').download(server.origin, { maxBytes: 1000 }, new AbortController().signal)
-      const problem = await download.then(() => assert.fail('it was taken for an image'), Problem.from)
+      const problem = await download.then(() => assert.fail('it was accepted as an image'), Problem.from)
       assert.equal(problem.code, 'image_unavailable', problem.stack)
       assert.equal(problem.retryable, retryable)
       assert.match(problem.message, message)

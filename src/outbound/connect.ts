@@ -2,40 +2,40 @@ import { once } from 'node:events'
 import { isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { connect as openTls } from 'node:tls'
 import { sameAddress } from './address.ts'
-import { admit, Refusal, type Rules, type Target } from './target.ts'
+import { checkAddresses, type Rules, type Target, UrlRefusal } from './target.ts'
 
-/** All addresses of a host name; throws if there are none. The signal may end it, and ends the waiting in any case. */
+/** All addresses of a host name. Throws if it has no address. The signal ends the lookup if that is possible. */
 export type Resolver = (host: string, signal: AbortSignal) => Promise<string[]>
 
 /** The same for the host of a target, on behalf of the token or provider that named it. */
 export type Lookup = (target: Target, signal: AbortSignal) => Promise<string[]>
 
-/** What reaches the outside, handed in so that no test ever does. */
+/** Access to the network, passed in so that tests stay on this machine. */
 export interface Network {
   lookup: Lookup
-  /** Starts to open a TCP connection; `net.connect` in earnest. */
+  /** Opens a TCP connection; `net.connect` in production. */
   dial: (options: TcpNetConnectOpts) => Socket
 }
 
-/** How long Node tries one address before it also tries the next; its own 250 ms are less than some round trips. */
+/** How long Node tries one address before it also tries the next. Its default of 250 ms is less than some round trips. */
 const NEXT_ADDRESS_AFTER_MS = 1_000
 
 /**
- * Opens a connection that a request can be sent on: every address of the host was judged, the socket can only go to one
- * of those, and the peer was looked at before a byte (of TLS, too) was sent. Throws a Refusal, or the transport's error,
- * or the reason of the signal. The signal ends with the opening: it does not close the connection afterwards.
+ * Opens a connection for a request. All addresses of the host are checked, the socket can only connect to one of them,
+ * and the peer is verified before any byte is sent, TLS included. Throws a UrlRefusal, the transport's error, or the
+ * reason of the signal. The signal does not close the connection once it is open.
  */
 export async function connect(target: Target, rules: Rules, network: Network, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted()
   const addresses = await addressesOf(target, network.lookup, signal)
   if (addresses.length === 0) throw new Error(`${target.host} has no address`)
-  admit(target, addresses, rules)
+  checkAddresses(target, addresses, rules)
   const socket = network.dial({
     host: target.host,
     port: target.port,
-    // Never asked for a literal, which is its own pin. For a name there is no second question to a resolver that could
-    // be answered differently (DNS rebinding): these are the addresses that were judged.
-    lookup: pinned(addresses),
+    // A second lookup could give other addresses (DNS rebinding), so Node gets the checked ones. It does no lookup for
+    // a literal address.
+    lookup: fixedLookup(addresses),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
     noDelay: true,
@@ -50,7 +50,7 @@ export async function connect(target: Target, rules: Rules, network: Network, si
   }
 }
 
-/** The addresses of a target now, unjudged. Not every question can be recalled, but the signal ends the waiting. */
+/** The addresses of a target, not checked. The signal ends the wait even if the lookup itself goes on. */
 export async function addressesOf(target: Target, lookup: Lookup, signal: AbortSignal): Promise<string[]> {
   if (target.literal) return [target.host]
   signal.throwIfAborted()
@@ -64,12 +64,12 @@ export async function addressesOf(target: Target, lookup: Lookup, signal: AbortS
   }
 }
 
-/** It can only be another one if Node connects elsewhere than it was told; then nothing may be sent. */
+/** Guards against a connection to an address that was not checked: nothing may be sent to it. */
 function verifyPeer(socket: Socket, addresses: string[]): void {
   const peer = socket.remoteAddress
   if (peer === undefined) throw new Error('the connection closed as soon as it was open')
   if (addresses.some((address) => sameAddress(address, peer))) return
-  throw new Refusal('its host is not at a public address', 'Use another host.', `connected to ${peer} unasked`)
+  throw new UrlRefusal('its host is not at a public address', 'Use another host.', `connected to ${peer}, which is not an address of the host`)
 }
 
 async function secure(socket: Socket, target: Target, signal: AbortSignal): Promise<Socket> {
@@ -78,13 +78,13 @@ async function secure(socket: Socket, target: Target, signal: AbortSignal): Prom
     host: target.host,
     servername: target.literal ? '' : target.host, // an address is not allowed in SNI
     ALPNProtocols: ['http/1.1'],
-    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
+    rejectUnauthorized: true, // overrides NODE_TLS_REJECT_UNAUTHORIZED
   })
   return await opened(tls, 'secureConnect', signal)
 }
 
 async function opened(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Socket> {
-  // Until the next one listens, an error must not end the process; whoever uses the socket will see that it is closed.
+  // Without a listener an error would end the process. The next user of the socket sees that it is closed.
   socket.on('error', () => {})
   try {
     await once(socket, event, { signal })
@@ -96,7 +96,7 @@ async function opened(socket: Socket, event: 'connect' | 'secureConnect', signal
   }
 }
 
-function pinned(addresses: string[]): LookupFunction {
-  const answer = addresses.map((address) => ({ address, family: isIP(address) }))
-  return (_host, _options, callback) => callback(null, answer)
+function fixedLookup(addresses: string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, _options, callback) => callback(null, found)
 }

@@ -9,7 +9,7 @@ import { dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts
 
 const never = new AbortController().signal
 const limits = { maxBytes: 1000 }
-const late = { name: 'Problem', code: 'image_unavailable', retryable: true, message: /did not answer in time/ }
+const late = { name: 'Problem', code: 'image_unavailable', retryable: true, message: /did not respond in time/ }
 
 function open(deadlines: Partial<Deadlines> = {}) {
   return openOutbound({ dial, allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'], deadlines })
@@ -29,7 +29,7 @@ test('a TLS handshake that hangs ends at the deadline of the connection', async 
   assert.equal(server.connections, 1)
 })
 
-test('a server that takes the request and does not answer ends at the deadline of the headers', async () => {
+test('a server that accepts the request and does not respond ends at the deadline of the headers', async () => {
   await using server = await listen(() => undefined)
   await using outbound = open({ headersMs: 20 })
   await assert.rejects(outbound.of('alice').download(server.origin, limits, never), late)
@@ -53,7 +53,7 @@ test('a body that comes too slowly ends before the total deadline', async () => 
   await assert.rejects(outbound.of('alice').download(server.origin, { maxBytes: 1e9 }, never), (problem: Problem) => {
     assert.deepEqual([problem.code, problem.retryable], ['image_unavailable', true])
     assert.match(problem.message, late.message)
-    return String(problem.cause).includes('it came too slowly')
+    return String(problem.cause).includes('the body arrived too slowly')
   })
 })
 
@@ -93,14 +93,14 @@ for (const part of ['headers', 'body']) {
   })
 }
 
-test('nothing is connected to for a caller who has already given up', async () => {
+test('no connection is opened after the signal of the caller has aborted', async () => {
   const connectTo = () => assert.fail('it was dialled')
   await using outbound = openOutbound({ dial: connectTo, allow: ['127.0.0.1'] })
   const download = outbound.of('alice').download('http://127.0.0.1/', limits, AbortSignal.abort('enough'))
   await assert.rejects(download, (thrown) => thrown === 'enough')
 })
 
-test('closing ends what is running as a failure for now, and leaves no connection behind', async () => {
+test('closing ends running downloads as retryable failures, and leaves no connection open', async () => {
   const asked = Promise.withResolvers<void>()
   await using server = await listen(() => asked.resolve() as undefined)
   const sockets: Socket[] = []
@@ -120,7 +120,7 @@ test('closing ends what is running as a failure for now, and leaves no connectio
   assert.equal(sockets.length, 1)
 })
 
-test('an answer that came in time is read, also where the process was paused until after the deadline', async () => {
+test('a response that arrived in time is read, even if the process was paused until after the deadline', async () => {
   const state = new SharedArrayBuffer(8)
   const [asked, answered] = [new Int32Array(state, 0, 1), new Int32Array(state, 4, 1)]
   const code = `const { workerData, parentPort } = require('node:worker_threads')
@@ -138,7 +138,7 @@ test('an answer that came in time is read, also where the process was paused unt
   const sent = outbound.upstream(`http://127.0.0.1:${port}`).send('/jobs', { method: 'POST', body: '{}' }, never)
   while (Atomics.load(asked, 0) === 0) await new Promise((resolve) => setImmediate(resolve))
   Atomics.wait(answered, 0, 0)
-  // As a pause does: nothing runs here for longer than the deadline.
+  // Like a pause: this process runs nothing for longer than the deadline.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
   assert.deepEqual(await (await sent).json(), { id: 'paid for' })
 })

@@ -1,8 +1,8 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { after, Late, type Patience, Watch } from './watch.ts'
+import { after, type BodyDeadlines, BodyWatch, DeadlineError } from './watch.ts'
 
-export interface Question {
+export interface HttpRequest {
   method: string
   url: URL
   headers: Record<string, string>
@@ -14,145 +14,146 @@ export interface Head {
   headers: Headers
 }
 
-export interface ExchangePatience extends Patience {
+export interface ExchangeDeadlines extends BodyDeadlines {
   headersMs: number
 }
 
 const MAX_HEADER_BYTES = 16_384
-/** Servers send one or two: `100 Continue`, `103 Early Hints`, and now and then `102 Processing`. */
+/** Servers send one or two: `100 Continue`, `103 Early Hints`, sometimes `102 Processing`. */
 const MAX_INTERIM_RESPONSES = 16
 
-/** Each costs time of the whole process to read, and a host could send them without end. */
+/** Each costs CPU time of the whole process, and a host could send them forever. */
 export class InterimFlood extends Error {
-  /** As the parser's own codes: the response can't be read. */
+  /** Like the parser's own codes: the response cannot be read. */
   readonly code = 'HPE_INTERIM_FLOOD'
 
   constructor() {
-    super(`more than ${MAX_INTERIM_RESPONSES} interim responses (1xx) came`)
+    super(`more than ${MAX_INTERIM_RESPONSES} interim responses (1xx) arrived`)
   }
 }
 
 /**
- * One request and its answer on a connection that serves nothing else and ends with it, by `end` or when the body has
- * been read. Nothing leaves before `send`. Made with node:http, because fetch can't tell that more bytes came than were announced,
- * and takes a `100 Continue` that was not asked for, which leaves the outcome of a paid request open, for a fault.
+ * One request and its response on a connection of its own, which closes with `end` or when the body has been read.
+ * No byte is sent before `send`. It uses node:http, because fetch does not notice more bytes than announced, and fails
+ * on an unrequested `100 Continue`, which would leave the outcome of a paid request unknown.
  */
 export class Exchange {
   readonly #socket: Socket
-  readonly #patience: ExchangePatience
+  readonly #deadlines: ExchangeDeadlines
   readonly #signal: AbortSignal
   readonly #closed = Promise.withResolvers<void>()
   readonly #request: ClientRequest
   readonly #body: string | Uint8Array | undefined
-  #answered: () => void = () => {}
-  #answer: IncomingMessage | undefined
+  #cancelHeadersTimer: () => void = () => {}
+  #response: IncomingMessage | undefined
   #failure: { cause: unknown } | undefined
   #surplus: Error | undefined
   #interims = 0
   #wake: (() => void) | undefined
 
-  constructor(socket: Socket, question: Question, patience: ExchangePatience, signal: AbortSignal) {
+  constructor(socket: Socket, request: HttpRequest, deadlines: ExchangeDeadlines, signal: AbortSignal) {
     this.#socket = socket
-    this.#patience = patience
+    this.#deadlines = deadlines
     this.#signal = signal
     signal.addEventListener('abort', this.#abort, { once: true })
     socket.once('close', () => this.#onClose())
-    this.#body = question.body
-    this.#request = this.#open(question)
+    this.#body = request.body
+    this.#request = this.#open(request)
     if (signal.aborted) this.#abort()
     if (socket.destroyed) this.#onClose()
   }
 
-  /** Called where the signal ends the exchange, for a reader who does not wait for bytes just then. */
+  /** Called when the signal ends the exchange, for a reader that is not waiting for bytes at that moment. */
   onAbort: (reason: unknown) => void = () => {}
 
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise
   }
 
   /**
-   * Sends the request, which is ready by now: one write is all that it takes. Throws if the exchange has ended already, or
-   * if `leave`, which is called right before the write, does.
+   * Sends the prepared request with one write. Throws if the exchange has already ended, or if `leave` throws, which is
+   * called right before the write.
    */
   send(leave?: () => void): void {
     if (this.#failure) throw this.#failure.cause
     leave?.()
-    this.#answered = after(this.#patience.headersMs, () => this.end(new Late('no answer came')))
+    const timeOut = () => this.end(new DeadlineError('no response arrived'))
+    this.#cancelHeadersTimer = after(this.#deadlines.headersMs, timeOut)
     this.#request.end(this.#body)
   }
 
   async head(): Promise<Head> {
-    const { statusCode = 0, rawHeaders } = await this.#until(() => this.#answer)
+    const { statusCode = 0, rawHeaders } = await this.#until(() => this.#response)
     const headers = new Headers()
     for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
     return { status: statusCode, headers }
   }
 
   /**
-   * The bytes as they come. Fails if they are fewer than announced; with `closeMs` also if they are more, for which the
-   * other side is given that long to close the connection.
+   * The bytes as they arrive. Fails if they are fewer than announced. With `closeMs` it also fails if they are more: it
+   * waits that long for the other side to close the connection.
    */
   async *body(closeMs?: number): AsyncGenerator<Uint8Array> {
-    const answer = await this.#until(() => this.#answer)
+    const response = await this.#until(() => this.#response)
     const isWaiting = () => this.#wake !== undefined
-    const watch = new Watch(this.#patience, isWaiting, (late) => this.end(late))
+    const watch = new BodyWatch(this.#deadlines, isWaiting, (error) => this.end(error))
     try {
       for (;;) {
-        const chunk = await this.#until(() => take(answer))
-        if (chunk === 'all') break
+        const chunk = await this.#until(() => readAvailable(response))
+        if (chunk === 'end') break
         watch.received(chunk.length)
         yield chunk
       }
       watch.stop()
-      if (closeMs !== undefined) await this.#nothingMore(closeMs)
+      if (closeMs !== undefined) await this.#expectClose(closeMs)
     } finally {
       watch.stop()
-      this.end(new Error('the body was given up'))
+      this.end(new Error('the body was abandoned'))
     }
   }
 
-  /** Closes the connection; whoever still waits for something, or asks for it later, gets the cause. */
+  /** Closes the connection. Every pending or later read throws the cause. */
   end(cause: unknown): void {
     this.#failure ??= { cause }
-    this.#answered()
+    this.#cancelHeadersTimer()
     this.#signal.removeEventListener('abort', this.#abort)
     this.#socket.destroy()
     this.#wake?.()
   }
 
-  #open({ method, url, headers, body }: Question): ClientRequest {
+  #open({ method, url, headers, body }: HttpRequest): ClientRequest {
     const request = openRequest({
       createConnection: () => this.#socket,
       method,
       path: url.pathname + url.search,
       headers: { host: url.host, ...headers, ...lengthOf(method, body) },
       maxHeaderSize: MAX_HEADER_BYTES,
-      insecureHTTPParser: false, // whatever the flags of the process say
+      insecureHTTPParser: false, // overrides the flags of the process
     })
-    request.on('error', (error) => this.#fault(error))
+    request.on('error', (error) => this.#onError(error))
     request.on('information', () => this.#onInterim())
-    // Before Node's own listener, which by then is there: it completes the answer with its last bytes and then no longer
-    // listens, and it reads all interim responses of a chunk, thousands, before anything can stop it.
+    // Before Node's own listener, which exists by then: it stops listening once the response is complete, and it parses
+    // all interim responses of a chunk, possibly thousands, before anything can stop it.
     request.once('socket', () => this.#socket.prependListener('data', (chunk) => this.#received(chunk)))
-    request.on('response', (answer) => {
-      this.#answer = answer
-      this.#answered()
-      answer.on('error', (error) => this.#fault(error))
-      answer.on('readable', () => this.#wake?.())
+    request.on('response', (response) => {
+      this.#response = response
+      this.#cancelHeadersTimer()
+      response.on('error', (error) => this.#onError(error))
+      response.on('readable', () => this.#wake?.())
       this.#wake?.()
     })
     return request
   }
 
   #received(chunk: Buffer): void {
-    if (this.#answer?.complete) {
-      this.#surplus ??= new Error('more bytes came than were announced')
+    if (this.#response?.complete) {
+      this.#surplus ??= new Error('more bytes arrived than announced')
       this.#socket.destroy()
     }
-    if (this.#answer || interimsIn(chunk) <= MAX_INTERIM_RESPONSES) return
+    if (this.#response || interimsIn(chunk) <= MAX_INTERIM_RESPONSES) return
     this.end(new InterimFlood())
-    // The parser gets the same bytes next, and stops at the first that is not HTTP.
+    // The parser gets the same bytes next, and stops at the first byte that is not HTTP.
     chunk.fill(0)
   }
 
@@ -166,32 +167,32 @@ export class Exchange {
     this.onAbort(this.#signal.reason)
   }
 
-  #fault(error: NodeJS.ErrnoException): void {
-    // After a whole answer the connection may break as it likes, but what the parser stumbles over is more of a body.
-    if (!this.#answer?.complete) this.end(error)
+  #onError(error: NodeJS.ErrnoException): void {
+    // After a complete response a broken connection does not matter, but a parser error means surplus bytes.
+    if (!this.#response?.complete) this.end(error)
     else if (error.code?.startsWith('HPE_')) this.#surplus = error
   }
 
   #onClose(): void {
     this.#closed.resolve()
-    if (!this.#answer?.complete) this.end(new Error('the connection was closed before the answer was whole'))
+    if (!this.#response?.complete) this.end(new Error('the connection closed before the response was complete'))
     this.#wake?.()
   }
 
-  async #nothingMore(ms: number): Promise<void> {
-    let enough = false
-    const undo = after(ms, () => {
-      enough = true
+  async #expectClose(ms: number): Promise<void> {
+    let isOver = false
+    const cancel = after(ms, () => {
+      isOver = true
       this.#wake?.()
     })
-    await this.#until(() => enough || this.#socket.closed || undefined).finally(undo)
+    await this.#until(() => isOver || this.#socket.closed || undefined).finally(cancel)
     if (this.#surplus) throw this.#surplus
   }
 
-  async #until<T>(look: () => T | undefined): Promise<T> {
+  async #until<T>(check: () => T | undefined): Promise<T> {
     for (;;) {
       if (this.#failure) throw this.#failure.cause
-      const found = look()
+      const found = check()
       if (found !== undefined) return found
       await new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -202,21 +203,21 @@ export class Exchange {
 }
 
 /**
- * What has come by now, if anything has. Exactly as many bytes as there are: to ask for more would let the stream see
- * its end, where Node closes the connection, and what is sent after the announced length would not be noticed.
+ * The bytes that have arrived, if any. It reads exactly as many as there are: reading more would end the stream, Node
+ * would close the connection, and surplus bytes would not be noticed.
  */
-function take(answer: IncomingMessage): Uint8Array | 'all' | undefined {
-  if (answer.readableLength > 0) return answer.read(answer.readableLength)
-  return answer.complete ? 'all' : undefined
+function readAvailable(response: IncomingMessage): Uint8Array | 'end' | undefined {
+  if (response.readableLength > 0) return response.read(response.readableLength)
+  return response.complete ? 'end' : undefined
 }
 
 const END_OF_HEAD = '\r\n\r\n'
 const INTERIM = /^HTTP\/1\.\d 1/
 
-/** How many interim responses it has in front of the final one, up to one more than are accepted. */
+/** How many interim responses precede the final one, counted up to one more than are accepted. */
 function interimsIn(chunk: Buffer): number {
   let interims = 0
-  // It may begin within a head.
+  // The chunk may start in the middle of a head.
   let at = chunk.toString('latin1', 0, 5) === 'HTTP/' ? 0 : chunk.indexOf(END_OF_HEAD) + END_OF_HEAD.length
   while (interims <= MAX_INTERIM_RESPONSES && INTERIM.test(chunk.toString('latin1', at, at + 10))) {
     interims += 1
@@ -227,7 +228,7 @@ function interimsIn(chunk: Buffer): number {
   return interims
 }
 
-/** Said by us, since Node says it for some methods only, and a body without a length would be read as a second request. */
+/** Set by us: Node sets it for some methods only, and a server reads a body without a length as a second request. */
 function lengthOf(method: string, body: string | Uint8Array | undefined): { 'content-length'?: number } {
   if (body === undefined && (method === 'GET' || method === 'DELETE')) return {}
   return { 'content-length': body === undefined ? 0 : Buffer.byteLength(body) }

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { BlockList, connect, createServer, isIP, type Server, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 
-/** A server on this machine only, in raw bytes, so that it can lie about lengths, hang and break off. */
+/** A local server that writes raw bytes, so that it can send wrong lengths, hang and close early. */
 export interface Loopback extends AsyncDisposable {
   readonly origin: string
   readonly port: number
-  /** How often somebody connected, whether or not anything was sent. */
+  /** How many connections were opened, with or without a request. */
   readonly connections: number
   /** The heads of all requests: request line and headers. */
   readonly heads: string[]
@@ -22,7 +22,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** The dial of every test: should the guard break, the test fails, and still nothing leaves this machine. */
+/** The dial of every test: if the guard breaks, the test fails, and no byte leaves this machine. */
 export function dialLoopback(options: TcpNetConnectOpts): Socket {
   const go = (address: string) => {
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
@@ -38,7 +38,7 @@ export function dialLoopback(options: TcpNetConnectOpts): Socket {
   return connect(options)
 }
 
-/** Called with each whole request; what it returns is written and the connection is closed. Nothing: it hangs. */
+/** Called with each whole request. Its result is written and the connection closed; undefined hangs. */
 export type Answer = (path: string, socket: Socket) => string | Uint8Array | undefined
 
 export async function listen(answer: Answer, where: { host?: string; tls?: Certificate } = {}): Promise<Loopback> {
@@ -90,14 +90,14 @@ export async function listen(answer: Answer, where: { host?: string; tls?: Certi
   }
 }
 
-/** A whole answer; its Content-Length is right unless the headers say another. */
+/** A whole response. Its Content-Length is right unless the headers set another. */
 export function reply(status: number, headers: Record<string, string | number> = {}, body = ''): string {
   const all = { 'content-length': Buffer.byteLength(body), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `HTTP/1.1 ${status} Any\r\n${lines.join('')}\r\n${body}`
 }
 
-/** Writes on and on, each time the last bytes have left, so that no idle deadline can ever fire. */
+/** Writes again each time the last bytes were sent, so that no idle deadline can fire. */
 export function drip(socket: Socket, bytes: string): undefined {
   if (socket.destroyed) return
   socket.write(bytes, () => setImmediate(() => drip(socket, bytes)))
@@ -108,7 +108,7 @@ export interface Certificate {
   cert: string
 }
 
-/** A fresh self-signed certificate, made by hand so that no private key has to lie in the repository. */
+/** A new self-signed certificate, encoded here so that the repository needs no private key. */
 export function certificateFor(name: string): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex')) // ecdsa-with-SHA256

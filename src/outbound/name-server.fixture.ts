@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 
-/** What a name server says of a name: its addresses (none: it exists and has no address), an alias, a code, or nothing. */
+/** The response for a name: its addresses (an empty list: it exists without an address), an alias, an error, or no response. */
 export type NameRecord =
   | { addresses?: string[]; alias?: string; silentFor?: 'A' | 'AAAA' }
   | keyof typeof codes
@@ -16,9 +16,9 @@ const types = new Map([
 
 /** A real name server on loopback, over UDP. Names that are not in `records` do not exist. */
 export interface NameServer extends AsyncDisposable {
-  /** As `Resolver.setServers` takes it. */
+  /** In the format of `Resolver.setServers`. */
   readonly address: string
-  /** Each question, as "A name". */
+  /** Each query, as "A name". */
   readonly questions: string[]
 }
 

@@ -11,7 +11,7 @@ function open(deadlines: Partial<Deadlines> = {}, allow = ['127.0.0.1']) {
   return openOutbound({ dial, allow, resolve: async () => ['127.0.0.1'], deadlines, ownAddresses: () => [] })
 }
 
-test('sends the body and the headers once, and tells the status', async () => {
+test('sends the body and the headers once, and returns the status', async () => {
   await using server = await listen(() => reply(202, { 'retry-after': '7' }, 'thanks'))
   await using outbound = open()
   const posted = await outbound.of('alice').post(`${server.origin}/hook?a=b`, request, never)
@@ -30,7 +30,7 @@ test('follows no redirect', async () => {
   assert.equal(other.connections, 0)
 })
 
-test('goes to no address that is private and not allowed, whatever the name says', async () => {
+test('refuses an address that is private and not allowed, also behind a public name', async () => {
   await using server = await listen(() => reply(200))
   await using outbound = open({}, [])
   for (const url of [server.origin, `http://rebound.test:${server.port}/`, 'http://localhost/', 'ftp://x.test/', 'x'])
@@ -38,7 +38,7 @@ test('goes to no address that is private and not allowed, whatever the name says
   assert.equal(server.connections, 0)
 })
 
-test('an answer without an end, or one that drips, is an answer all the same', async () => {
+test('a response that never ends, or arrives slowly, counts by its status', async () => {
   const endless = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   await using flood = await listen((_path, socket) => {
     socket.write(endless)
@@ -53,13 +53,13 @@ test('an answer without an end, or one that drips, is an answer all the same', a
     assert.deepEqual(await outbound.of('alice').post(origin, request, never), { status: 200, retryAfter: null })
 })
 
-test('a word that comes before the answer is none', async () => {
+test('an interim response is skipped', async () => {
   await using server = await listen(() => `HTTP/1.1 100 Continue\r\n\r\n${reply(204)}`)
   await using outbound = open()
   assert.deepEqual(await outbound.of('alice').post(server.origin, request, never), { status: 204, retryAfter: null })
 })
 
-test('what is no answer is told in a word', async () => {
+test('each failure has its error code', async () => {
   await using garbage = await listen(() => 'I am no HTTP\r\n\r\n')
   await using huge = await listen(() => reply(200, { 'x-large': 'x'.repeat(40_000) }))
   await using broken = await listen((_path, socket) => void socket.destroy())
@@ -92,7 +92,7 @@ test('a connection that hangs ends at its deadline', async () => {
   assert.deepEqual(await outbound.of('alice').post('https://slow.test/', request, never), { error: 'timed_out' })
 })
 
-test('whoever is told to stop throws, and so does one that is closed', async () => {
+test('an aborted POST throws, and so does one that is closed', async () => {
   await using server = await listen(() => undefined)
   const outbound = open()
   const stop = new AbortController()
@@ -103,12 +103,12 @@ test('whoever is told to stop throws, and so does one that is closed', async () 
   await Promise.all([assert.rejects(closed, /closing/), outbound[Symbol.asyncDispose]()])
 })
 
-test('a URL is judged when it is given, and who may allow it is named', async () => {
+test('a URL is checked before it is stored, and the message says how an operator allows it', async () => {
   await using outbound = open({}, [])
   const check = (url: string) => outbound.of('alice').checkReceiver(url, 'url', never)
   const refused = (message: RegExp) => ({ name: 'Problem', code: 'invalid_webhook_url', param: 'url', message })
   for (const url of ['http://10.0.0.7/', 'https://hooks.internal/', 'https://rebound.test/', 'http://8.8.8.8:22/'])
-    await assert.rejects(check(url), refused(/^The webhook URL was refused: .* outbound: allow in filmgate\.yaml/), url)
+    await assert.rejects(check(url), refused(/^The webhook URL was refused: .* outbound\.allow in filmgate\.yaml/), url)
   for (const url of ['nonsense', 'ftp://example.com/', 'https://a:b@example.com/', 'https://exa mple.com/'])
     await assert.rejects(check(url), refused(/^The webhook URL was refused: (?!.*filmgate\.yaml)/), url)
   await using allowing = open({}, ['10.0.0.0/8', 'hooks.internal:8443'])

@@ -1,7 +1,7 @@
-import { collect } from './answer.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange } from './exchange.ts'
-import { isLookupFailure, isNotFound, Refusal, type Rules, readTarget } from './target.ts'
+import { collect } from './response.ts'
+import { isLookupFailure, isNotFound, type Rules, readTarget, UrlRefusal } from './target.ts'
 import { after, isTimeout } from './watch.ts'
 
 export interface PostRequest {
@@ -9,7 +9,7 @@ export interface PostRequest {
   body: string
 }
 
-/** What the other side said, or a word for why it said nothing. Neither shows a client what it could not see itself. */
+/** The status of the response, or the reason why there is no response. Neither shows a client more than it could see itself. */
 export type Posted = { status: number; retryAfter: string | null } | { error: PostError }
 
 type PostError =
@@ -21,36 +21,37 @@ type PostError =
   | 'timed_out'
   | 'answer_unreadable'
 
-interface PostWay {
+interface PostContext {
   rules: Rules
   network: Network
   deadlines: { connectMs: number; postMs: number }
   closing: AbortSignal
 }
 
-/** An answer is known by its status. So much of its body is taken, for so long, that its sender can finish in peace. */
+/** Only the status counts. This much of the body is read, for this long, so that the sender can finish normally. */
 const BODY_BYTES = 4_096
 const BODY_MS = 1_000
 
-/** One request on a connection of its own. Throws only where it was told to stop. */
-export async function post(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
-  const given = AbortSignal.any([signal, way.closing])
-  const stop = AbortSignal.any([given, AbortSignal.timeout(way.deadlines.postMs)])
+/** One request on a connection of its own. Throws only if it was aborted. */
+export async function post(url: string, request: PostRequest, context: PostContext, signal: AbortSignal): Promise<Posted> {
+  const aborted = AbortSignal.any([signal, context.closing])
+  const stop = AbortSignal.any([aborted, AbortSignal.timeout(context.deadlines.postMs)])
   try {
-    return await send(url, request, way, stop)
+    return await send(url, request, context, stop)
   } catch (thrown) {
-    given.throwIfAborted()
-    return { error: wordFor(thrown) }
+    aborted.throwIfAborted()
+    return { error: errorCodeOf(thrown) }
   }
 }
 
-async function send(url: string, request: PostRequest, way: PostWay, signal: AbortSignal): Promise<Posted> {
-  const target = readTarget(url, way.rules)
-  const opening = AbortSignal.any([signal, AbortSignal.timeout(way.deadlines.connectMs)])
-  const socket = await connect(target, way.rules, way.network, opening)
-  const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
-  const question = { method: 'POST', url: target.url, headers: { ...headers, ...request.headers }, body: request.body }
-  const exchange = new Exchange(socket, question, { headersMs: way.deadlines.postMs, idleMs: BODY_MS }, signal)
+async function send(url: string, { headers, body }: PostRequest, context: PostContext, signal: AbortSignal): Promise<Posted> {
+  const { rules, network, deadlines } = context
+  const target = readTarget(url, rules)
+  const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])
+  const socket = await connect(target, rules, network, opening)
+  const usual = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
+  const request = { method: 'POST', url: target.url, headers: { ...usual, ...headers }, body }
+  const exchange = new Exchange(socket, request, { headersMs: deadlines.postMs, idleMs: BODY_MS }, signal)
   try {
     exchange.send()
     const head = await exchange.head()
@@ -63,17 +64,17 @@ async function send(url: string, request: PostRequest, way: PostWay, signal: Abo
 
 async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   const late = Promise.withResolvers<void>()
-  const undo = after(BODY_MS, late.resolve)
+  const cancelTimer = after(BODY_MS, late.resolve)
   const read = collect(body, BODY_BYTES).then(
     () => {},
     () => {},
   )
   await Promise.race([read, late.promise])
-  undo()
+  cancelTimer()
 }
 
-function wordFor(thrown: unknown): PostError {
-  if (thrown instanceof Refusal) return 'url_refused'
+function errorCodeOf(thrown: unknown): PostError {
+  if (thrown instanceof UrlRefusal) return 'url_refused'
   if (isTimeout(thrown)) return 'timed_out'
   if (isNotFound(thrown)) return 'name_not_found'
   if (isLookupFailure(thrown)) return 'name_lookup_failed'

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { openOutbound, type UpstreamRequest } from '../outbound.ts'
 import { dialLoopback as dial, listen, reply } from './loopback.fixture.ts'
 
-/* Answers whose status can be read and whose body can't. */
+/* Responses whose status can be read and whose body cannot. */
 
 const never = new AbortController().signal
 const job: UpstreamRequest = { method: 'POST', body: '{}' }
@@ -20,7 +20,7 @@ const spoilt: [title: string, answer: (status: number) => string][] = [
 ]
 
 for (const [title, answer] of spoilt) {
-  test(`a refusal that ${title} is one by its status, an answer that leaves the outcome open is none`, async () => {
+  test(`a refusal whose body ${title} is returned by its status, another response leaves the outcome open`, async () => {
     let status = 0
     await using server = await listen(() => answer(status))
     await using outbound = outboundOf()
@@ -34,7 +34,7 @@ for (const [title, answer] of spoilt) {
   })
 }
 
-test('a refusal whose body hangs is one by its status, unless the caller gives up first', async () => {
+test('a refusal whose body hangs is returned by its status, unless the caller aborts first', async () => {
   const stop = new AbortController()
   await using server = await listen((path, socket) => {
     socket.write(cut(429))
@@ -47,10 +47,10 @@ test('a refusal whose body hangs is one by its status, unless the caller gives u
   await assert.rejects(upstream.send('/stop', job, stop.signal), (thrown) => thrown === 'enough')
 })
 
-test('an answer that is not JSON says what it was, and none of its text', async () => {
+test('the error for a response that is not JSON names the status and quotes none of the text', async () => {
   const bodies: [body: string, seen: RegExp][] = [
-    ['{"x": sk-live-0123456789', /^Error: 200, with something else than JSON in it$/],
-    ['', /^Error: 200, with nothing in it$/],
+    ['{"x": sk-live-0123456789', /^Error: status 200 with a body that is not JSON$/],
+    ['', /^Error: status 200 with an empty body$/],
   ]
   for (const [body, seen] of bodies) {
     await using server = await listen(() => reply(200, {}, body))

@@ -14,12 +14,12 @@ const open = { name: 'Problem', code: 'provider_unavailable', retryable: true }
 const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 const MiB = 2 ** 20
 
-/** Nothing is allowed: that its base is on loopback is what an upstream may do, and nobody else. */
+/** Nothing is allowed: only an upstream may have its base on loopback. */
 function outboundOf(options: Partial<OutboundOptions> = {}) {
   return openOutbound({ dial, allow: [], resolve: async () => ['127.0.0.1'], ...options })
 }
 
-/** Sockets that the test can look at. */
+/** Dials and records the sockets. */
 function watching(sockets: Socket[]) {
   return (options: TcpNetConnectOpts) => {
     const socket = dial(options)
@@ -85,7 +85,7 @@ const answers: [title: string, answer: string | Uint8Array, status: number, body
 ]
 
 for (const [title, bytes, status, body] of answers) {
-  test(`an answer with ${title} is an answer`, async () => {
+  test(`a response with ${title} is returned`, async () => {
     await using server = await listen(() => bytes)
     await using outbound = outboundOf()
     const answer = await outbound.upstream(server.origin).send('/', job, never)
@@ -96,7 +96,7 @@ for (const [title, bytes, status, body] of answers) {
   })
 }
 
-// What happens after the request was handed over leaves the outcome open, however sure it looks.
+// Every failure after the request was sent leaves the outcome unknown, even if it looks certain.
 const mishaps: [title: string, answer: Answer][] = [
   ['hangs', () => undefined],
   ['closes the connection', () => ''],
@@ -129,13 +129,13 @@ const mishaps: [title: string, answer: Answer][] = [
 const quick = { headersMs: 300, bodyIdleMs: 300, totalMs: 5_000 }
 
 for (const [title, answer] of mishaps) {
-  test(`a server that takes the request and ${title} leaves the outcome open`, async () => {
+  test(`a server that accepts the request and ${title} leaves the outcome unknown`, async () => {
     await using server = await listen(answer)
     const totalMs = title.includes('drips') ? 500 : quick.totalMs
     await using outbound = outboundOf({ upstreamDeadlines: { ...quick, totalMs } })
     const sending = outbound.upstream(server.origin).send('/', job, never)
     const thrown = await sending.then(
-      () => assert.fail('it was taken for an answer'),
+      () => assert.fail('it was accepted as a response'),
       (error) => error,
     )
     assert.deepEqual({ name: thrown.name, code: thrown.code, retryable: thrown.retryable }, open, thrown.cause)

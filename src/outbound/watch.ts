@@ -1,5 +1,5 @@
-/** Thrown where the other side took longer than we wait; its name is that of the platform's own timeouts. */
-export class Late extends Error {
+/** The other side took too long. It has the name of the platform's own timeouts. */
+export class DeadlineError extends Error {
   override readonly name = 'TimeoutError'
 }
 
@@ -7,16 +7,16 @@ export function isTimeout(thrown: unknown): boolean {
   return thrown instanceof Error && /Timeout/.test(thrown.name)
 }
 
-export interface Patience {
-  /** The longest silence within a body. */
+export interface BodyDeadlines {
+  /** The longest pause within a body. */
   idleMs: number
-  /** The fewest bytes that have to come in each such time. */
+  /** At least `bytes` have to arrive within each `overMs`. */
   pace?: { bytes: number; overMs: number }
 }
 
 /**
- * Calls back once, unless undone before; undone, it leaves nothing behind (the platform drops the timer with it). What
- * lies in the socket by then is read first: a process that was paused finds its timers over, and the answer there.
+ * Calls back once, unless it is cancelled before; the platform then drops the timer. Bytes that are in the socket by then
+ * are read first: after a pause of the process all timers are due, although the response may have arrived in time.
  */
 export function after(ms: number, call: () => void): () => void {
   const timeout = AbortSignal.timeout(ms)
@@ -31,55 +31,55 @@ export function after(ms: number, call: () => void): () => void {
   }
 }
 
-const LOOKS = 4
+const CHECKS = 4
 
 /**
- * Tells when a body comes too slowly. It looks a few times within each deadline, because a timer for each chunk would
- * cost more than the chunk. Only looks that find somebody waiting count: a slow reader is no fault of the sender.
+ * Reports a body that arrives too slowly. It checks a few times within each deadline, because a timer for each chunk would
+ * cost more than the chunk. Only checks that find a waiting reader count: a slow reader is not the sender's fault.
  */
-export class Watch {
-  readonly #patience: Patience
+export class BodyWatch {
+  readonly #deadlines: BodyDeadlines
   readonly #everyMs: number
   readonly #isWaiting: () => boolean
-  readonly #onLate: (late: Late) => void
-  #silentLooks = 0
-  #pacedLooks = 0
+  readonly #onError: (error: DeadlineError) => void
+  #silentChecks = 0
+  #pacedChecks = 0
   #pacedBytes = 0
-  #undo: () => void
+  #cancel: () => void
 
-  constructor(patience: Patience, isWaiting: () => boolean, onLate: (late: Late) => void) {
-    this.#patience = patience
-    this.#everyMs = Math.ceil(Math.min(patience.idleMs, patience.pace?.overMs ?? patience.idleMs) / LOOKS)
+  constructor(deadlines: BodyDeadlines, isWaiting: () => boolean, onError: (error: DeadlineError) => void) {
+    this.#deadlines = deadlines
+    this.#everyMs = Math.ceil(Math.min(deadlines.idleMs, deadlines.pace?.overMs ?? deadlines.idleMs) / CHECKS)
     this.#isWaiting = isWaiting
-    this.#onLate = onLate
-    this.#undo = after(this.#everyMs, () => this.#look())
+    this.#onError = onError
+    this.#cancel = after(this.#everyMs, () => this.#check())
   }
 
   received(bytes: number): void {
-    this.#silentLooks = 0
+    this.#silentChecks = 0
     this.#pacedBytes += bytes
   }
 
   stop(): void {
-    this.#undo()
+    this.#cancel()
   }
 
-  #look(): void {
-    const fault = this.#isWaiting() ? this.#judge() : undefined
-    if (fault !== undefined) this.#onLate(new Late(fault))
-    else this.#undo = after(this.#everyMs, () => this.#look())
+  #check(): void {
+    const fault = this.#isWaiting() ? this.#faultNow() : undefined
+    if (fault !== undefined) this.#onError(new DeadlineError(fault))
+    else this.#cancel = after(this.#everyMs, () => this.#check())
   }
 
-  #judge(): string | undefined {
-    const { idleMs, pace } = this.#patience
-    this.#silentLooks += 1
-    this.#pacedLooks += 1
-    // More than, because the first look may come right after a chunk.
-    if (this.#silentLooks * this.#everyMs > idleMs) return 'nothing came any more'
-    if (pace === undefined || this.#pacedLooks * this.#everyMs < pace.overMs) return undefined
-    const slow = this.#pacedBytes < pace.bytes
-    this.#pacedLooks = 0
+  #faultNow(): string | undefined {
+    const { idleMs, pace } = this.#deadlines
+    this.#silentChecks += 1
+    this.#pacedChecks += 1
+    // Not >=, because the first check may come right after a chunk.
+    if (this.#silentChecks * this.#everyMs > idleMs) return 'no more bytes arrived'
+    if (pace === undefined || this.#pacedChecks * this.#everyMs < pace.overMs) return undefined
+    const isSlow = this.#pacedBytes < pace.bytes
+    this.#pacedChecks = 0
     this.#pacedBytes = 0
-    return slow ? 'it came too slowly' : undefined
+    return isSlow ? 'the body arrived too slowly' : undefined
   }
 }

@@ -12,29 +12,29 @@ const decoders = {
   rawDeflate: promisify(inflateRaw),
 }
 
-/** JSON.parse quotes what it can't read, and an upstream may send a key back to us: what was seen is said without that. */
-function answerOf(body: ConstructorParameters<typeof Response>[0], { status, headers }: Head): Response {
-  const answer = new Response(body, { status, headers })
+/** Its `json` never quotes the body, as JSON.parse does: an upstream may send a key back to us. */
+function responseOf(body: ConstructorParameters<typeof Response>[0], { status, headers }: Head): Response {
+  const response = new Response(body, { status, headers })
   const json = async (): Promise<unknown> => {
-    const text = await answer.text()
+    const text = await response.text()
     try {
       return JSON.parse(text)
     } catch {
-      const cause = new Error(`${status}, with ${text === '' ? 'nothing' : 'something else than JSON'} in it`)
-      const message = 'The provider gave an answer that can not be read.'
+      const cause = new Error(`status ${status} with ${text === '' ? 'an empty body' : 'a body that is not JSON'}`)
+      const message = 'The provider returned a response that cannot be read.'
       throw new Problem('provider_unavailable', message, { cause, retryable: true })
     }
   }
-  return Object.assign(answer, { json })
+  return Object.assign(response, { json })
 }
 
-/** The first bytes of a body, and whether that is all of it. Stops reading where it is not. */
+/** The first `maxBytes` of a body, and whether that is all of it. Stops reading if it is not. */
 export async function collect(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<{ bytes: Uint8Array<ArrayBuffer>; whole: boolean }> {
-  // Copied, not kept in pieces: each piece holds on to the whole read that it came in, so that tiny chunks with long
-  // chunk extensions would cost many times the bytes that are counted here.
+  // Copied, because each chunk keeps the whole read buffer that it came in: tiny chunks with long chunk extensions
+  // would take many times the memory that is counted here.
   let buffer = new Uint8Array(Math.min(FIRST_BUFFER_BYTES, maxBytes))
   let length = 0
   for await (const chunk of body) {
@@ -54,32 +54,32 @@ export async function collect(
   return { bytes: buffer.slice(0, length), whole: true }
 }
 
-/** The whole answer in memory, decoded; fails if it is larger than that, encoded or decoded. */
-export async function wholeAnswer(exchange: Exchange, maxBytes: number): Promise<Response> {
+/** The whole response in memory, decoded. Fails if it is larger than `maxBytes`, encoded or decoded. */
+export async function bufferedResponse(exchange: Exchange, maxBytes: number): Promise<Response> {
   const { status, headers } = await exchange.head()
   const { bytes, whole } = await collect(exchange.body(), maxBytes)
-  if (!whole) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+  if (!whole) throw new Error(`the response is larger than ${maxBytes} bytes`)
   const decoded = await decode(bytes, headers.get('content-encoding') ?? '', maxBytes)
   headers.delete('content-encoding')
   return inMemory(status, headers, decoded)
 }
 
-/** An answer whose status says it all: whatever becomes of its body is no reason to lose that. */
-export async function answerByStatus(
+/** For a response whose status decides: if its body cannot be read, the status is returned with an empty body. */
+export async function responseByStatus(
   exchange: Exchange,
   { status, headers }: Head,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Response> {
-  return wholeAnswer(exchange, maxBytes).catch(() => {
+  return bufferedResponse(exchange, maxBytes).catch(() => {
     signal.throwIfAborted()
     headers.delete('content-encoding')
     return inMemory(status, headers, new Uint8Array())
   })
 }
 
-/** The beginning of an answer of which only the status matters: a body that breaks off is no reason to lose that. */
-export async function startOfAnswer(
+/** The same with only the first `maxBytes` of the body, not decoded. */
+export async function truncatedResponse(
   exchange: Exchange,
   { status, headers }: Head,
   maxBytes: number,
@@ -92,8 +92,8 @@ export async function startOfAnswer(
   return inMemory(status, headers, start.bytes)
 }
 
-/** The answer with its body still to come: it is read from the connection only as fast as it is read from here. */
-export function liveAnswer(
+/** The response with its body as a stream: the connection is read only as fast as the stream is. */
+export function streamedResponse(
   exchange: Exchange,
   { status, headers }: Head,
   closeMs: number,
@@ -120,14 +120,14 @@ export function liveAnswer(
     },
     { highWaterMark: 0 },
   )
-  return answerOf(stream, { status, headers })
+  return responseOf(stream, { status, headers })
 }
 
 function inMemory(status: number, headers: Headers, bytes: Uint8Array<ArrayBuffer>): Response {
-  // They speak of the bytes as they were on the wire.
+  // They describe the bytes as they were on the wire.
   headers.delete('content-length')
   headers.delete('transfer-encoding')
-  return answerOf(WITHOUT_BODY.has(status) ? null : bytes, { status, headers })
+  return responseOf(WITHOUT_BODY.has(status) ? null : bytes, { status, headers })
 }
 
 async function decode(
@@ -147,9 +147,9 @@ async function decode(
     case 'br':
       return await decoders.br(bytes, limit)
     case 'deflate':
-      // Some servers leave out the wrapper that the standard wants; its first byte says 8, for deflate.
+      // Some servers omit the zlib wrapper that the standard requires. Its first byte ends with 8, for deflate.
       return await ((bytes[0] ?? 0) % 16 === 8 ? decoders.deflate : decoders.rawDeflate)(bytes, limit)
     default:
-      throw new Error('the answer is in an encoding that we did not ask for and can not read')
+      throw new Error('the response has a content-encoding that was not requested and cannot be decoded')
   }
 }
