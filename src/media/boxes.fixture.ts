@@ -1,4 +1,4 @@
-/* MP4 files that are written by hand, box by box, for tests of what they must not do. */
+/* MP4 files built box by box, for tests of hostile files. */
 
 export function box(name: string, ...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents)
@@ -17,7 +17,7 @@ export function words(...values: readonly number[]): Buffer {
 
 const fileType = box('ftyp', Buffer.from('isom'), words(512), Buffer.from('isomiso2avc1mp41'))
 
-/** So many `trak` boxes, each in the one before it. */
+/** `trak` boxes, each inside the one before it. */
 export function nestedTracks(count: number): Buffer {
   const tracks = Buffer.alloc(count * 8)
   for (let at = 0; at < count; at += 1) {
@@ -31,14 +31,14 @@ export function manyTracks(count: number): Buffer {
   return Buffer.concat([fileType, box('moov', Buffer.concat(Array.from({ length: count }, () => box('trak'))))])
 }
 
-/** A film, and in a box for notes a fragment that claims to have that many frames: a demuxer makes room for each. */
+/** A film whose `udta` box has a fragment that claims to have this many frames: a demuxer allocates memory for each. */
 export function hiddenFragment(film: Buffer, frames: number): Buffer {
   const mayHaveFragments = box('mvex', box('trex', words(0, 1, 1, 0, 0, 0)))
   const fragment = box('traf', box('tfhd', words(0, 1)), box('trun', words(0, frames)))
   return withinMovie(film, mayHaveFragments, box('udta', box('moof', box('mfhd', words(0, 1)), fragment)))
 }
 
-/** A film with more boxes at the end of its header, and so with its pictures in another place than the header says. */
+/** A film with more boxes at the end of its header, so that its frames are not where the header says. */
 export function withinMovie(film: Buffer, ...more: readonly Buffer[]): Buffer {
   const at = film.indexOf('moov') - 4
   const end = at + film.readUInt32BE(at)
@@ -46,15 +46,15 @@ export function withinMovie(film: Buffer, ...more: readonly Buffer[]): Buffer {
 }
 
 export interface Described {
-  /** In the box around the stream's own header, */
+  /** In the box around the header of the stream. */
   size: { width: number; height: number }
-  /** and in that header. */
+  /** In the header of the stream itself. */
   coded?: { width: number; height: number }
   seconds?: number
   frames?: number
 }
 
-/** A header that describes such a video. There is nothing more: it must be refused by what it says. */
+/** A header without a video. It must be refused by what it claims. */
 export function described({ size, coded = size, seconds = 1, frames = 24 }: Described): Buffer {
   const visual = Buffer.alloc(78)
   visual.writeUInt16BE(size.width, 24)
@@ -77,7 +77,7 @@ function configuration(size: { width: number; height: number }): Buffer {
   return box('avcC', head, sps, Buffer.from([0]))
 }
 
-/** A sequence parameter set of the plainest profile. */
+/** A sequence parameter set of the baseline profile. */
 export function parameterSet({ width, height }: { width: number; height: number }): Buffer {
   const count = (value: number) => {
     const digits = (value + 1).toString(2)

@@ -1,45 +1,45 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { getPriority, setPriority } from 'node:os'
 import { Problem } from '../core/problem.ts'
-import type { Answer, Request, Told } from './protocol.ts'
+import type { ChildMessage, JobRequest, JobResult } from './protocol.ts'
 
 /*
- * The process in which hostile media are handled. It takes one request at a time, knows no secrets, reads no clock, and
- * goes when its parent does.
+ * The process that handles hostile media. It runs one job at a time, has no secrets, reads no clock, and ends with its
+ * parent.
  */
 
-const send = (message: Told): void => {
-  // A parent that is gone cannot be told; the disconnect below ends this process.
+const send = (message: ChildMessage): void => {
+  // Without a parent the message is dropped; the disconnect below ends this process.
   if (process.connected) process.send?.(message, undefined, {}, () => {})
 }
 
-// Each thread has a priority of its own, on Linux, and those to come have that of this one.
+// On Linux each thread has its own priority, and new threads inherit that of this one.
 const priority = Math.min(19, getPriority() + Number(process.argv[3]))
 for (const thread of await readdir('/proc/self/task').catch(() => ['0'])) setPriority(Number(thread), priority)
 
-// Where the system itself is short of memory, it ends this process and not the service.
+// If the system runs out of memory, it kills this process and not the service.
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {})
 
-// The only way out in the middle of a film: there is nobody left to make it for.
+// The only exit in the middle of a job: its result is not needed any more.
 process.on('disconnect', () => process.exit(0))
 
-// Ctrl-C and a supervisor's stop reach the whole group; when to stop is for the parent to say, it may let a film end.
+// Ctrl-C and a supervisor's stop reach the whole process group. The parent decides when to stop: it may finish a film.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 
-process.on('message', (request: Request) => {
-  answer(request).then(
+process.on('message', (request: JobRequest) => {
+  run(request).then(
     (value) => send({ kind: 'done', value }),
     (thrown) => send({ kind: 'failed', problem: portable(Problem.from(thrown)) }),
   )
 })
 
-// Before the first job comes, which takes most of a start. If a package is missing, the job that needs it reports that.
-loadPackages(process.argv[2] as Request['kind']).catch(() => {})
+// Before the first job arrives, because loading takes most of a start. A missing package is reported by the job that needs it.
+loadPackages(process.argv[2] as JobRequest['kind']).catch(() => {})
 
-async function answer(request: Request): Promise<Answer> {
+async function run(request: JobRequest): Promise<JobResult> {
   await loadPackages(request.kind)
-  // Loaded when asked for: the parent of these modules may lack their packages, and that must be a clear answer.
+  // Imported on demand: if an optional package is missing, `loadPackages` above reports it clearly.
   switch (request.kind) {
     case 'render': {
       const { render } = await import('../studio/render.ts')
@@ -58,11 +58,11 @@ async function answer(request: Request): Promise<Answer> {
       return await inspect(request.image)
     }
     case 'thumbnail': {
-      const { thumbnail } = await import('./thumbnail.ts')
+      const { thumbnail } = await import('./stills.ts')
       return await thumbnail(request.path)
     }
     case 'spritesheet': {
-      const { spritesheet } = await import('./spritesheet.ts')
+      const { spritesheet } = await import('./stills.ts')
       return await spritesheet(request.path)
     }
     default:
@@ -70,7 +70,7 @@ async function answer(request: Request): Promise<Answer> {
   }
 }
 
-async function loadPackages(kind: Request['kind']): Promise<void> {
+async function loadPackages(kind: JobRequest['kind']): Promise<void> {
   await load('node-av')
   if (kind !== 'verify' && kind !== 'check') await load('@napi-rs/canvas')
 }
@@ -91,7 +91,7 @@ async function load(name: 'node-av' | '@napi-rs/canvas'): Promise<void> {
   }
 }
 
-function portable(problem: Problem): Extract<Told, { kind: 'failed' }>['problem'] {
+function portable(problem: Problem): Extract<ChildMessage, { kind: 'failed' }>['problem'] {
   const { code, message, retryable, cause } = problem
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? null : String(cause)
   return { code, message, retryable, cause: text }

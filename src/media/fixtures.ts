@@ -5,8 +5,6 @@ import { createCanvas } from '@napi-rs/canvas'
 import type { Size } from '../core/task.ts'
 import type { Film } from './media.ts'
 
-/* What the tests of this folder share; nothing else imports it. */
-
 export { manualClock } from '../core/clock.fixture.ts'
 
 export async function temporaryFolder(): Promise<AsyncDisposable & { file(name: string): string }> {
@@ -23,7 +21,7 @@ export function film(path: string, change: Partial<Film> = {}): Film {
 
 export const never: AbortSignal = new AbortController().signal
 
-/** Something with edges and colours, so that its bytes do not compress to nothing. */
+/** An image with edges and colours, so that it does not compress to a few bytes. */
 export function picture(size: Size, type: 'image/png' | 'image/jpeg' | 'image/webp'): Buffer {
   const canvas = createCanvas(size.width, size.height)
   const pen = canvas.getContext('2d')

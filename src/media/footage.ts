@@ -3,25 +3,25 @@ import { FilterAPI } from 'node-av/api'
 import type { Frame, Stream } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
-import { picturesAt } from './frames.ts'
+import { picturesAt } from './stills.ts'
 import { openDecoder, openVideo, pictureTrack } from './video.ts'
 
-/** Pictures in a second, as a fraction. */
+/** Frames per second, as a fraction. */
 export interface Rate {
   readonly num: number
   readonly den: number
 }
 
-/** A video that another film is made of, as it is read picture by picture. */
+/** A source video of a film, read frame by frame. */
 export interface Footage extends AsyncDisposable {
   readonly rate: Rate
-  /** How many pictures there will be, about. */
+  /** The approximate number of frames. */
   readonly count: number
-  /** All of them once, at that rate whatever the file does, and of that size. Whoever takes one frees it. */
+  /** All frames in order, converted to `rate` and to this size. The caller frees each of them. */
   pictures(size: Size): AsyncGenerator<Frame>
 }
 
-/** That of what is drawn; and of a video that has more than a film may have, or says nothing of it. */
+/** The rate of drawn films, and of a source whose own rate is unknown or too high. */
 export const usualRate: Rate = { num: 24, den: 1 }
 const mostPerSecond = 60
 
@@ -43,31 +43,31 @@ export async function openFootage(path: string): Promise<Footage> {
           if (!frame) break
           seen = true
           yield frame
-          // The loss of the parent is noticed only when the event loop turns.
+          // Lets the event loop run, which notices the end of the parent.
           await new Promise((resolve) => setImmediate(resolve))
         }
       } catch (thrown) {
         unreadable(thrown)
       }
-      if (!seen) unreadable('it has no pictures')
+      if (!seen) unreadable('it has no frames')
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
 
-/** The picture in the middle of a video. */
+/** The frame in the middle of a video. */
 export async function middleOf(path: string, size: Size): Promise<Canvas> {
   const [middle] = await picturesAt(path, [0.5], size).catch(unreadable)
-  return middle ?? unreadable('it has no pictures')
+  return middle ?? unreadable('it has no frames')
 }
 
-/** A picture to draw with. The frame stays its owner's. */
+/** A frame as a canvas. The caller still has to free the frame. */
 export async function canvasOf(frame: Frame, size: Size): Promise<Canvas> {
   using filter = FilterAPI.create(`${scaled(size)},format=rgba`)
   await filter.process(frame)
   await filter.flush()
   using coloured = await filter.receive()
-  if (!coloured) throw new Error('a picture could not be converted')
+  if (!coloured) throw new Error('a frame could not be converted')
   const canvas = createCanvas(size.width, size.height)
   const pen = canvas.getContext('2d')
   const image = pen.createImageData(size.width, size.height)
@@ -76,7 +76,7 @@ export async function canvasOf(frame: Frame, size: Size): Promise<Canvas> {
   return canvas
 }
 
-/** Those of every film of ours. */
+/** The colour space of every film. */
 const colours = 'out_color_matrix=bt709:out_range=tv'
 
 function scaled({ width, height }: Size): string {
@@ -88,7 +88,7 @@ function rateOf(stream: Stream): Rate {
   return num >= den && num <= den * mostPerSecond ? { num, den } : usualRate
 }
 
-/** It was looked at before it was taken: this is for what was damaged since. */
+/** The source was checked when it was accepted, so it was damaged since. */
 function unreadable(cause: unknown): never {
   throw new Problem('generation_failed', 'The source video could not be read.', { cause })
 }

@@ -36,11 +36,11 @@ for (const type of types) {
     await assert.rejects(media.inspect({ bytes: bytes.subarray(0, -2), type, size }, 'alice', never), refused)
   })
 
-  test(`an ${type} of another size than its header was read as is refused`, async () => {
+  test(`an ${type} whose pixels have another size than its header is refused`, async () => {
     await assert.rejects(media.inspect({ bytes, type, size: { width: 240, height: 321 } }, 'alice', never), refused)
   })
 
-  test(`an ${type} is not taken for another type`, async () => {
+  test(`an ${type} is not accepted as another type`, async () => {
     for (const other of types) {
       if (other !== type) await assert.rejects(media.inspect({ bytes, type: other, size }, 'alice', never), refused)
     }
@@ -77,9 +77,9 @@ test('an animation is refused, and the message says why', async () => {
   })
 })
 
-test('a kind that the renderer does not read is refused although its bytes are whole', async () => {
+test('a kind that the renderer cannot read is refused, even if it is complete', async () => {
   const start = picture(size, 'image/png').subarray(0, 8)
-  // 8 by 8, a byte for each pixel that stands for a colour of a palette; and no palette.
+  // 8x8 pixels with a palette index each, and no palette.
   const header = chunk('IHDR', Buffer.from('00000008000000080803000000', 'hex'))
   const pixels = chunk('IDAT', deflateSync(Buffer.alloc(8 * 9)))
   const bytes = Buffer.concat([start, header, pixels, chunk('IEND', Buffer.alloc(0))])
@@ -104,7 +104,7 @@ test('a JPEG with more scans than any encoder writes is refused before it is dec
   })
 })
 
-/** A JPEG with that in front of its only scan. */
+/** A JPEG with these segments before its only scan. */
 function withSegments(...segments: Buffer[]): Buffer {
   const bytes = picture(size, 'image/jpeg')
   const at = bytes.lastIndexOf(Buffer.from([0xff, 0xda]))
@@ -121,13 +121,13 @@ test('a JPEG with a second frame is refused', async () => {
   })
 })
 
-test('a JPEG can hide no scans where decoders look and a count does not', async () => {
+test('a JPEG cannot hide scans that decoders see and the count does not', async () => {
   const hidden = [
-    // The decoder goes on two bytes behind the start of it.
+    // The decoder continues two bytes after its start.
     ['ffde000800000000ffff', /a segment that is broken or not supported/],
     // One table, and then a little more.
     [`ffdb0047${'00'.repeat(65)}ffff`, /a segment that is broken or not supported/],
-    // An end that comes before the picture is skipped.
+    // An end before the frame is skipped.
     ['ffd9', /It has 0 frames and 0 scans/],
   ] as const
   for (const [segment, message] of hidden) {
@@ -139,13 +139,13 @@ test('a JPEG can hide no scans where decoders look and a count does not', async 
   await media.inspect({ bytes: withSegments(...usual), type: 'image/jpeg', size }, 'alice', never)
 })
 
-test('a JPEG may carry what it likes behind its end, such as the video of a moving picture', async () => {
+test('a JPEG may have any bytes after its end, such as the video of a motion photo', async () => {
   const scans = Buffer.alloc(1_000_000, Buffer.from([0xff, 0xda]))
   const bytes = Buffer.concat([withSegments(), scans])
   await media.inspect({ bytes, ...examineImage(bytes, 'image') }, 'alice', never)
 })
 
-test('pixels that the header does not name take no memory', async () => {
+test('pixels that the header does not announce take no memory', async () => {
   await using fresh = openMedia({ clock: manualClock(), renderers: 1 })
   // Lossless WebP, in which every pixel is the same: 16000x16000 of them need 30 bytes.
   const header = '524946462e00000057454250565038580a00000000000000630000630000'
@@ -157,7 +157,7 @@ test('pixels that the header does not name take no memory', async () => {
   assert.ok(peak < 500_000, `${peak} kB`)
 })
 
-test('an image for which there is no memory is not blamed', async () => {
+test('an image is not refused because memory is short', async () => {
   const large = { width: 5_000, height: 5_000 }
   const kind = { depth: 8, colours: 'rgba', interlaced: false } as const
   for (const [type, bytes] of [

@@ -12,24 +12,24 @@ const decoders: Record<ImageType, FFDecoderCodec> = {
   'image/webp': FF_DECODER_WEBP,
 }
 
-/** The decoder counts the pixels of a row that it pads to its own step, which is 64 at most. */
+/** The decoder pads each row, at most to a multiple of 64 pixels. */
 const rowPadding = 63
 
 /**
- * Decodes the whole image, and strictly. The canvas alone would not do: it takes a PNG of which 5 % are left and shows the rest
- * as black. Moving images are refused: which of their pictures was meant, each provider would decide for itself.
+ * Decodes the whole image strictly. The canvas is not enough: it accepts a PNG of which 5 % is left and draws the rest
+ * black. Animated images are refused, because each provider would use a different frame.
  */
 export async function inspect(image: ImageBytes): Promise<void> {
   const bytes = Buffer.from(image.bytes.buffer, image.bytes.byteOffset, image.bytes.byteLength)
-  if (isAnimated(bytes, image.type)) throw refusal('It is animated; send a still.')
+  if (isAnimated(bytes, image.type)) throw refusal('It is animated. Send a still image.')
   if (image.type === 'image/jpeg') refuseSegments(bytes)
   const size = await decode(bytes, image)
   if (size.width !== image.size.width || size.height !== image.size.height) {
-    throw refusal('Its pixels are not of the size that its header says.')
+    throw refusal('Its pixels do not have the size that its header states.')
   }
-  // The renderer's own decoder has the last word: it knows fewer kinds, and what it refuses would fail as a film.
+  // The renderer's decoder supports fewer kinds. An image that it refuses would fail later, as a film.
   await loadPicture(bytes, (thrown) =>
-    refusal('It is of a kind that is not supported; save it as a plain PNG or JPEG.', thrown),
+    refusal('Its format is not supported. Save it as a plain PNG or JPEG.', thrown),
   )
 }
 
@@ -43,11 +43,11 @@ async function decode(bytes: Buffer, { type, size }: ImageBytes): Promise<Size> 
     if (!codec) throw new Problem('internal', 'Something went wrong on our side.', { cause: `no decoder for ${type}` })
     using context = new CodecContext()
     context.allocContext3(codec)
-    // One file is one packet. Checksums count, and the first error ends it.
+    // One file is one packet. Checksums are verified, and the first error ends the decoding.
     using options = Dictionary.fromObject({
       err_detect: 'crccheck+bitstream+buffer+explode',
       threads: 1,
-      // What lies behind the header may say that it is larger: it ends there, before its memory is taken.
+      // The pixel data may claim a larger size. Decoding ends there, before memory is allocated.
       max_pixels: (size.width + rowPadding) * size.height,
     })
     FFmpegError.throwIfError(await context.open2(codec, options), 'open')
@@ -66,7 +66,7 @@ async function decode(bytes: Buffer, { type, size }: ImageBytes): Promise<Size> 
   }
 }
 
-/** An animation says so in front of its pixels: PNG by a chunk of its own, WebP by a flag in its extended header. */
+/** An animation is marked before its pixels: in PNG by a chunk, in WebP by a flag in the extended header. */
 function isAnimated(bytes: Buffer, type: ImageType): boolean {
   if (type === 'image/webp') return bytes.toString('latin1', 12, 16) === 'VP8X' && ((bytes[20] ?? 0) & 2) !== 0
   if (type !== 'image/png') return false
@@ -78,13 +78,13 @@ function isAnimated(bytes: Buffer, type: ImageType): boolean {
   return false
 }
 
-/** Each scan goes over all pixels again: more would cost more than a plain image of that size. Encoders write up to 18. */
+/** Each scan decodes all pixels again. Encoders write up to 18. */
 const maxScans = 20
-const unusualSegment = 'It has a segment that is broken or not supported; save it as a plain PNG or JPEG.'
+const unusualSegment = 'It has a segment that is broken or not supported. Save it as a plain PNG or JPEG.'
 
 function refuseSegments(jpeg: Buffer): void {
   const counted = countSegments(jpeg)
-  // The decoder makes up a missing end.
+  // The decoder would accept a missing end.
   if (!counted) throw refusal('It is cut off.')
   const { frames, scans } = counted
   if (frames !== 1 || scans < 1)
@@ -94,8 +94,8 @@ function refuseSegments(jpeg: Buffer): void {
 }
 
 /**
- * Walks a JPEG to its end marker and counts; null if there is no end. In coded data 0xff is followed by 0 or a restart
- * marker, so nothing misleads the walk but a segment that decoders do not skip whole: it could hide scans.
+ * Counts frames and scans up to the end marker of a JPEG; null without an end marker. In coded data 0xff is followed by 0
+ * or a restart marker, so only a segment that decoders do not skip as a whole could hide scans.
  */
 function countSegments(bytes: Buffer): { frames: number; scans: number } | null {
   let [frames, scans] = [0, 0]
@@ -104,7 +104,7 @@ function countSegments(bytes: Buffer): { frames: number; scans: number } | null 
     const marker = bytes[at + 1] ?? 0
     const coded = bytes[at] !== 0xff || marker === 0x00 || (marker >= 0xd0 && marker <= 0xd7)
     if (coded || marker === 0xff) {
-      // To the next 0xff; indexOf is native, and a byte after it may be one again.
+      // To the next 0xff. The byte after it may be 0xff again.
       at = bytes.indexOf(0xff, at + 1)
       if (at < 0) return null
     } else if (marker === 0xd9) {
@@ -121,10 +121,10 @@ function countSegments(bytes: Buffer): { frames: number; scans: number } | null 
   return null
 }
 
-/** Whether decoders skip all of a segment. What they leave of it they read as segments again. */
+/** Whether decoders skip the whole segment. They parse the rest of a partly skipped one as segments again. */
 function isSkippedWhole(marker: number, segment: Buffer): boolean {
   if (marker === 0xdb) return hasWholeTables(segment)
-  // Frames, Huffman tables, scans, restart intervals and comments; the others are of no usual encoder.
+  // Frames, Huffman tables, scans, restart intervals and comments. Usual encoders write no others.
   return (marker >= 0xe0 && marker <= 0xef) || [0xc0, 0xc1, 0xc2, 0xc4, 0xda, 0xdd, 0xfe].includes(marker)
 }
 

@@ -10,7 +10,7 @@ import { openMedia } from './pool.ts'
 import { filmShades } from './shades.fixture.ts'
 import { codedSize } from './sps.ts'
 
-/* What a video may cost, by its header and by what it does: each of these once held a verifier for up to a minute. */
+/* Limits of a video, by its header and while it is decoded. Each of these files once blocked a verifier for up to a minute. */
 
 const clock: Clock = {
   now: () => Date.now(),
@@ -65,7 +65,7 @@ test('a real H.264 video of 8192x8192 pixels is refused by its header, and one o
   assert.equal((await media.verify(path, 'alice', never)).size.width, 3840)
 })
 
-test('the size is that of the stream itself, whatever the box around it says', async () => {
+test('the size in the stream itself counts, not the one in the box around it', async () => {
   const large = { width: 8192, height: 8192 }
   for (const lying of [described({ size: { width: 320, height: 180 }, coded: large }), described({ size: large })])
     await assert.rejects(check(lying), { code: 'invalid_value', message: /It has 8192x8192 pixels/ })
@@ -86,7 +86,7 @@ test('too many seconds or frames are refused by the header, and frames by their 
   await assert.rejects(check(good, { frames: 47 }), { code: 'invalid_value', message: /It has 48 frames/ })
 })
 
-test('very many tracks, nested or not, are refused at the first that is too many', async () => {
+test('too many tracks, nested or not, are refused before the rest is read', async () => {
   for (const look of [check, verify]) {
     await assert.rejects(look(nestedTracks(100_000)), { code: 'unsupported_output', message: /in the wrong place/ })
     await assert.rejects(look(manyTracks(100_000)), { code: 'unsupported_output', message: /more than 16 tracks/ })
@@ -96,16 +96,18 @@ test('very many tracks, nested or not, are refused at the first that is too many
 })
 
 test('a child that takes too much memory is killed, its job is not tried again, and the next one is done', async () => {
-  // A few kilobytes for which a demuxer takes 2 GB, in a place where no header belongs.
+  // A few kilobytes for which a demuxer allocates 2 GB, in a box that should have no header.
   const bomb = hiddenFragment(good, 80_000_000)
   await assert.rejects(check(bomb), {
-    ...{ code: 'invalid_value', retryable: false, message: /takes too much memory to check/ },
+    code: 'invalid_value',
+    retryable: false,
+    message: /takes too much memory to check/,
     cause: /the media child took \d+ bytes of memory, and may take 536870912/,
   })
   assert.equal((await check(good)).seconds, 2)
 })
 
-test('where the system is short of memory it ends a child, and not the service', async () => {
+test('a system that is out of memory kills a child, and not the service', async () => {
   await using pool = openMedia({ clock, renderers: 1 })
   await pool.verify(folder.file('good.mp4'), 'alice', never)
   const scores = await Promise.all(

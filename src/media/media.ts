@@ -2,37 +2,37 @@ import type { UploadLimits } from '../core/source.ts'
 import type { ImageType, Size } from '../core/task.ts'
 
 /**
- * Everything that touches pixels or containers happens in child processes: hostile media can only kill a child, and a
- * child that crashes or hangs costs only its own job. An abort of the signal ends a job wherever it is, with its reason.
- * All paths are local files that the caller made and cleans up.
+ * Pixels and containers are handled only in child processes: hostile media can only kill a child, and a child that
+ * crashes or hangs fails only its own job. An abort of the signal ends a job, waiting or running, with its reason.
+ * All paths are local files that the caller creates and removes.
  */
 export interface Media extends AsyncDisposable {
   /**
-   * Draws a film and writes a finished MP4 to `film.path`, which appears only when it is complete; the same film has the
-   * same bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child crashed or
-   * hung, and `overloaded` if the machine killed the child or gave it too little CPU time: that is not the film's fault.
+   * Draws a film and writes an MP4 to `film.path`, which appears only when it is complete. The same film has the same
+   * bytes. Films wait for a free renderer in order. Throws `generation_failed`, retryable if the child crashed or hung,
+   * and `overloaded` if the machine killed the child or gave it too little CPU time, which is not the film's fault.
    */
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<DrawnFilm>
   /**
-   * Decodes the whole file, once its boxes say that it is not too large for that. Throws `unsupported_output` if it is not
-   * a playable H.264 MP4 from first to last frame; retryable if the child crashed or hung over it, which may be the
-   * file's fault or not. Throws `overloaded` as above.
+   * Decodes the whole file, unless its boxes show that it is too large. Throws `unsupported_output` if it is not a
+   * playable H.264 MP4 from first to last frame; retryable if the child crashed or hung, which may or may not be the
+   * fault of the file. Throws `overloaded` as above.
    */
   verify(path: string, owner: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
-   * The same for a video that a client sends, within narrower limits of its size, of memory and of CPU time. Throws
-   * `invalid_value` if it exceeds them.
+   * The same for a video that a client uploads, with lower limits for size, memory and CPU time. Throws `invalid_value`
+   * if it exceeds them.
    */
   check(path: string, limits: UploadLimits, owner: string, signal: AbortSignal): Promise<DecodedVideo>
   /**
    * Decodes the whole image; owners take turns. Throws `invalid_image` if it is broken, animated, too slow to decode, or
-   * not of that type and size, `image_unavailable` if the child crashed or hung over it, and `overloaded` as above or if
-   * the owner has too many images waiting.
+   * not of that type and size, `image_unavailable` if the child crashed or hung, `overloaded` as above, and
+   * `rate_limit_exceeded` if the owner has too many images waiting.
    */
   inspect(image: ImageBytes, owner: string, signal: AbortSignal): Promise<void>
   /**
-   * A picture of the video: the same video gives the same one, on the same sort of machine. Throws `unsupported_output`
-   * and `overloaded` as `verify` does.
+   * A picture of the video. The same video gives the same picture on the same sort of machine. Throws
+   * `unsupported_output` and `overloaded` like `verify`.
    */
   still(path: string, kind: Still, signal: AbortSignal): Promise<Uint8Array>
 }
@@ -47,32 +47,32 @@ export interface Film {
   size: Size
   image: { path: string } | null
   /**
-   * A video to make it of. `beginning`: it comes first, whole and at its own pace, and the film goes on from its last
-   * picture for `seconds` more. `image`: its middle picture is the image.
+   * A source video. `beginning`: the film starts with all of it at its own pace, and continues from its last frame for
+   * `seconds` more. `image`: its middle frame is the image.
    */
   source?: { path: string; as: 'beginning' | 'image' } | null
-  /** The prompt of the film that this one changes or continues: what `prompt` leaves open is as it says. */
+  /** The prompt of the film that this one changes or continues. It decides what `prompt` leaves open. */
   earlier?: string | null
-  /** Another number is another film of the same prompt; null, or none, derives everything from the prompt. */
+  /** Another seed gives another film for the same prompt. Without one everything derives from the prompt. */
   seed?: number | null
-  /** Whether the prompt is written along the bottom; none is yes. */
+  /** Whether the prompt is written along the bottom. Default: true. */
   caption?: boolean
 }
 
 export interface DrawnFilm {
-  /** The first words of the prompt that mean nothing to the renderer: at most 20 of at most 50 characters. */
+  /** The first words of the prompt that the renderer does not know: at most 20, each cut at 50 characters. */
   unknownWords: readonly string[]
 }
 
 export interface DecodedVideo {
-  /** Of the picture track, to the microsecond. */
+  /** Of the video track, to the microsecond. */
   seconds: number
   /** As a player shows it. */
   size: Size
-  /** Frames in a second, on average. */
+  /** Average frames per second. */
   frameRate: number
   codec: string
-  /** A player turns or mirrors the stored frames before it shows them. */
+  /** A player rotates or mirrors the stored frames. */
   turned?: boolean
 }
 
@@ -82,15 +82,15 @@ export interface ImageBytes {
   size: Size
 }
 
-/** What the boxes of a video may say of it for it to be decoded at all. */
+/** Limits for the boxes of a video, checked before it is decoded. */
 export interface VideoLimits extends UploadLimits {
-  /** Of a frame. */
+  /** Of one frame. */
   pixels: number
   boxes: number
-  /** Of the decoder. Uploads have one, so that an owner whose upload is decoded leaves the other cores. */
+  /** Of the decoder. Uploads have one, so that the upload of one owner leaves the other cores free. */
   threads: number
-  /** Of CPU time, beyond what is granted for its bytes and frames. */
+  /** CPU time in addition to what its bytes and frames allow. */
   cpuMs: number
-  /** What a video that exceeds them is called. */
+  /** The error code for a video that exceeds them. */
   code: 'invalid_value' | 'unsupported_output'
 }

@@ -1,32 +1,31 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
-import { type Box, readBytes, walkBoxes } from './boxes.ts'
 import type { VideoLimits } from './media.ts'
 import { codedSize } from './sps.ts'
 import { mostTracks, refusal } from './video.ts'
 
 /*
- * What the boxes of a video say of it is held against limits before a demuxer or a decoder sees the file: those believe
- * it, and make room for it. A few kilobytes could cost gigabytes and minutes.
+ * The boxes of a video are checked against limits before a demuxer or a decoder sees the file: those trust the boxes and
+ * allocate memory for them. A few kilobytes could cost gigabytes and minutes.
  */
 
 interface Track {
   kind: string
   seconds: number
   samples: number
-  /** The largest picture that its boxes name, and the largest that the stream's own headers name, in whole blocks. */
+  /** The largest frame in its boxes, and the largest in the headers of the stream itself, in whole blocks. */
   size: Size
   coded: Size
 }
 
-/** Two minutes of sound have that many at most; the demuxer takes 50 bytes for each that a file claims to have. */
+/** Two minutes of sound have at most this many. The demuxer allocates 50 bytes for each that a file claims to have. */
 const mostSamples = 2_000_000
-/** Pictures are coded in blocks of 16 lines, or of 32 where they are interlaced: 1080 lines take 1088. */
+/** Frames are coded in blocks of 16 lines, or of 32 if they are interlaced: 1080 lines take 1088. */
 const block = 32
 const headerBytes = 64 * 1024
 
-/** Throws `unsupported_output`, or the limits' own code where the video exceeds them. */
+/** Throws `unsupported_output`, or the code of the limits if the video exceeds them. */
 export async function checkMovie(path: string, limits: VideoLimits): Promise<void> {
   await using file = await open(path)
   const { size: bytes } = await file.stat()
@@ -35,11 +34,10 @@ export async function checkMovie(path: string, limits: VideoLimits): Promise<voi
   for await (const box of walkBoxes(file, bytes, limits.boxes)) {
     if (box.name === 'trak') tracks.push(newTrack())
     if (tracks.length > mostTracks) throw refusal(`It has more than ${mostTracks} tracks.`)
-    if (box.name === 'cmov') throw refusal('Its header is compressed. Save it without that.')
-    // Fragments repeat no header of their track; whose samples they are does not matter for the sum.
-    const read = await readTrack(file, box, tracks.at(-1), bytes)
-    samples += read
-    if (samples > mostSamples) throw refusal(`It claims to have ${samples} pictures or pieces of sound.`)
+    if (box.name === 'cmov') throw refusal('Its header is compressed. Save it without header compression.')
+    // A fragment does not repeat the header of its track, which does not matter for the sum.
+    samples += await readTrack(file, box, tracks.at(-1), bytes)
+    if (samples > mostSamples) throw tooManySamples(samples)
   }
   for (const track of tracks) if (track.kind === 'vide') checkLimits(track, limits)
 }
@@ -49,7 +47,7 @@ function newTrack(): Track {
   return { kind: '', seconds: 0, samples: 0, size: none(), coded: none() }
 }
 
-/** Adds to the track what the box says of it. Returns how many samples the box adds to the file. */
+/** Adds the content of the box to the track. Returns the number of samples that the box adds to the file. */
 async function readTrack(file: FileHandle, box: Box, track: Track | undefined, bytes: number): Promise<number> {
   if (box.name === 'trun') return (await readBytes(file, box.start, 8)).readUInt32BE(4)
   if (!track) return 0
@@ -74,7 +72,7 @@ async function readSeconds(file: FileHandle, { start }: Box): Promise<number> {
   const isLong = head.readUInt8(0) === 1
   const scale = head.readUInt32BE(isLong ? 20 : 12)
   const duration = isLong ? Number(head.readBigUInt64BE(24)) : head.readUInt32BE(16)
-  // All ones say that it is not known.
+  // All ones mean unknown.
   const isKnown = duration !== (isLong ? 2 ** 64 : 2 ** 32 - 1)
   return isKnown && scale > 0 ? duration / scale : 0
 }
@@ -84,7 +82,7 @@ async function readFrameSize(file: FileHandle, { start }: Box): Promise<Size> {
   return { width: head.readUInt16BE(0), height: head.readUInt16BE(2) }
 }
 
-/** The decoder makes room by the stream's own headers, whatever the box around them says. */
+/** The decoder allocates memory by the headers of the stream itself, not by the box around them. */
 async function readCodedSizes(file: FileHandle, { start, end }: Box): Promise<Size[]> {
   const record = await readBytes(file, start, Math.min(end - start, headerBytes))
   const sizes: Size[] = []
@@ -98,19 +96,23 @@ async function readCodedSizes(file: FileHandle, { start, end }: Box): Promise<Si
   return sizes
 }
 
-/** Either one size for all, or a table of sizes; together they can't be more than there is. */
+/** Samples have one size for all, or a table of sizes. Together they cannot be larger than the file. */
 async function countSamples(file: FileHandle, { name, start, end }: Box, bytes: number): Promise<number> {
   const head = await readBytes(file, start, 12)
   const each = name === 'stsz' ? head.readUInt32BE(4) : 0
   const count = head.readUInt32BE(8)
-  if (count > mostSamples) throw refusal(`It claims to have ${count} pictures or pieces of sound.`)
+  if (count > mostSamples) throw tooManySamples(count)
   let sum = each * count
   if (each === 0 && name === 'stsz') {
     const table = await readBytes(file, start + 12, Math.min(count * 4, Math.max(0, end - start - 12)))
     for (let at = 0; at + 4 <= table.length; at += 4) sum += table.readUInt32BE(at)
   }
-  if (sum > bytes) throw refusal('It claims to have more in it than there is.')
+  if (sum > bytes) throw refusal('It claims to have more data than the file contains.')
   return count
+}
+
+function tooManySamples(count: number): Problem {
+  return refusal(`It claims to have ${count} frames and audio samples. Up to ${mostSamples} are accepted.`)
 }
 
 function checkLimits({ size, coded, seconds, samples }: Track, limits: VideoLimits): void {
@@ -143,11 +145,80 @@ export function exceeding(reason: string, { code }: VideoLimits): Problem {
   return new Problem(code, `The video cannot be used. ${reason}`)
 }
 
-/** What a decoder may make room for. */
+/** The pixels that a decoder may allocate for a frame. */
 export function codedPixels({ side, pixels }: VideoLimits): number {
   return Math.min(pixels, side ** 2) + 2 * block * wholeBlocks(side)
 }
 
 function wholeBlocks(side: number): number {
   return Math.ceil(side / block) * block
+}
+
+/* An MP4 consists of boxes: a length, four letters, and a content, which may be boxes again. */
+
+interface Box {
+  name: string
+  /** The name of the box around it; empty at the top level. */
+  parent: string
+  /** Where its content starts and ends in the file. */
+  start: number
+  end: number
+}
+
+/**
+ * The boxes that are entered: the parent of each, and how many bytes precede the boxes in it. Each has one parent, so
+ * boxes nest no deeper than this list.
+ */
+const containers: Readonly<Record<string, { in: string; skip: number }>> = {
+  moov: { in: '', skip: 0 },
+  trak: { in: 'moov', skip: 0 },
+  mdia: { in: 'trak', skip: 0 },
+  minf: { in: 'mdia', skip: 0 },
+  stbl: { in: 'minf', skip: 0 },
+  stsd: { in: 'stbl', skip: 8 },
+  avc1: { in: 'stsd', skip: 78 },
+  avc3: { in: 'stsd', skip: 78 },
+  moof: { in: '', skip: 0 },
+  traf: { in: 'moof', skip: 0 },
+}
+
+/** Yields each box before the boxes in it. Throws `unsupported_output` if there are too many, or one is misplaced or cut off. */
+async function* walkBoxes(file: FileHandle, size: number, most: number): AsyncGenerator<Box> {
+  let count = 0
+  const open = [{ name: '', at: 0, end: size }]
+  for (let level = open.at(-1); level; level = open.at(-1)) {
+    if (level.at + 8 > level.end) {
+      open.pop()
+      continue
+    }
+    count += 1
+    if (count > most) throw refusal(`It has more than ${most} boxes. Save it again without fragments.`)
+    const box = await readBox(file, level.at, level)
+    level.at = box.end
+    yield box
+    const container = containers[box.name]
+    if (!container) continue
+    if (container.in !== box.parent) throw refusal(`It is broken: it has a '${box.name}' box in the wrong place.`)
+    open.push({ name: box.name, at: box.start + container.skip, end: box.end })
+  }
+}
+
+type Level = { name: string; end: number }
+
+async function readBox(file: FileHandle, at: number, { name: parent, end }: Level): Promise<Box> {
+  const header = await readBytes(file, at, 16)
+  const short = header.readUInt32BE(0)
+  // 0: to the end of the file. 1: the length needs more than four bytes, and follows in eight.
+  const length = short === 0 ? end - at : short === 1 ? Number(header.readBigUInt64BE(8)) : short
+  if (length < (short === 1 ? 16 : 8) || at + length > end)
+    throw refusal(at === 0 ? 'It is cut off, or not an MP4 file.' : parent === '' ? 'It is cut off.' : 'It is broken.')
+  const start = at + (short === 1 ? 16 : 8)
+  return { name: header.toString('latin1', 4, 8), parent, start, end: at + length }
+}
+
+/** Bytes beyond the end of the file are zero. */
+async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length)
+  await file.read(bytes, 0, length, at)
+  return bytes
 }

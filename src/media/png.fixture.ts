@@ -4,7 +4,7 @@ import type { Size } from '../core/task.ts'
 export interface PngKind {
   /** Bits of each channel. */
   depth: 1 | 8 | 16
-  /** Grey has one channel, the other four. */
+  /** Grey has one channel, rgba has four. */
   colours: 'grey' | 'rgba'
   interlaced: boolean
 }
@@ -34,7 +34,7 @@ export function chunk(name: string, data: Buffer): Buffer {
 }
 
 const whole = { x: 0, y: 0, dx: 1, dy: 1 }
-/** The seven pictures of an interlaced PNG: where each begins, and the steps between its pixels. */
+/** The seven passes of an interlaced PNG: the start of each, and the steps between its pixels. */
 const adam7 = [
   { x: 0, y: 0, dx: 8, dy: 8 },
   { x: 4, y: 0, dx: 8, dy: 8 },

@@ -18,7 +18,7 @@ const image = {
   size: { width: 64, height: 48 },
 } as const
 
-/** A film that is surely being made: resolves with its child and its end at the first sign of progress. */
+/** Starts a film, and resolves with its child and its end at the first progress message. */
 async function underway(media: MediaPool, wanted: Film, signal = never) {
   const busy = media.children().filter(({ job }) => job === 'render')
   const others = new Set(busy.map(({ pid }) => pid))
@@ -33,7 +33,7 @@ async function underway(media: MediaPool, wanted: Film, signal = never) {
 }
 
 async function isAlive(pid: number): Promise<boolean> {
-  // An orphan that nobody has buried yet is a zombie: state Z, behind the name in brackets.
+  // An orphan that was not reaped yet is a zombie: state Z, after the name in brackets.
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z')
   return !/\) [ZX]/.test(status)
 }
@@ -59,7 +59,7 @@ test('a crash costs only its own film, which may be tried again', async () => {
   }
 })
 
-test('as many videos are looked at side by side as there are cores', async () => {
+test('as many videos are verified in parallel as there are cores', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1, cores: 2 })
   await media.render(film(folder.file('film.mp4'), { seconds: 2 }), silent, never)
@@ -108,7 +108,7 @@ test('a video over which a child crashes is refused, an image never; what the ma
       return true
     })
     for (let death = 0; death < deaths; death += 1) {
-      // The job takes its seat in the next turns of the event loop, long before its child has even started.
+      // The job takes its slot in the next turns of the event loop, long before its child has started.
       const victim = () => media.children().find(({ job, pid }) => job === kind && !ended.has(pid))?.pid
       while (victim() === undefined) await new Promise((resolve) => setImmediate(resolve))
       const pid = victim() ?? 0
@@ -140,7 +140,7 @@ test('a child that gets no CPU time is not the fault of its job, which may be tr
   ] as const) {
     const refused = assert.rejects(run(), (problem: Problem) => {
       assert.deepEqual([problem.code, problem.retryable], ['overloaded', true])
-      assert.match(String(problem.cause), /no sign of life for [\d.]+ s; the media child ended with SIGKILL/)
+      assert.match(String(problem.cause), /no progress for [\d.]+ s; the media child ended with SIGKILL/)
       return true
     })
     const pid = await childOf(media, kind)
@@ -269,8 +269,8 @@ test('a child goes when its parent is killed, even in the middle of a film', asy
     import { film, manualClock, never } from ${JSON.stringify(new URL('./fixtures.ts', import.meta.url).href)}
     import { openMedia } from ${JSON.stringify(new URL('./pool.ts', import.meta.url).href)}
     const media = openMedia({ clock: manualClock(), renderers: 1 })
-    const told = () => console.log(media.children()[0].pid)
-    await media.render(film(${JSON.stringify(folder.file('film.mp4'))}, ${JSON.stringify(long)}), told, never)`
+    const report = () => console.log(media.children()[0].pid)
+    await media.render(film(${JSON.stringify(folder.file('film.mp4'))}, ${JSON.stringify(long)}), report, never)`
   const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

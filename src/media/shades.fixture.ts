@@ -3,7 +3,7 @@ import { AV_LOG_QUIET, AV_PIX_FMT_RGBA, FF_ENCODER_LIBX264 } from 'node-av/const
 import { Frame, Log } from 'node-av/lib'
 import type { Size } from '../core/task.ts'
 
-/** A film of plain frames, from black to white in equal steps: how bright one is says which it is. */
+/** A video of plain frames from black to white in equal steps: the brightness of a frame tells its number. */
 export async function filmShades(path: string, shades: { frames: number; perSecond: number; size: Size }) {
   const { frames, perSecond, size } = shades
   const held: Buffer[] = []
@@ -11,7 +11,7 @@ export async function filmShades(path: string, shades: { frames: number; perSeco
     for (let index = 0; index < frames; index += 1) {
       const pixels = Buffer.alloc(size.width * size.height * 4, Math.round((255 * index) / Math.max(1, frames - 1)))
       const shape = { ...size, format: AV_PIX_FMT_RGBA, timeBase: { num: 1, den: perSecond } }
-      // A frame may still read its pixels after its making, see render.ts.
+      // A frame may still read its pixels later, see render.ts.
       held.push(pixels)
       yield Frame.fromVideoBuffer(pixels, { ...shape, pts: BigInt(index) })
     }
@@ -19,7 +19,7 @@ export async function filmShades(path: string, shades: { frames: number; perSeco
   }
   Log.setLevel(AV_LOG_QUIET)
   using filter = FilterAPI.create('scale=out_range=tv,format=yuv420p')
-  // Pictures that lean on later ones, and none for long that stands alone: what is hard to jump into.
+  // B-frames and few keyframes, which make a seek hard.
   const context = { gopSize: 50, maxBFrames: 2, threadCount: 1 }
   using encoder = await Encoder.create(FF_ENCODER_LIBX264, { filter, context, options: { preset: 'ultrafast', bf: 2 } })
   await using output = await Muxer.open(path, { format: 'mp4' })

@@ -1,11 +1,11 @@
 import type { Size } from '../core/task.ts'
 
-/** The profiles of H.264 whose header goes on with the kind of colours and with tables for them. */
+/** The profiles of H.264 whose header has a colour format and scaling tables. */
 const withColours = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244])
 
 /**
- * The size of the pictures that a decoder makes room for, in whole blocks of 16 pixels, by the header of the H.264 stream
- * itself (a sequence parameter set, ITU-T H.264 section 7.3.2.1.1). Undefined if it is not one.
+ * The size of the frames that a decoder allocates, in whole blocks of 16 pixels, from the header of the H.264 stream
+ * itself (a sequence parameter set, ITU-T H.264 section 7.3.2.1.1). Undefined if it is not valid.
  */
 export function codedSize(sps: Buffer): Size | undefined {
   const bits = openBits(sps)
@@ -30,9 +30,9 @@ export function codedSize(sps: Buffer): Size | undefined {
 
 type Bits = ReturnType<typeof openBits>
 
-/** Throws a RangeError at the end. */
+/** Reads bits. Throws a RangeError at the end of the unit. */
 function openBits(unit: Buffer) {
-  // Within a unit the bytes 0 0 are followed by a 3 that is not part of it, where 0 to 3 would follow.
+  // An escape byte 3 follows two zero bytes if the next byte is 0 to 3. It is not part of the data.
   const bytes = unit.filter((byte, at) => !(byte === 3 && at >= 2 && unit[at - 1] === 0 && unit[at - 2] === 0))
   let at = 0
   const read = (length: number): number => {
@@ -44,7 +44,7 @@ function openBits(unit: Buffer) {
     }
     return value
   }
-  /** A number as H.264 writes them: as many zeros as it has digits after the first. */
+  /** An unsigned Exp-Golomb number: as many zeros as it has digits after the first. */
   const count = (): number => {
     let zeros = 0
     while (read(1) === 0) zeros += 1
@@ -76,7 +76,7 @@ function skipTable(bits: Bits, entries: number): void {
   }
 }
 
-/** In which order the pictures are shown. */
+/** The display order of the frames. */
 function skipOrder(bits: Bits): void {
   const type = bits.count()
   if (type === 0) bits.count()

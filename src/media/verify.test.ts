@@ -40,7 +40,7 @@ test('length and frame rate are those of the pictures, whatever was requested', 
   assert.deepEqual([seconds, frameRate], [2.25, 21.333])
 })
 
-test('a film that a player turns has the size that it is shown in', async () => {
+test('a film that a player rotates has the size in which it is shown', async () => {
   const matrices = {
     quarter: [0, 1, 0, -1, 0, 0, 320, 0, 1],
     half: [-1, 0, 0, 0, -1, 0, 320, 180, 1],
@@ -65,8 +65,8 @@ test('a film that is cut anywhere is refused', async () => {
   await assert.rejects(verify(good.subarray(0, -1)), { code: 'unsupported_output' })
 })
 
-test('a cut is noticed in a header at the end too', async () => {
-  // The decoder reads such a header happily; the tail here stands for one, as a box that promises more than there is.
+test('a cut in a header at the end is noticed', async () => {
+  // The decoder accepts such a header. The tail here is a box that claims more bytes than the file has.
   const tail = Buffer.from('00000010756474610000', 'hex')
   await assert.rejects(verify(Buffer.concat([good, tail])), { code: 'unsupported_output' })
   const whole = Buffer.concat([good, Buffer.from('0000000866726565', 'hex')])
@@ -83,7 +83,7 @@ test('pictures that were damaged on the way are refused', async () => {
   }
 })
 
-/** The film with a number changed that stands so many bytes after the name of a box. */
+/** The film with one number changed, `after` bytes after the name of a box. */
 function claiming(box: string, after: number, value: number): Buffer {
   const changed = Buffer.from(good)
   changed.writeUInt32BE(value, good.indexOf(box) + 4 + after)
@@ -97,7 +97,7 @@ test('a film that claims to have more pictures than it has bytes for is refused 
     await assert.rejects(verify(claim), { code: 'unsupported_output', message: /It claims to have/ })
 })
 
-test('a film whose pictures lie hours apart is refused: nobody could fill the time between', async () => {
+test('a film whose frames are hours apart is refused', async () => {
   // The first entry of the table of times: how long each picture is shown.
   await assert.rejects(verify(claiming('stts', 12, 0x7fffffff)), { code: 'unsupported_output' })
 })
@@ -109,7 +109,7 @@ test('a video whose header promises more frames than it has is refused, though e
   await assert.rejects(verify(claiming('stts', 8, 72)), { code: 'unsupported_output', message })
 })
 
-test('what is no video is refused', async () => {
+test('a file that is not a video is refused', async () => {
   const page = '<!doctype html><html><body>502 Bad Gateway</body></html>'
   const playlist = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n${folder.file('good.mp4')}\n#EXT-X-ENDLIST\n`
   for (const text of ['', 'no', page.repeat(100), playlist]) {

@@ -6,14 +6,20 @@ import type { DecodedVideo, VideoLimits } from './media.ts'
 import { checkFrames, checkMovie, checkSeconds, codedPixels, exceeding } from './movie.ts'
 import { isVideo, mostPixels, mostSide, openDecoder, openVideo, pictureTrack, reading, refusal } from './video.ts'
 
-/** A provider's video has been paid for: it may be whatever can be decoded. */
-const ofResults: VideoLimits = {
-  ...{ side: mostSide, pixels: mostPixels, boxes: 100_000, threads: 2, code: 'unsupported_output' },
-  ...{ seconds: Number.POSITIVE_INFINITY, frames: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY },
+/** A provider's video has been paid for, so only the decoder limits it. */
+const resultLimits: VideoLimits = {
+  side: mostSide,
+  pixels: mostPixels,
+  boxes: 100_000,
+  threads: 2,
+  code: 'unsupported_output',
+  seconds: Number.POSITIVE_INFINITY,
+  frames: Number.POSITIVE_INFINITY,
+  cpuMs: Number.POSITIVE_INFINITY,
 }
 
 export function verify(path: string): Promise<DecodedVideo> {
-  return decode(path, ofResults)
+  return decode(path, resultLimits)
 }
 
 export function checkUpload(path: string, limits: UploadLimits): Promise<DecodedVideo> {
@@ -22,8 +28,8 @@ export function checkUpload(path: string, limits: UploadLimits): Promise<Decoded
 }
 
 /**
- * Decodes every frame: a probe reads the header only, and calls a file that was cut in the middle as long as it was.
- * Sound is decoded too. Throws `unsupported_output`, or the code of the limits.
+ * Decodes every frame and all sound: a probe reads only the header, and would not notice a file that was cut in the
+ * middle. Throws `unsupported_output`, or the code of the limits.
  */
 async function decode(path: string, limits: VideoLimits): Promise<DecodedVideo> {
   await checkMovie(path, limits)
@@ -36,7 +42,7 @@ async function decode(path: string, limits: VideoLimits): Promise<DecodedVideo> 
   })
 }
 
-/** The header's own rate is exact where frames are evenly spaced; a file in fragments may have none. */
+/** The rate in the header is exact if frames are evenly spaced. A fragmented file may not have one. */
 function rateOf({ avgFrameRate: { num, den } }: Stream, counted: number): number {
   return Number((num > 0 && den > 0 ? num / den : counted).toFixed(3))
 }
@@ -50,10 +56,10 @@ interface Track {
   frames: number
 }
 
-/** Timestamps may lie a little beyond the length that the header gives; a hole of hours would be filled with pictures. */
+/** Timestamps may exceed the duration in the header a little. A gap of hours would be filled with frames. */
 const slackSeconds = 5
 
-/** Returns the number of pictures. */
+/** Returns the number of frames. */
 async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: VideoLimits): Promise<number> {
   const cpu = openCpuLimit(limits)
   using stack = new DisposableStack()
@@ -70,11 +76,11 @@ async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: Video
     if (!track) continue
     track.packets += 1
     if (isVideo(track.stream) && startOf(stored, track.stream) > seconds + slackSeconds)
-      throw refusal('Its pictures lie beyond its length.')
+      throw refusal('Its frames have timestamps beyond its duration.')
     for (using _frame of track.decoder.decodeAllSync(stored)) track.frames += 1
     if (isVideo(track.stream)) checkFrames(track.packets, limits)
     cpu.check(stored.size, isVideo(track.stream) ? size.width * size.height : 0)
-    // The loss of the parent is noticed only when the event loop turns.
+    // Lets the event loop run, which notices the end of the parent.
     await new Promise((resolve) => setImmediate(resolve))
   }
   for (const track of tracks.values()) finish(track)
@@ -89,15 +95,15 @@ function finish(track: Track): void {
   track.decoder.flushSync()
   for (using _frame of track.decoder.flushFramesSync()) track.frames += 1
   if (!isVideo(track.stream)) return
-  // The header counts the frames; a file in fragments has no such count, there each packet must give its frame.
+  // The header has the number of frames. In a fragmented file it does not, and each packet must give a frame.
   const promised = Math.max(Number(track.stream.nbFrames), track.packets, 1)
   if (track.frames < promised) throw refusal(`Only ${track.frames} of ${promised} frames are in it.`)
 }
 
-/** What a slow core decodes in a millisecond of its time, by far: a video that takes longer is made to. */
+/** A slow core decodes far more than this in a millisecond. A video that takes longer was built to be slow. */
 const [pixelsPerMs, bytesPerMs] = [25_000, 2_500]
 
-/** The time that this process may spend grows with each packet by what that packet is. Its own time: others may be busy. */
+/** The CPU time that this process may use grows with the size of each packet. */
 function openCpuLimit(limits: VideoLimits) {
   const begun = process.cpuUsage()
   let allowedMs = limits.cpuMs
@@ -105,7 +111,7 @@ function openCpuLimit(limits: VideoLimits) {
     check(bytes: number, pixels: number): void {
       allowedMs += bytes / bytesPerMs + pixels / pixelsPerMs
       const { user, system } = process.cpuUsage(begun)
-      if ((user + system) / 1000 > allowedMs) throw exceeding('It takes too long to decode for what it is.', limits)
+      if ((user + system) / 1000 > allowedMs) throw exceeding('It takes too long to decode for its size.', limits)
     },
   }
 }

@@ -98,7 +98,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /** Throws a plain Error for an invalid base URL. */
 export function openUpstream(baseUrl: string, context: UpstreamContext): Upstream {
-  const client = new UpstreamClient(readBase(baseUrl), context)
+  const client = new GuardedUpstream(readBase(baseUrl), context)
   return {
     send: async (path, init, signal, departure) => context.track(client.request('send', path, init, signal, departure)),
     fetch: async (path, init, signal) => context.track(client.request('fetch', path, init, signal)),
@@ -106,7 +106,7 @@ export function openUpstream(baseUrl: string, context: UpstreamContext): Upstrea
   }
 }
 
-class UpstreamClient {
+class GuardedUpstream {
   readonly #base: Base
   readonly #context: UpstreamContext
 

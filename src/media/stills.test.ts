@@ -22,7 +22,7 @@ after(async () => {
 
 interface Picture extends Size {
   type: 'webp' | 'jpeg' | 'unknown'
-  /** How bright the middle of a part of the picture is, 0 to 255, of so many columns and rows. */
+  /** The brightness in the middle of one tile, 0 to 255. */
   shade(column?: number, row?: number, columns?: number, rows?: number): number
 }
 
@@ -88,7 +88,7 @@ test('a film of one frame has pictures too', async () => {
   assert.equal((await still('spritesheet', one)).width, 640)
 })
 
-test('what is no film, or only half of one, is refused; the next one is not', async () => {
+test('a file that is not a video, or half of one, is refused; the next one is not', async () => {
   const path = folder.file('half.mp4')
   await filmShades(folder.file('whole.mp4'), { frames: 50, perSecond: 25, size: { width: 320, height: 180 } })
   const whole = await readFile(folder.file('whole.mp4'))
@@ -100,7 +100,7 @@ test('what is no film, or only half of one, is refused; the next one is not', as
   assert.ok((await media.still(folder.file('whole.mp4'), 'thumbnail', never)).length > 0)
 })
 
-test('a film over which a child crashes or hangs ends only its own picture', async () => {
+test('a child that crashes or hangs on a video fails only the picture of that video', async () => {
   const clock = manualClock()
   await using pool = openMedia({ clock, renderers: 1 })
   const path = folder.file('crash.mp4')
