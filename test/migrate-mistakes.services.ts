@@ -90,7 +90,7 @@ it('a bucket that can not be used is told with its fix, before any row is read',
   for (const [bucket, why, fix] of [
     [`s3://nowhere?endpoint=${s3.endpoint}&path_style=true`, /NoSuchBucket/, /create the bucket/],
     ['s3://films?endpoint=http://127.0.0.1:1&path_style=true', /ECONNREFUSED/, /check the endpoint, and that it runs/],
-    [`s3://films?endpoint=${secure}&path_style=true`, /speaks http:\/\/, not https/, /begin the endpoint with http:/],
+    [`s3://films?endpoint=${secure}&path_style=true`, /speaks http:\/\/, not https/, /start the endpoint with http:/],
   ] as const) {
     const said = await run('--from-data', source.data, '--to-store', url, '--to-bucket', bucket)
     const [, given, mend] = /^1 [\s\S]*the storage gave up: (.*)\n\s*To mend it: (.*)/.exec(said) ?? []

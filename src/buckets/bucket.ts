@@ -3,26 +3,26 @@ import type { ByteRange } from '../core/range.ts'
 import type { Asset } from '../core/task.ts'
 
 /**
- * Where bytes live. A key is `<folder>/<name>`, both of `a-z 0-9 _ . -`, starting with a letter or digit. What can't be
- * stored now (disk full, gone) throws what `Problem.from` calls `storage_unavailable`, and nothing of it can be read.
+ * Stores bytes. A key is `<folder>/<name>`, both of `a-z 0-9 _ . -`, starting with a letter or digit. A failed write (disk
+ * full or missing) throws an error that `Problem.from` maps to `storage_unavailable`, and leaves nothing to read.
  */
 export interface Bucket {
-  /** Stores all bytes durably, or nothing: a key is readable only once its object is whole. */
+  /** Stores all bytes durably, or nothing: a key is readable only once its object is complete. */
   put(key: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Asset>
-  /** The object, or a part of it, opened for reading; undefined if there is none. A removal meanwhile cuts no reader. */
+  /** Opens an object, or a part of it; undefined if it does not exist. A removal does not affect open readers. */
   open(key: string, range?: ByteRange): Promise<OpenObject | undefined>
-  /** Removes every object of the folder; what is not there is no error. */
+  /** Removes every object of the folder. A missing folder is not an error. */
   removeFolder(folder: string): Promise<void>
-  /** Throws what `put` would throw if nothing can be stored now: where it costs nothing to find out. */
+  /** Throws like `put` if nothing can be stored now. Only for buckets where the check is cheap. */
   checkWritable?(): Promise<void>
-  /** A URL that gives the object to whoever has it, until it expires: where the storage speaks HTTP itself. */
+  /** A URL that gives anyone the object until it expires. Only for storage that serves HTTP. */
   link?(key: string, options: LinkOptions): Promise<string>
-  /** The object's path below the bucket's folder, for a front server that sends it: where there is such a folder. */
+  /** The object's path below the bucket's folder, for a front server that sends it. Only for buckets with a folder. */
   path?(key: string): string
 }
 
 export interface OpenObject extends AsyncDisposable {
-  /** Of the whole object, whatever part was opened. */
+  /** Of the whole object, even if a part was opened. */
   readonly bytes: number
   /** Reading it to the end, or destroying it, closes the object. */
   readonly stream: Readable
@@ -30,13 +30,13 @@ export interface OpenObject extends AsyncDisposable {
 
 interface LinkOptions {
   expiresInSeconds: number
-  /** The content type that it is delivered with. */
+  /** The content type of the response. */
   type: string
-  /** What a browser saves it as. */
+  /** The file name in a browser. */
   filename?: string
 }
 
-/** Throws if it can't be used now: asks for what is not there. */
+/** Throws if the bucket cannot be used now: opens an object that does not exist. */
 export async function probe(bucket: Bucket): Promise<void> {
   await (await bucket.open('probe/none'))?.[Symbol.asyncDispose]()
 }

@@ -4,7 +4,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { Bucket } from './bucket.ts'
 
-/** What every bucket must do. `open` gives a bucket on the objects of the last one, `wipe` an empty one. */
+/** The tests that every bucket passes. `open` opens a bucket with the same objects again, `wipe` removes them all. */
 export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(): Promise<void> }): void {
   const fresh = async () => {
     await world.wipe()
@@ -17,7 +17,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
   }
 
   describe(`the ${name} bucket`, () => {
-    it('gives back the bytes and their facts, also after it was opened anew', async () => {
+    it('returns the bytes and their facts, also after it was opened again', async () => {
       const bytes = Buffer.alloc(3_000_000, 'filmgate')
       const asset = await (await fresh()).put('video_1/video.mp4', chunks(bytes), signal)
       assert.deepEqual(asset, {
@@ -30,7 +30,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.ok(object && bytes.equals(await buffer(object.stream)))
     })
 
-    it('gives parts, both ends included', async () => {
+    it('returns parts, both ends included', async () => {
       const bucket = await fresh()
       await bucket.put('a/b', chunks(Buffer.from('0123456789')), signal)
       const part = async (start: number, end: number) => {
@@ -59,7 +59,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.equal(await (await world.open()).open('a/b'), undefined)
     })
 
-    it('stops when it is aborted, and has nothing', async () => {
+    it('stops when it is aborted, and stores nothing', async () => {
       const bucket = await fresh()
       const abort = new AbortController()
       const endless = async function* () {
@@ -82,7 +82,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.equal(await bucket.open('a/b'), undefined)
     })
 
-    it('lets go of an object that nobody read', async () => {
+    it('closes an object that was not read', async () => {
       const bucket = await fresh()
       await bucket.put('a/b', chunks(Buffer.alloc(3_000_000)), signal)
       const object = await bucket.open('a/b')
@@ -90,7 +90,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.ok(object?.stream.destroyed)
     })
 
-    it('removes one folder wholly and no other, twice without complaint', async () => {
+    it('removes one whole folder and no other, and again without an error', async () => {
       const bucket = await fresh()
       for (const key of ['a/1', 'a/2', 'b/1']) await bucket.put(key, chunks(Buffer.from(key)), signal)
       await bucket.removeFolder('a')
@@ -101,7 +101,7 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       )
     })
 
-    it('takes no key that could lead elsewhere', async () => {
+    it('refuses a key that could lead elsewhere', async () => {
       const bucket = await fresh()
       for (const key of ['../x', 'a/../b', '/a', 'a', 'a/b/c', 'a/.b', '..', '', 'a/b\0', 'A/b']) {
         await assert.rejects(bucket.put(key, chunks(Buffer.from('x')), signal), /not a key/)

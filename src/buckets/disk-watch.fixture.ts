@@ -4,14 +4,14 @@ import type { FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname } from 'node:path'
 
-/** What reached the file system. A file is named by the path that it was opened with. */
+/** A change of the file system. The path is the one that the file was opened with. */
 export type DiskEvent =
   | { readonly kind: 'write' | 'sync'; readonly path: string }
   | { readonly kind: 'rename'; readonly path: string; readonly to: string }
 
 /**
- * Reports each write, sync and rename that this thread does through node:fs, once it succeeded, until it is disposed.
- * strace sees the same from outside, but it is not installed everywhere, and not allowed everywhere.
+ * Reports each successful write, sync and rename of this thread through node:fs, until it is disposed. Not strace,
+ * because it is not installed or not permitted everywhere.
  */
 export function watchDisk(report: (event: DiskEvent) => void): Disposable {
   const { openSync, writeSync, writeFileSync, fsyncSync, fdatasyncSync, renameSync } = fs
@@ -75,8 +75,8 @@ function reported(report: (event: DiskEvent) => void, call: Call, eventOf: (...a
 }
 
 /**
- * A power cut from here on leaves the whole file under its name: its bytes were synced before it got that name, and
- * after that each directory was from the file's own up to `root`.
+ * After a power cut the whole file exists under its name: its bytes were synced before the rename, and each directory
+ * from the file's own up to `root` was synced after it.
  */
 export function assertDurable(events: readonly DiskEvent[], path: string, root: string): void {
   const named = events.findLastIndex((event) => event.kind === 'rename' && event.to === path)

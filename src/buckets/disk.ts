@@ -6,44 +6,44 @@ import { Problem } from '../core/problem.ts'
 import { type Bucket, splitKey } from './bucket.ts'
 
 interface DiskOptions {
-  /** The bucket's folder; it is made if it is not there. No other process may have it open. */
+  /** The bucket's folder, created if it is missing. No other process may have it open. */
   folder: string
 }
 
-/** Where so little does not fit, no video does. */
-const roomBytes = 64 * 1024
+/** If this little does not fit, no video does. */
+const probeBytes = 64 * 1024
 
-/** Objects as files: `<two hex>/<folder>/<name>`, so that no directory grows beyond what a file system likes. */
+/** Objects as files: `<two hex>/<folder>/<name>`, so that no directory gets too many entries. */
 export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
   const incoming = join(root, 'incoming')
-  // What a dead process left half-written was never readable, and no one will finish it.
+  // Unfinished files of a dead process were never readable.
   await rm(incoming, { recursive: true, force: true })
     .then(() => mkdir(incoming, { recursive: true }))
-    .catch(unlessStorage)
+    .catch(ignoreStorageProblem)
   let count = 0
 
   return {
     async put(key, body, signal) {
-      const { shard, folder, path } = place(root, key)
+      const { shard, folder, path } = pathsOf(root, key)
       const temporary = join(incoming, String(count++))
       try {
-        // Each time: someone may have tidied up below us.
+        // Each time, because an operator may have removed it.
         await mkdir(incoming, { recursive: true })
         const facts = await writeDurably(temporary, body, signal)
         await mkdir(folder, { recursive: true })
         await rename(temporary, path)
-        // A rename is on disk when its directory is, and a new directory when its parents are.
+        // A rename is durable once its directory is synced, a new directory once its parents are.
         for (const directory of [folder, shard, root]) await syncDirectory(directory)
         return { key, ...facts }
       } catch (error) {
-        for (const half of [temporary, path]) await rm(half, { force: true })
+        for (const file of [temporary, path]) await rm(file, { force: true })
         throw error
       }
     },
     async open(key, range) {
       let file: FileHandle
       try {
-        file = await open(place(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
+        file = await open(pathsOf(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
         throw error
@@ -52,7 +52,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         await file.close()
         throw error
       })
-      // Large reads: each one is a trip to the thread pool.
+      // Large reads, because each one goes through the thread pool.
       const stream = file.createReadStream({ ...range, highWaterMark: 512 * 1024 })
       return {
         bytes: size,
@@ -64,27 +64,27 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
       }
     },
     async removeFolder(name) {
-      await rm(place(root, `${name}/x`).folder, { recursive: true, force: true })
+      await rm(pathsOf(root, `${name}/x`).folder, { recursive: true, force: true })
     },
     async checkWritable() {
       const temporary = join(incoming, String(count++))
       try {
         await mkdir(incoming, { recursive: true })
-        await writeFile(temporary, Buffer.alloc(roomBytes))
+        await writeFile(temporary, Buffer.alloc(probeBytes))
       } finally {
         await rm(temporary, { force: true })
       }
     },
-    path: (key) => relative(root, place(root, key).path),
+    path: (key) => relative(root, pathsOf(root, key).path),
   }
 }
 
-/** A disk that is full or can only be read may still be read. */
-function unlessStorage(error: unknown): void {
+/** A disk that is full or read-only can still be read. */
+function ignoreStorageProblem(error: unknown): void {
   if (Problem.from(error).code !== 'storage_unavailable') throw error
 }
 
-function place(root: string, key: string) {
+function pathsOf(root: string, key: string) {
   const { folder: owner, name } = splitKey(key)
   const shard = join(root, createHash('sha256').update(owner).digest('hex').slice(0, 2))
   const folder = join(shard, owner)

@@ -1,24 +1,74 @@
+import { Problem } from '../core/problem.ts'
 import type { Bucket } from './bucket.ts'
 
 export interface S3Options {
   bucket: string
-  /** What every key begins with, such as `filmgate`: several services can share a bucket. Empty for none. */
+  /** The prefix of every key, such as `filmgate`, so that services can share a bucket. May be empty. */
   prefix: string
-  /** Of a server that is not Amazon's. */
+  /** Of a server other than Amazon's. */
   endpoint?: string
-  /** If it is not given, the environment's; for an endpoint of one's own, `us-east-1`. */
+  /** Default: the region of the environment; with an endpoint, `us-east-1`. */
   region?: string
-  /** `endpoint/bucket/key` rather than `bucket.endpoint/key`; most servers that are not Amazon's want it. */
+  /** `endpoint/bucket/key` instead of `bucket.endpoint/key`. Most servers other than Amazon's need it. */
   forcePathStyle?: boolean
-  /** If they are not given, what Amazon's tools find: environment, profile, role of the machine or of the container. */
+  /** Default: as Amazon's tools find them, in the environment, a profile, or the role of the machine or container. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
-  /** How long the server may take to answer a request; it is asked three times at most. */
+  /** How long the server may take to respond. A request is sent at most three times. */
   patienceMs?: number
 }
 
-/** Objects in S3, or in what speaks like it and honours `If-None-Match`. */
+/** Objects in S3, or in a compatible server that supports `If-None-Match`. */
 export async function openS3(options: S3Options): Promise<Bucket> {
-  // Only now: a service without S3 need not pay for the SDK, which takes 20 MB and a sixth of a second.
+  // Loaded on demand: the SDK takes 20 MB and a sixth of a second.
   const { openObjects } = await import('./s3/objects.ts')
   return openObjects(options)
+}
+
+/** Why a bucket cannot be used, and what to do about it. */
+interface Unusable {
+  why: string
+  fix: string
+}
+
+interface S3Error extends Error {
+  code?: string
+  $metadata?: { httpStatusCode?: number }
+}
+
+/** Null if the error did not come from S3. */
+export function explain(thrown: unknown): Unusable | null {
+  const cause = thrown instanceof Problem ? thrown.cause : thrown
+  if (!(cause instanceof Error) || !isS3Error(cause)) return null
+  // The message of the TLS library is hard to read.
+  if (isPlain.test(cause.message)) return { why: 'its endpoint speaks http://, not https://', fix: fixOf(cause) }
+  const parts = [cause.name === 'Error' ? '' : cause.name, cause.message || cause.code]
+  const why = parts.filter(Boolean).join(': ').replace(/\s+/g, ' ')
+  return { why, fix: fixOf(cause) }
+}
+
+/** Errors of the SDK before its first request have no metadata. */
+function isS3Error({ name, message, $metadata }: S3Error): boolean {
+  return $metadata !== undefined || name === 'CredentialsProviderError' || isRegionless.test(message)
+}
+
+const isRegionless = /^Region is missing/
+const isKeys = /Credential|AccessKey|Signature|Token|AccessDenied|UserNotFound/
+const isRegion = /PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocation/
+const isCertificate = /CERT|SELF_SIGNED|ALTNAME|ISSUER|UNABLE_TO_VERIFY/
+const isPlain = /wrong version number/
+const isUnknownHost = /^(ENOTFOUND|EAI_AGAIN)$/
+
+function fixOf({ name, message, code = '', $metadata }: S3Error): string {
+  const status = $metadata?.httpStatusCode ?? 0
+  if (isRegionless.test(message)) return 'add region=… to its URL, or set AWS_REGION'
+  if (isRegion.test(name) || status === 301) return "check region=… of its URL: it must be the bucket's"
+  if (isKeys.test(name) || status === 401 || status === 403)
+    return 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their permissions for the bucket'
+  if (status === 404) return 'create the bucket, or check its name and the endpoint'
+  if (isUnknownHost.test(code)) return 'check the endpoint, and whether it needs path_style=true'
+  if (isCertificate.test(code)) return 'set NODE_EXTRA_CA_CERTS to the file of the certificate authority'
+  if (isPlain.test(message)) return 'start the endpoint with http:// instead of https://, or enable TLS on the server'
+  if (status >= 400 && status < 500 && status !== 408 && status !== 429)
+    return 'check the endpoint, and that it speaks S3'
+  return 'check the endpoint, and that it runs'
 }

@@ -3,24 +3,24 @@ import { Problem } from '../../core/problem.ts'
 import type { S3Options } from '../s3.ts'
 
 export function openClient({ endpoint, region, forcePathStyle, credentials, patienceMs }: S3Options): S3Client {
-  const place = endpoint === undefined ? { ...(region && { region }) } : { endpoint, region: region ?? 'us-east-1' }
-  // A slow reader keeps its connection: nothing may queue behind it.
+  const server = endpoint === undefined ? { ...(region && { region }) } : { endpoint, region: region ?? 'us-east-1' }
+  // A slow reader keeps its connection. Other requests must not wait for it.
   const agent = { maxSockets: Number.POSITIVE_INFINITY }
   return new S3Client({
-    ...place,
+    ...server,
     ...(forcePathStyle !== undefined && { forcePathStyle }),
     ...(credentials && { credentials }),
     maxAttempts: 3,
-    // Whatever the environment says: an upload begun with checksums must go on with them, and what is read is held against them.
+    // Overrides the environment: an upload that started with checksums must continue with them, and reads are verified.
     requestChecksumCalculation: 'WHEN_SUPPORTED',
     responseChecksumValidation: 'WHEN_SUPPORTED',
-    // It would mean a new connection for each part.
+    // It would need a new connection for each part.
     expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: 5_000,
       requestTimeout: patienceMs ?? 30_000,
       throwOnRequestTimeout: true,
-      // Longer than the API waits for a client that reads nothing: such a client must not look like a dead server.
+      // Longer than the API waits for a client that does not read: such a client must not look like a dead server.
       socketTimeout: 150_000,
       httpAgent: agent,
       httpsAgent: agent,
@@ -28,19 +28,19 @@ export function openClient({ endpoint, region, forcePathStyle, credentials, pati
   })
 }
 
-/** Whoever is at fault, from our keys to their disks: without an answer the storage can't be used. */
-export async function asking<Answer>(answer: Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+/** Every failure of a request, from our keys to the server's disks, means that the storage is not available. */
+export async function orStorageProblem<Result>(request: Promise<Result>, signal?: AbortSignal): Promise<Result> {
   try {
-    return await answer
+    return await request
   } catch (error) {
-    // Who gave it a time, and waited for it in vain, did not change his mind.
+    // An expired timeout is a failure of the storage. Any other abort is the caller's decision.
     if (signal?.aborted && signal.reason?.name !== 'TimeoutError') throw signal.reason
     throw Problem.ofStorage(error)
   }
 }
 
-/** What the server called the fault, and its HTTP status; of a fault on the way there is no status. */
-export function refusalOf(thrown: unknown): { name?: string; status?: number } {
+/** The error name and HTTP status from the server. A network error has no status. */
+export function s3ErrorOf(thrown: unknown): { name?: string; status?: number } {
   const cause = thrown instanceof Problem ? thrown.cause : undefined
   if (!(cause instanceof Error)) return {}
   const status = (cause as Error & { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode

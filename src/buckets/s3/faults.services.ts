@@ -36,7 +36,7 @@ async function unavailable(doing: Promise<unknown> | undefined, because: RegExp)
   })
 }
 
-/** Nothing works, and nothing is left of it. */
+/** Every operation fails. */
 async function refusesAll(bucket: Bucket, because: RegExp): Promise<void> {
   await unavailable(bucket.put('a/small', [small], never), because)
   await unavailable(bucket.put('a/large', [large], never), because)
@@ -72,7 +72,7 @@ describe('an S3 server at fault is a storage that is not available, and nothing 
     await nothingWasDone()
   })
 
-  it('nobody is called so, and no bucket', async () => {
+  it('the access key or the bucket does not exist', async () => {
     const credentials = { ...server.credentials, accessKeyId: 'nobody' }
     await refusesAll(await open({ credentials }), /access key/i)
     await refusesAll(await open({ bucket: 'no-such-bucket' }), /NoSuchBucket/)
@@ -136,7 +136,7 @@ describe('an S3 server at fault is a storage that is not available, and nothing 
     )
   })
 
-  it('it says the key is being taken, and it is not', async () => {
+  it('it reports a conflict for a key that does not exist', async () => {
     await behind(
       (request) => (isPublish(request) ? { status: 409, code: 'ConditionalRequestConflict' } : { pass: true }),
       async (bucket) => {
@@ -178,7 +178,7 @@ describe('an S3 server that recovers', () => {
     )
   })
 
-  it('stored what it was asked to, and the answer was lost: it counts as stored', async () => {
+  it('stored the object, and the response was lost: it counts as stored', async () => {
     const lost = new Set<string>()
     await behind(
       (request) => {
@@ -198,7 +198,7 @@ describe('an S3 server that recovers', () => {
     )
   })
 
-  it('breaks off while an object is read: the reader is told', async () => {
+  it('closes the connection while an object is read: the reader gets an error', async () => {
     await sound.put('cut/off', [large], never)
     await behind(
       (request) => (request.startsWith('GET /films/faults/cut') ? { cutAfter: 1_000_000 } : { pass: true }),
@@ -209,11 +209,11 @@ describe('an S3 server that recovers', () => {
     )
   })
 
-  it('gives the whole where a part was asked for: nobody gets the wrong bytes', async () => {
+  it('returns the whole object instead of a part: the reader never gets the wrong bytes', async () => {
     await sound.put('whole/one', [small], never)
     await behind(
       () => ({ status: 200, code: 'nothing' }),
-      async (bucket) => unavailable(bucket.open('whole/one', { start: 2, end: 3 }), /no part/),
+      async (bucket) => unavailable(bucket.open('whole/one', { start: 2, end: 3 }), /no Content-Range/),
     )
   })
 })

@@ -1,72 +1,79 @@
 import { createHash } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
-import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
+  ListObjectsV2Command,
+  type S3Client,
+} from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import { type Bucket, type OpenObject, splitKey } from '../bucket.ts'
 import type { S3Options } from '../s3.ts'
-import { asking, openClient, refusalOf } from './client.ts'
-import { dropUploads, removeObjects } from './remove.ts'
-import { cut, type Place, upload } from './upload.ts'
+import { openClient, orStorageProblem, s3ErrorOf } from './client.ts'
+import { type ObjectAddress, splitIntoParts, upload } from './upload.ts'
 
 export function openObjects(options: S3Options): Bucket {
   const client = openClient(options)
   const prefix = options.prefix.replace(/(?<!\/)\/*$/, options.prefix === '' ? '' : '/')
-  const placeOf = (key: string) => {
+  const addressOf = (key: string): ObjectAddress => {
     const { folder, name } = splitKey(key)
     return { Bucket: options.bucket, Key: `${prefix}${folder}/${name}` }
   }
 
   return {
     async put(key, body, signal) {
-      const place = placeOf(key)
-      const { parts, measure } = cut(body, signal)
-      const { publish, drop } = await upload(client, place, parts, signal)
+      const address = addressOf(key)
+      const { parts, measure } = splitIntoParts(body, signal)
+      const { publish, abort } = await upload(client, address, parts, signal)
       const facts = measure()
       try {
         await publish()
       } catch (error) {
-        await drop()
-        if (!mayBeThere(error) || !(await isSame(await openAt(client, place), facts, key))) throw error
+        await abort()
+        if (!mayExist(error) || !(await hasSameBytes(await openObject(client, address), facts, key))) throw error
       }
       return { key, ...facts }
     },
-    open: async (key, range) => openAt(client, placeOf(key), range),
+    open: async (key, range) => openObject(client, addressOf(key), range),
     async removeFolder(folder) {
-      const { Bucket, Key } = placeOf(`${folder}/x`)
-      const place = { Bucket, Prefix: Key.slice(0, -1) }
-      // What a dead process left half-sent goes with the rest; what is being sent now can't appear afterwards.
-      await dropUploads(client, place)
-      await removeObjects(client, place)
+      const { Bucket, Key } = addressOf(`${folder}/x`)
+      const objects = { Bucket, Prefix: Key.slice(0, -1) }
+      // Also removes the unfinished uploads of a dead process, and a running upload cannot publish afterwards.
+      await abortUploads(client, objects)
+      await removeObjects(client, objects)
     },
     async link(key, { expiresInSeconds, type, filename }) {
       const disposition = filename && { ResponseContentDisposition: `attachment; filename="${filename}"` }
-      const get = new GetObjectCommand({ ...placeOf(key), ResponseContentType: type, ...disposition })
-      return asking(getSignedUrl(client, get, { expiresIn: expiresInSeconds }))
+      const get = new GetObjectCommand({ ...addressOf(key), ResponseContentType: type, ...disposition })
+      return orStorageProblem(getSignedUrl(client, get, { expiresIn: expiresInSeconds }))
     },
   }
 }
 
-/** Somebody waits for it, and it is asked for three times. */
+/** A client waits for it, and it is requested up to three times. */
 const firstByteMs = 4_000
 
-/** One request, whatever the part: from its answer on, the storage owes us these bytes. */
-async function openAt(client: S3Client, place: Place, range?: ByteRange): Promise<OpenObject | undefined> {
+/** One request. Once the server responds, a removal does not cut the reader. */
+async function openObject(client: S3Client, address: ObjectAddress, range?: ByteRange): Promise<OpenObject | undefined> {
   const part = range && { Range: `bytes=${range.start}-${range.end}` }
-  const get = new GetObjectCommand({ ...place, ...part })
-  const answer = await asking(client.send(get, { requestTimeout: firstByteMs })).catch((error) => {
-    if (refusalOf(error).name === 'NoSuchKey') return undefined
+  const get = new GetObjectCommand({ ...address, ...part })
+  const response = await orStorageProblem(client.send(get, { requestTimeout: firstByteMs })).catch((error) => {
+    if (s3ErrorOf(error).name === 'NoSuchKey') return undefined
     throw error
   })
-  if (!answer) return undefined
-  const body = answer.Body as Readable
-  const bytes = range ? Number(answer.ContentRange?.split('/')[1]) : answer.ContentLength
+  if (!response) return undefined
+  const body = response.Body as Readable
+  const bytes = range ? Number(response.ContentRange?.split('/')[1]) : response.ContentLength
   if (bytes === undefined || Number.isNaN(bytes)) {
     body.destroy()
-    throw Problem.ofStorage(new Error(`no length, or no part, in the answer to a GET of ${place.Key}`))
+    throw Problem.ofStorage(new Error(`the response to GET ${address.Key} has no ${range ? 'Content-Range' : 'Content-Length'}`))
   }
-  const stream = naming(body)
+  const stream = withStorageProblems(body)
   return {
     bytes,
     stream,
@@ -76,13 +83,13 @@ async function openAt(client: S3Client, place: Place, range?: ByteRange): Promis
   }
 }
 
-/** The key is taken, is being taken, or the upload is over: perhaps by our own request, whose answer was lost. */
-function mayBeThere(error: unknown): boolean {
-  return [404, 409, 412].includes(refusalOf(error).status ?? 0)
+/** The key exists, is being written, or the upload has ended: perhaps by our own request, whose response was lost. */
+function mayExist(error: unknown): boolean {
+  return [404, 409, 412].includes(s3ErrorOf(error).status ?? 0)
 }
 
-/** Whether an object has these bytes already. One that has others is not replaced, whoever is right. */
-async function isSame(
+/** Whether an object already has these bytes. Throws if it has others: an object is never replaced. */
+async function hasSameBytes(
   object: OpenObject | undefined,
   { bytes, sha256 }: { bytes: number; sha256: string },
   key: string,
@@ -96,10 +103,10 @@ async function isSame(
 }
 
 /**
- * The same bytes, whose faults on the way are faults of the storage. The last of them wait for the end: a checksum that is
- * wrong is known only then, and who has all bytes already would not notice.
+ * The same bytes, with errors mapped to problems of the storage. The last chunk is held back until the end: a wrong
+ * checksum is known only then, and a reader that already has all bytes would not notice.
  */
-function naming(body: Readable): Readable {
+function withStorageProblems(body: Readable): Readable {
   let held: Buffer | undefined
   const named = new Transform({
     readableHighWaterMark: 512 * 1024,
@@ -112,4 +119,46 @@ function naming(body: Readable): Readable {
   body.on('error', (error) => named.destroy(Problem.ofStorage(error)))
   named.once('close', () => body.destroy())
   return body.pipe(named)
+}
+
+interface Folder {
+  Bucket: string
+  /** Ends with a slash, so that it does not match a longer name. */
+  Prefix: string
+}
+
+async function removeObjects(client: S3Client, folder: Folder): Promise<void> {
+  const { Bucket } = folder
+  let token: string | undefined
+  do {
+    const page = await orStorageProblem(client.send(new ListObjectsV2Command({ ...folder, ContinuationToken: token })))
+    const Objects = (page.Contents ?? []).map(({ Key }) => ({ Key }))
+    if (Objects.length > 0) {
+      const { Errors = [] } = await orStorageProblem(
+        client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } })),
+      )
+      const [kept] = Errors.filter(({ Code }) => Code !== 'NoSuchKey')
+      if (kept) throw Problem.ofStorage(new Error(`${kept.Key} was not removed: ${kept.Code} ${kept.Message}`))
+    }
+    token = page.IsTruncated ? page.NextContinuationToken : undefined
+  } while (token !== undefined)
+}
+
+/** Aborts every unfinished upload of the folder. */
+async function abortUploads(client: S3Client, folder: Folder): Promise<void> {
+  const { Bucket } = folder
+  let KeyMarker: string | undefined
+  let UploadIdMarker: string | undefined
+  do {
+    const page: ListMultipartUploadsCommandOutput = await orStorageProblem(
+      client.send(new ListMultipartUploadsCommand({ ...folder, KeyMarker, UploadIdMarker })),
+    )
+    for (const { Key, UploadId } of page.Uploads ?? []) {
+      await orStorageProblem(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))).catch((error) => {
+        if (s3ErrorOf(error).name !== 'NoSuchUpload') throw error
+      })
+    }
+    KeyMarker = page.IsTruncated ? page.NextKeyMarker : undefined
+    UploadIdMarker = page.NextUploadIdMarker
+  } while (KeyMarker !== undefined)
 }

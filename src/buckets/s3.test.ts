@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { Problem } from '../../core/problem.ts'
-import { explain } from './unusable.ts'
+import { Problem } from '../core/problem.ts'
+import { explain } from './s3.ts'
 
 const failure = (name: string, message: string, fields: object = {}) =>
   Object.assign(new Error(message), { name }, fields)
 const answered = (httpStatusCode: number) => ({ $metadata: { httpStatusCode } })
 const unanswered = (code: string) => ({ code, $metadata: { attempts: 3 } })
 
-it('what is wrong with a bucket comes with its fix', () => {
+it('each error of a bucket comes with a fix', () => {
   for (const [error, fix] of [
     [failure('NoSuchBucket', 'The specified bucket does not exist.', answered(404)), /^create the bucket/],
     [failure('SignatureDoesNotMatch', 'It does not match.', answered(403)), /^check AWS_ACCESS_KEY_ID/],
@@ -31,7 +31,7 @@ it('what is wrong with a bucket comes with its fix', () => {
   )
   assert.deepEqual(explain(plain), {
     why: 'its endpoint speaks http://, not https://',
-    fix: 'begin the endpoint with http:// instead of https://, or let it speak TLS',
+    fix: 'start the endpoint with http:// instead of https://, or enable TLS on the server',
   })
   assert.equal(explain(failure('NoSuchBucket', 'two\nlines', answered(404)))?.why, 'NoSuchBucket: two lines')
   assert.equal(explain(Problem.ofStorage(failure('Error', 'the disk is full', { code: 'ENOSPC' }))), null)
