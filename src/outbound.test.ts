@@ -8,18 +8,18 @@ import { openOutbound } from './outbound.ts'
 
 const never = new AbortController().signal
 const limits = { maxBytes: 1000 }
-const nowhere = async (): Promise<string[]> => assert.fail('the resolver must not be asked')
+const neverResolve = async (): Promise<string[]> => assert.fail('the resolver must not be asked')
 
 /** Only 127.0.0.1 is allowed; the rest of loopback stands for the private network that must not be reached. */
 function open(deadlines = {}) {
-  return openOutbound({ dial, allow: ['127.0.0.1'], resolve: nowhere, deadlines })
+  return openOutbound({ dial, allow: ['127.0.0.1'], resolve: neverResolve, deadlines })
 }
 
 function unavailable(retryable: boolean, message: RegExp) {
   return { name: 'Problem', code: 'image_unavailable', retryable, message }
 }
 
-test('an image is downloaded with its type, and its server learns no more than it has to', async () => {
+test('an image is downloaded with its type, and the request has no other headers', async () => {
   await using server = await listen(() => reply(200, { 'content-type': 'image/png' }, 'pixels'))
   await using outbound = open()
   const image = await outbound.of('alice').download(`${server.origin}/a%20b.png?x=1#secret`, limits, never)
@@ -82,7 +82,7 @@ test('an IPv6 address is fetched from', async (t) => {
   const server = await listen(() => reply(200, {}, 'six'), { host: '::1' }).catch(() => undefined)
   if (server === undefined) return t.skip('this machine has no IPv6')
   await using _server = server
-  await using outbound = openOutbound({ dial, allow: [`[::1]:${server.port}`], resolve: nowhere })
+  await using outbound = openOutbound({ dial, allow: [`[::1]:${server.port}`], resolve: neverResolve })
   assert.equal((await outbound.of('alice').download(server.origin, limits, never)).bytes.length, 3)
 })
 
@@ -112,7 +112,7 @@ test('a name that was public at the check and is private at the download is not 
   assert.equal(server.connections, 0)
 })
 
-test('a connection that leads elsewhere than judged is closed before a byte is sent, of TLS too', async () => {
+test('a connection to an address that was not checked is closed before any byte is sent, TLS included', async () => {
   await using elsewhere = await listen(() => reply(200, {}, 'secret'), { host: '127.0.0.2' })
   for (const scheme of ['http', 'https']) {
     const sockets: Socket[] = []
@@ -177,7 +177,7 @@ test('a proxy in the environment is not used', async (t) => {
 })
 
 for (const status of [301, 302, 303, 307, 308]) {
-  test(`a redirect with ${status} is followed, relative or absolute, and takes nothing along`, async () => {
+  test(`a redirect with ${status} is followed, relative or absolute, without cookies or credentials`, async () => {
     await using last = await listen(() => reply(200, {}, 'moved'))
     await using first = await listen((path) =>
       path === '/dir/a'
@@ -253,13 +253,13 @@ test('a redirect to itself ends', async () => {
   )
 })
 
-test('bytes after the announced length are not taken for the image', async () => {
+test('bytes after the announced length are not part of the image', async () => {
   await using server = await listen(() => reply(200, { 'content-length': 3, 'content-encoding': 'identity' }, 'abcdef'))
   await using outbound = open()
   assert.equal(Buffer.from((await outbound.of('alice').download(server.origin, limits, never)).bytes).toString(), 'abc')
 })
 
-test('a port where nobody listens is a failure for now', async () => {
+test('a port without a server is a retryable failure', async () => {
   const server = await listen(() => '')
   await server[Symbol.asyncDispose]()
   await using outbound = open()
@@ -269,7 +269,7 @@ test('a port where nobody listens is a failure for now', async () => {
   )
 })
 
-test('a host without an address is a failure for now', async () => {
+test('a host without an address is a retryable failure', async () => {
   await using names = await startNameServer((name) => (name === 'failed.test' ? 'failed' : 'unknown'))
   await using asking = openOutbound({ dial, allow: [], nameServers: [names.address] })
   const fetchFrom = (host: string) => asking.of('alice').download(`https://${host}/`, limits, never)
@@ -284,14 +284,14 @@ test('a host without an address is a failure for now', async () => {
   }
 })
 
-test('where this machine can open no more connections, the image is not to blame', async () => {
+test('if this machine cannot open more connections, the code is not that of a faulty image', async () => {
   for (const code of ['EMFILE', 'ENFILE', 'ENOMEM']) {
     const full = (): Socket => {
       const socket = new Socket()
       process.nextTick(() => socket.destroy(Object.assign(new Error('no more of these'), { code })))
       return socket
     }
-    await using outbound = openOutbound({ dial: full, allow: ['127.0.0.1'], resolve: nowhere })
+    await using outbound = openOutbound({ dial: full, allow: ['127.0.0.1'], resolve: neverResolve })
     const failed = outbound.of('alice').download('http://127.0.0.1:1/x.png', limits, never)
     await assert.rejects(failed, { name: 'Problem', code: 'storage_unavailable', retryable: true })
   }

@@ -1,3 +1,3 @@
 export { probe, splitKey } from './bucket.ts'
 export { openDisk } from './disk.ts'
-export { explain as explainS3, openS3 } from './s3.ts'
+export { explainS3, openS3 } from './s3.ts'

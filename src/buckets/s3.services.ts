@@ -52,7 +52,7 @@ function* pieces(bytes: Buffer) {
   for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000)
 }
 
-describe('the S3 bucket, of what only S3 does', () => {
+describe('the S3 bucket, in what only S3 does', () => {
   for (const [size, bytes] of [
     ['small', 1000],
     ['large', 20 * mebibyte],
@@ -78,7 +78,7 @@ describe('the S3 bucket, of what only S3 does', () => {
       assert.deepEqual(await uploads(), [])
     })
 
-    it(`lets all win who race for a key with the same ${size} object`, async () => {
+    it(`accepts all puts that race for a key with the same ${size} object`, async () => {
       const bucket = await fresh()
       const bytesOfAll = randomBytes(bytes)
       const assets = await Promise.all([1, 2, 3].map(() => bucket.put('a/b', pieces(bytesOfAll), never)))
@@ -87,7 +87,7 @@ describe('the S3 bucket, of what only S3 does', () => {
     })
   }
 
-  it('takes a body of unknown length with bounded memory, and gives parts across its parts', async () => {
+  it('accepts a body of unknown length with bounded memory, and returns ranges across its parts', async () => {
     const bucket = await fresh()
     const block = randomBytes(mebibyte)
     let most = 0
@@ -110,7 +110,7 @@ describe('the S3 bucket, of what only S3 does', () => {
     await bucket.removeFolder('a')
   })
 
-  it('takes exactly one part, and exactly two, and chunks larger than a part', async () => {
+  it('accepts exactly one part, exactly two, and chunks larger than a part', async () => {
     const bucket = await fresh()
     for (const [name, size] of Object.entries({ one: 8, two: 16, three: 17 })) {
       const bytes = randomBytes(size * mebibyte)
@@ -119,7 +119,7 @@ describe('the S3 bucket, of what only S3 does', () => {
     }
   })
 
-  it('leaves no parts where the source broke or it was aborted', async () => {
+  it('leaves no parts after the source failed or it was aborted', async () => {
     const bucket = await fresh()
     const abort = new AbortController()
     const body = async function* (end: () => void) {
@@ -157,7 +157,7 @@ describe('the S3 bucket, of what only S3 does', () => {
     assert.deepEqual(await uploads(), [])
   })
 
-  it('removes with a folder what a dead process left half-sent in it, and in no other', async () => {
+  it('removes the unfinished uploads of a dead process with their folder, and of no other folder', async () => {
     const bucket = await open('left')
     for (const Key of ['left/a/b', 'left/a/c', 'left/ab/c']) {
       const at = { Bucket: server.bucket, Key }
@@ -195,7 +195,7 @@ describe('the S3 bucket, of what only S3 does', () => {
     assert.equal(await bucket.open('a/b'), undefined)
   })
 
-  it('gives links that open the object, in parts too, until they expire or are tampered with', async () => {
+  it('creates links that return the object, also in parts, until they expire or are changed', async () => {
     const bucket = await fresh()
     await bucket.put('a/b', [Buffer.from('0123456789')], never)
     await bucket.put('a/c', [Buffer.from('another')], never)

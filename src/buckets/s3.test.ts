@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../core/problem.ts'
-import { explain } from './s3.ts'
+import { explainS3 } from './s3.ts'
 
 const failure = (name: string, message: string, fields: object = {}) =>
   Object.assign(new Error(message), { name }, fields)
@@ -21,7 +21,7 @@ it('each error of a bucket comes with a fix', () => {
     [failure('SlowDown', 'Slow down.', answered(503)), /that it runs$/],
     [failure('TooManyRequests', 'Slow down.', answered(429)), /that it runs$/],
   ] as const) {
-    const found = explain(Problem.ofStorage(error))
+    const found = explainS3(Problem.ofStorage(error))
     assert.match(found?.fix ?? '', fix)
   }
   const plain = failure(
@@ -29,10 +29,10 @@ it('each error of a bucket comes with a fix', () => {
     'write EPROTO 80:error:0A00010B:SSL routines:x:wrong version number:y.c:354:\n',
     unanswered('EPROTO'),
   )
-  assert.deepEqual(explain(plain), {
+  assert.deepEqual(explainS3(plain), {
     why: 'its endpoint speaks http://, not https://',
     fix: 'start the endpoint with http:// instead of https://, or enable TLS on the server',
   })
-  assert.equal(explain(failure('NoSuchBucket', 'two\nlines', answered(404)))?.why, 'NoSuchBucket: two lines')
-  assert.equal(explain(Problem.ofStorage(failure('Error', 'the disk is full', { code: 'ENOSPC' }))), null)
+  assert.equal(explainS3(failure('NoSuchBucket', 'two\nlines', answered(404)))?.why, 'NoSuchBucket: two lines')
+  assert.equal(explainS3(Problem.ofStorage(failure('Error', 'the disk is full', { code: 'ENOSPC' }))), null)
 })

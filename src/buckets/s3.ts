@@ -36,38 +36,40 @@ interface S3Error extends Error {
 }
 
 /** Null if the error did not come from S3. */
-export function explain(thrown: unknown): Unusable | null {
+export function explainS3(thrown: unknown): Unusable | null {
   const cause = thrown instanceof Problem ? thrown.cause : thrown
-  if (!(cause instanceof Error) || !isS3Error(cause)) return null
+  if (!(cause instanceof Error)) return null
+  const error: S3Error = cause
+  if (!isS3Error(error)) return null
   // The message of the TLS library is hard to read.
-  if (isPlain.test(cause.message)) return { why: 'its endpoint speaks http://, not https://', fix: fixOf(cause) }
-  const parts = [cause.name === 'Error' ? '' : cause.name, cause.message || cause.code]
+  if (plainHttp.test(error.message)) return { why: 'its endpoint speaks http://, not https://', fix: fixOf(error) }
+  const parts = [error.name === 'Error' ? '' : error.name, error.message || error.code]
   const why = parts.filter(Boolean).join(': ').replace(/\s+/g, ' ')
-  return { why, fix: fixOf(cause) }
+  return { why, fix: fixOf(error) }
 }
 
 /** Errors of the SDK before its first request have no metadata. */
 function isS3Error({ name, message, $metadata }: S3Error): boolean {
-  return $metadata !== undefined || name === 'CredentialsProviderError' || isRegionless.test(message)
+  return $metadata !== undefined || name === 'CredentialsProviderError' || missingRegion.test(message)
 }
 
-const isRegionless = /^Region is missing/
-const isKeys = /Credential|AccessKey|Signature|Token|AccessDenied|UserNotFound/
-const isRegion = /PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocation/
-const isCertificate = /CERT|SELF_SIGNED|ALTNAME|ISSUER|UNABLE_TO_VERIFY/
-const isPlain = /wrong version number/
-const isUnknownHost = /^(ENOTFOUND|EAI_AGAIN)$/
+const missingRegion = /^Region is missing/
+const keyErrors = /Credential|AccessKey|Signature|Token|AccessDenied|UserNotFound/
+const regionErrors = /PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocation/
+const certificateErrors = /CERT|SELF_SIGNED|ALTNAME|ISSUER|UNABLE_TO_VERIFY/
+const plainHttp = /wrong version number/
+const unknownHost = /^(ENOTFOUND|EAI_AGAIN)$/
 
 function fixOf({ name, message, code = '', $metadata }: S3Error): string {
   const status = $metadata?.httpStatusCode ?? 0
-  if (isRegionless.test(message)) return 'add region=… to its URL, or set AWS_REGION'
-  if (isRegion.test(name) || status === 301) return "check region=… of its URL: it must be the bucket's"
-  if (isKeys.test(name) || status === 401 || status === 403)
+  if (missingRegion.test(message)) return 'add region=… to its URL, or set AWS_REGION'
+  if (regionErrors.test(name) || status === 301) return "check region=… of its URL: it must be the bucket's"
+  if (keyErrors.test(name) || status === 401 || status === 403)
     return 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their permissions for the bucket'
   if (status === 404) return 'create the bucket, or check its name and the endpoint'
-  if (isUnknownHost.test(code)) return 'check the endpoint, and whether it needs path_style=true'
-  if (isCertificate.test(code)) return 'set NODE_EXTRA_CA_CERTS to the file of the certificate authority'
-  if (isPlain.test(message)) return 'start the endpoint with http:// instead of https://, or enable TLS on the server'
+  if (unknownHost.test(code)) return 'check the endpoint, and whether it needs path_style=true'
+  if (certificateErrors.test(code)) return 'set NODE_EXTRA_CA_CERTS to the file of the certificate authority'
+  if (plainHttp.test(message)) return 'start the endpoint with http:// instead of https://, or enable TLS on the server'
   if (status >= 400 && status < 500 && status !== 408 && status !== 429)
     return 'check the endpoint, and that it speaks S3'
   return 'check the endpoint, and that it runs'

@@ -89,7 +89,7 @@ test('the images of one owner leave a slot and a core to others', async () => {
   }
 })
 
-test('a video over which a child crashes is refused, an image never; what the machine does is the fault of neither', async () => {
+test('a crash refuses a video and never an image; a kill by the machine is the fault of neither', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })
   await media.render(film(folder.file('film.mp4')), silent, never)
@@ -128,7 +128,7 @@ async function childOf(media: MediaPool, kind: string): Promise<number> {
 }
 
 // A valid JPEG was `invalid_image` on a busy machine, and a film was `generation_failed`.
-test('a child that gets no CPU time is not the fault of its job, which may be tried again later', async () => {
+test('a job whose child gets no CPU time may be tried again later', async () => {
   await using folder = await temporaryFolder()
   const clock = manualClock()
   await using media = openMedia({ clock, renderers: 1 })

@@ -9,7 +9,7 @@ const quality = 80
 const thumbnailBox = { width: 640, height: 640 }
 /** Many videos start dark. */
 const thumbnailMoment = 1 / 3
-/** The grid is the same for every video, so that clients need not be told. docs/api.md shows how to use it. */
+/** The grid is the same for every video, so that clients can rely on it. docs/api.md shows how to use it. */
 const [columns, rows] = [5, 5]
 /** A tile of a 9:16 video is as wide as one of a 16:9 video. */
 const tileBox = { width: 160, height: 284 }

@@ -90,7 +90,7 @@ function claiming(box: string, after: number, value: number): Buffer {
   return changed
 }
 
-test('a film that claims to have more pictures than it has bytes for is refused before anything is made of it', async () => {
+test('a film that claims more frames than it has bytes for is refused before it is decoded', async () => {
   const constant = claiming('stsz', 4, 1)
   constant.writeUInt32BE(60_000_000, good.indexOf('stsz') + 4 + 8)
   for (const claim of [constant, claiming('stsz', 8, 60_000_000), claiming('stsz', 12, 0x7fffffff)])

@@ -5,7 +5,7 @@ import { listen } from './loopback.fixture.ts'
 import { startNameServer } from './name-server.fixture.ts'
 
 const never = new AbortController().signal
-const nobody = async (): Promise<string[]> => assert.fail('the resolver must not be asked')
+const neverResolve = async (): Promise<string[]> => assert.fail('the resolver must not be asked')
 const dial = (): never => assert.fail('nothing may be connected to')
 const at =
   (...addresses: string[]) =>
@@ -127,7 +127,7 @@ const refused: Case[] = [
 
 for (const [url, reason] of refused) {
   test(`${JSON.stringify(url.slice(0, 60))} is refused without a question to the network`, async () => {
-    await using outbound = openOutbound({ dial, allow: [], resolve: nobody })
+    await using outbound = openOutbound({ dial, allow: [], resolve: neverResolve })
     await assert.rejects(outbound.of('alice').check(url, 'image_url', never), {
       name: 'Problem',
       code: 'invalid_image_url',
@@ -175,13 +175,13 @@ test('a name with one public and one private address is refused, and the message
   }
 })
 
-test('what a resolver answers must be an address', async () => {
+test('a result of the resolver that is not an address is refused', async () => {
   await using outbound = openOutbound({ dial, allow: [], resolve: at('127.1') })
   await assert.rejects(outbound.of('alice').check('https://example.com/', 'p', never), { message: address })
 })
 
 test('a public address of this machine itself is refused', async () => {
-  await using outbound = openOutbound({ dial, allow: [], resolve: nobody, ownAddresses: () => ['1.1.1.1'] })
+  await using outbound = openOutbound({ dial, allow: [], resolve: neverResolve, ownAddresses: () => ['1.1.1.1'] })
   await assert.rejects(outbound.of('alice').check('http://1.1.1.1/', 'p', never), { message: address })
   await outbound.of('alice').check('http://1.0.0.1/', 'p', never)
 })

@@ -47,7 +47,7 @@ test('a token with any number of names that hang leaves the lookups of others al
   assert.deepEqual([await other, await provider], [['1.1.1.1'], ['1.1.1.1']])
 })
 
-test("names that the operator wrote go the system's way, one at a time for clients, and a provider never waits", async () => {
+test("names from the configuration use the system's lookup, one at a time for clients, and a provider never waits", async () => {
   const { system, nameServers, lookups } = open()
   for (const owner of ['mallory', 'alice'])
     for (const host of ['a.corp', 'b.corp']) void lookups.ofToken(owner)(target(host, true), never)
@@ -59,7 +59,7 @@ test("names that the operator wrote go the system's way, one at a time for clien
   assert.deepEqual(nameServers.asked, [])
 })
 
-test('one lookup of a host is shared by all who want it meanwhile, and the next one asks again', async () => {
+test('concurrent lookups of a host share one, and a later one resolves again', async () => {
   const { system, lookups } = open()
   const lookup = lookups.ofProvider('gpu')
   const all = Array.from({ length: 50 }, () => lookup(target('gpu', true), never))
@@ -70,7 +70,7 @@ test('one lookup of a host is shared by all who want it meanwhile, and the next 
   assert.deepEqual(system.asked, ['gpu', 'gpu'])
 })
 
-test("a host that a provider names is not looked up the system's way", async () => {
+test("a host in a provider's response is not resolved by the system's lookup", async () => {
   const { system, nameServers, lookups } = open()
   void lookups.ofProvider('gpu')(target('results.test'), never)
   await new Promise(setImmediate)
@@ -115,13 +115,13 @@ test('IPv6 comes first where this machine has a public address of that kind', as
   assert.deepEqual(await resolve('both.test'), [six, four])
 })
 
-test('one family without a response does not keep the other from being used', async () => {
+test('a family without a response does not prevent the use of the other', async () => {
   const { server, resolve } = await openServer()
   await using _server = server
   assert.deepEqual(await resolve('half.test'), [four])
 })
 
-test('a name without an address is told apart from one that can not be resolved', async () => {
+test('a name without an address has another error than one that cannot be resolved', async () => {
   const { server, resolve } = await openServer()
   await using _server = server
   for (const host of ['nowhere.test', 'empty.test', 'intranet-host', `${'x'.repeat(64)}.test`])
@@ -143,7 +143,7 @@ test('the signal ends a question that gets no response', async () => {
   await assert.rejects(resolve('four.test', stop.signal), /enough/)
 })
 
-test('without a name server, or with one that is not there, the error says who was asked', async () => {
+test('without a name server, or with one that is down, the error names the servers', async () => {
   const gone = await startNameServer(records)
   await gone[Symbol.asyncDispose]()
   for (const servers of [[], [gone.address]]) {

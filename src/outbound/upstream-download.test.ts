@@ -55,7 +55,7 @@ test('another host gets no header of the caller but Range', async () => {
   ])
 })
 
-test('a redirect takes our headers along to the upstream only, and not once it has led away', async () => {
+test('a redirect keeps our headers for the upstream only, and not after another host', async () => {
   await using other = await listen(() => reply(307, { location: `${upstream.origin}/third` }), { host: '127.0.0.3' })
   await using upstream = await listen((path) => {
     if (path === '/first') return reply(302, { location: 'second' })
@@ -201,7 +201,7 @@ test('a compressed result is refused', async () => {
   await assert.rejects(outbound.upstream(server.origin).download(server.origin, {}, never), refused)
 })
 
-test('a port where nobody listens, and a server that does not answer, are failures for now', async () => {
+test('a port without a server, and a server that does not respond, are retryable failures', async () => {
   const gone = await listen(() => '')
   await gone[Symbol.asyncDispose]()
   await using hangs = await listen(() => undefined)
@@ -228,7 +228,7 @@ test('a result that falls silent, sends no bytes but chunk extensions, or comes 
   }
 })
 
-test('a result is read no faster than its reader reads, who may take longer than any deadline', async () => {
+test('a result is read no faster than its reader reads, even if that takes longer than any deadline', async () => {
   const sockets: Socket[] = []
   const watched = (options: TcpNetConnectOpts) => {
     const socket = dial(options)

@@ -72,7 +72,7 @@ const answers: [title: string, answer: string | Uint8Array, status: number, body
   ['no content', 'HTTP/1.1 204 No Content\r\n\r\n', 204, ''],
   ['chunks', `${CHUNKED}2\r\nab\r\n1;e=f\r\nc\r\n0\r\n\r\n`, 200, 'abc'],
   ['no length', 'HTTP/1.1 200 OK\r\n\r\nabc', 200, 'abc'],
-  ['a Continue that nobody asked for', `HTTP/1.1 100 Continue\r\n\r\n${reply(200, {}, 'abc')}`, 200, 'abc'],
+  ['an unrequested Continue', `HTTP/1.1 100 Continue\r\n\r\n${reply(200, {}, 'abc')}`, 200, 'abc'],
   ['early hints', `HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n${reply(200, {}, 'abc')}`, 200, 'abc'],
   ['more bytes than announced', reply(200, { 'content-length': 3 }, 'abcdef'), 200, 'abc'],
   ['gzip', encoded('gzip', gzipSync('abc')), 200, 'abc'],
@@ -144,7 +144,7 @@ for (const [title, answer] of mishaps) {
   })
 }
 
-test('a server that reads nothing leaves the outcome open, whether it could have read all of it or not', async () => {
+test('a server that reads nothing leaves the outcome unknown, for a small and for a large body', async () => {
   const server = createServer({ pauseOnConnect: true })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -157,7 +157,7 @@ test('a server that reads nothing leaves the outcome open, whether it could have
   server.close()
 })
 
-test('over TLS a request that was handed over leaves the outcome open, and one that was not does not', async () => {
+test('over TLS only a request that was written leaves the outcome unknown', async () => {
   const tls = certificateFor('provider.test')
   await using server = await listen(
     (path, socket) => {
@@ -181,7 +181,7 @@ test('over TLS a request that was handed over leaves the outcome open, and one t
 })
 
 for (const kind of ['send', 'fetch'] as const) {
-  test(`${kind}: what fails before the connection is up is ${kind === 'send' ? 'unreachable' : 'unavailable: whether it left is no matter'}`, async () => {
+  test(`${kind}: what fails before the connection is up is ${kind === 'send' ? 'unreachable' : 'unavailable, because it may be repeated'}`, async () => {
     await using silent = await listen(() => undefined)
     await using closing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
     await once(closing, 'listening')
