@@ -62,7 +62,7 @@ test('a child that sends messages is not killed, for any time and any CPU time',
 })
 
 test('owners take turns, and one that has too many waiting is refused at once', async () => {
-  await using lane = openLane({ clock: manualClock(), width: 1, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
+  await using lane = openLane({ clock: manualClock(), width: 1, queue: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
   const ended: string[] = []
   const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
   const crowd = Array.from({ length: 4 }, () => run('alice'))
@@ -101,7 +101,7 @@ test('the next job goes to a child that has worked, and not to one that is new',
 
 test('while jobs of one owner wait, a child is ready for the next owner, and only then', async () => {
   const clock = manualClock()
-  await using lane = openLane({ clock, width: 3, line: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
+  await using lane = openLane({ clock, width: 3, queue: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
   const run = (owner: string) => lane.run(inspection(owner, patient), never)
   const jobs = () => lane.children().map(({ job }) => job)
   await run('alice')

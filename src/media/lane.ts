@@ -49,12 +49,12 @@ interface LaneOptions {
   /** Keeps a child ready for the next job even if no job waits here: jobs may wait elsewhere. */
   hasSpare?: boolean
   /** How many jobs of one owner may run and wait, and what messages call them. Without it there is no limit. */
-  line?: { mostHeld: number; mostWaiting: number; what: string }
+  queue?: { mostHeld: number; mostWaiting: number; what: string }
 }
 
-export function openLane({ clock, width, nice = usualNice, hasSpare = false, line }: LaneOptions): Lane {
+export function openLane({ clock, width, nice = usualNice, hasSpare = false, queue }: LaneOptions): Lane {
   const slots = new Set<ChildSlot>()
-  const turns = openFairTurns({ slots: width, ...line })
+  const turns = openFairTurns({ slots: width, ...queue })
   const closing = new AbortController()
   let waiting = 0
 

@@ -27,7 +27,7 @@ const longNice = 15
 const verifyCpuMs = 60_000
 /** Uploads have a lane of their own, so that they never delay a result. One slot stays free for other owners. */
 const checksAtOnce = 2
-const uploadLine = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
+const uploadQueue = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 /** A slow machine decodes more than this in a millisecond. */
 const verifyBytesPerMs = 1000
 
@@ -36,7 +36,7 @@ const verifyBytesPerMs = 1000
  * client sends at once, and is short enough that the last one does not time out.
  */
 const inspectors = 3
-const imageLine = (cores: number) => ({ mostHeld: cores > 2 ? 2 : 1, mostWaiting: 128, what: 'images' })
+const imageQueue = (cores: number) => ({ mostHeld: cores > 2 ? 2 : 1, mostWaiting: 128, what: 'images' })
 
 /** Films wait for a slot of their account, stills for one of the API: both already take turns by owner. */
 const anyOwner = ''
@@ -51,8 +51,8 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
     long: openLane({ clock, width: renderers, nice: longNice }),
     verify: openLane({ clock, width: cores }),
     still: openLane({ clock, width: 2, hasSpare: true }),
-    inspect: openLane({ clock, width: inspectors, line: imageLine(cores) }),
-    check: openLane({ clock, width: checksAtOnce, line: uploadLine }),
+    inspect: openLane({ clock, width: inspectors, queue: imageQueue(cores) }),
+    check: openLane({ clock, width: checksAtOnce, queue: uploadQueue }),
   }
   const all: Lane[] = Object.values(lanes)
   return {
