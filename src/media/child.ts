@@ -34,7 +34,7 @@ process.on('message', (request: JobRequest) => {
   )
 })
 
-// Before the first job arrives, because loading takes most of a start. A missing package is reported by the job that needs it.
+// Before the first job, because loading takes most of a start. The job that needs a missing package reports it.
 loadPackages(process.argv[2] as JobRequest['kind']).catch(() => {})
 
 async function run(request: JobRequest): Promise<JobResult> {

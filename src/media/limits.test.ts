@@ -10,7 +10,7 @@ import { openMedia } from './pool.ts'
 import { filmShades } from './shades.fixture.ts'
 import { codedSize } from './sps.ts'
 
-/* Limits of a video, by its header and while it is decoded. Each of these files once blocked a verifier for up to a minute. */
+/* Limits of a video, by its header and during decoding. Each of these files once blocked a verifier for up to a minute. */
 
 const clock: Clock = {
   now: () => Date.now(),

@@ -182,13 +182,13 @@ const containers: Readonly<Record<string, { in: string; skip: number }>> = {
   traf: { in: 'moof', skip: 0 },
 }
 
-/** Yields each box before the boxes in it. Throws `unsupported_output` if there are too many, or one is misplaced or cut off. */
+/** Yields each box before the boxes in it. Throws `unsupported_output` if they are too many, misplaced or cut off. */
 async function* walkBoxes(file: FileHandle, size: number, most: number): AsyncGenerator<Box> {
   let count = 0
-  const open = [{ name: '', at: 0, end: size }]
-  for (let level = open.at(-1); level; level = open.at(-1)) {
+  const levels = [{ name: '', at: 0, end: size }]
+  for (let level = levels.at(-1); level; level = levels.at(-1)) {
     if (level.at + 8 > level.end) {
-      open.pop()
+      levels.pop()
       continue
     }
     count += 1
@@ -199,7 +199,7 @@ async function* walkBoxes(file: FileHandle, size: number, most: number): AsyncGe
     const container = containers[box.name]
     if (!container) continue
     if (container.in !== box.parent) throw refusal(`It is broken: it has a '${box.name}' box in the wrong place.`)
-    open.push({ name: box.name, at: box.start + container.skip, end: box.end })
+    levels.push({ name: box.name, at: box.start + container.skip, end: box.end })
   }
 }
 

@@ -72,7 +72,7 @@ export function sameAddress(one: string, other: string): boolean {
   return address !== undefined && address.toNormalizedString() === parseAddress(other)?.toNormalizedString()
 }
 
-/** Reads one exception: a CIDR range, an address or a host name, the last two optionally with a port. Undefined if invalid. */
+/** Reads an exception: a CIDR range, or an address or host name with an optional port. Undefined if it is invalid. */
 export function parseAllow(entry: string): Allow | undefined {
   if (entry.includes('/')) {
     const [address = '', bits = ''] = entry.split('/', 2)

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 
-/** The response for a name: its addresses (an empty list: it exists without an address), an alias, an error, or no response. */
+/** The response for a name: its addresses (may be empty), an alias, an error, or no response. */
 export type NameRecord =
   | { addresses?: string[]; alias?: string; silentFor?: 'A' | 'AAAA' }
   | keyof typeof codes

@@ -9,7 +9,7 @@ export interface PostRequest {
   body: string
 }
 
-/** The status of the response, or the reason why there is no response. Neither shows a client more than it could see itself. */
+/** The status, or an error code if there is no response. Neither shows a client more than it could see itself. */
 export type Posted = { status: number; retryAfter: string | null } | { error: PostError }
 
 type PostError =
