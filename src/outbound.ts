@@ -95,7 +95,8 @@ const HOW_TO_ALLOW =
 export function openOutbound(options: OutboundOptions): Outbound {
   const allow = options.allow.map((entry) => {
     const parsed = parseAllow(entry)
-    if (parsed === undefined) throw new Error(`outbound.allow: ${JSON.stringify(entry)} is not an address, a range or a host name`)
+    if (parsed === undefined)
+      throw new Error(`outbound.allow: ${JSON.stringify(entry)} is not an address, a range or a host name`)
     return parsed
   })
   const { ownAddresses = interfaceAddresses, resolve, nameServers: servers } = options

@@ -129,7 +129,11 @@ describe('webhooks', { concurrency: 3 }, () => {
       assert.match(error?.message ?? '', message)
     }
     const url = (text: string) => ({ ...good, url: text })
-    await refused(url('http://10.0.0.1/'), 'invalid_webhook_url', /not at a public address.* outbound\.allow in filmgate\.yaml/)
+    await refused(
+      url('http://10.0.0.1/'),
+      'invalid_webhook_url',
+      /not at a public address.* outbound\.allow in filmgate\.yaml/,
+    )
     await refused(url('http://127.0.0.1:1/'), 'invalid_webhook_url', /not at a public address/)
     await refused(url('https://localhost/'), 'invalid_webhook_url', /private network/)
     await refused(url('nonsense'), 'invalid_webhook_url', /not a valid URL/)

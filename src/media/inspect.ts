@@ -28,9 +28,7 @@ export async function inspect(image: ImageBytes): Promise<void> {
     throw refusal('Its pixels do not have the size that its header states.')
   }
   // The renderer's decoder supports fewer kinds. An image that it refuses would fail later, as a film.
-  await loadPicture(bytes, (thrown) =>
-    refusal('Its format is not supported. Save it as a plain PNG or JPEG.', thrown),
-  )
+  await loadPicture(bytes, (thrown) => refusal('Its format is not supported. Save it as a plain PNG or JPEG.', thrown))
 }
 
 function refusal(reason: string, cause?: unknown): Problem {

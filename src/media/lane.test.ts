@@ -23,11 +23,9 @@ test('a child that uses its CPU time without a message is killed as hung', async
   await using lane = openLane({ clock, width: 1 })
   const job = inspection('alice', { cpuMs: 20, wallMs: 1e9 })
   let isOver = false
-  const refused = assert
-    .rejects(lane.run(job, never), /no progress in 0.02 s of CPU time; .* SIGKILL/)
-    .finally(() => {
-      isOver = true
-    })
+  const refused = assert.rejects(lane.run(job, never), /no progress in 0.02 s of CPU time; .* SIGKILL/).finally(() => {
+    isOver = true
+  })
   for (; !isOver; await new Promise((resolve) => setImmediate(resolve))) clock.advance(1_000)
   await refused
   assert.deepEqual(job.losses, ['hung'])
@@ -62,7 +60,11 @@ test('a child that sends messages is not killed, for any time and any CPU time',
 })
 
 test('owners take turns, and one that has too many waiting is refused at once', async () => {
-  await using lane = openLane({ clock: manualClock(), width: 1, queue: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
+  await using lane = openLane({
+    clock: manualClock(),
+    width: 1,
+    queue: { mostHeld: 1, mostWaiting: 3, what: 'images' },
+  })
   const ended: string[] = []
   const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
   const crowd = Array.from({ length: 4 }, () => run('alice'))

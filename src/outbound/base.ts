@@ -61,7 +61,8 @@ export function readHeaders(given: Record<string, string> = {}): Record<string, 
   const headers: Record<string, string> = { accept: '*/*', 'user-agent': 'filmgate' }
   for (const [name, value] of Object.entries(given)) {
     const known = name.toLowerCase()
-    if (!HEADER_NAME.test(name) || RESERVED_HEADERS.has(known)) throw new Error(`not a header to set: ${JSON.stringify(name)}`)
+    if (!HEADER_NAME.test(name) || RESERVED_HEADERS.has(known))
+      throw new Error(`not a header to set: ${JSON.stringify(name)}`)
     if (!HEADER_VALUE.test(value)) throw new Error(`the header ${known} has a line break or another bad character`)
     headers[known] = value
   }

@@ -69,7 +69,11 @@ function verifyPeer(socket: Socket, addresses: string[]): void {
   const peer = socket.remoteAddress
   if (peer === undefined) throw new Error('the connection closed as soon as it was open')
   if (addresses.some((address) => sameAddress(address, peer))) return
-  throw new UrlRefusal('its host is not at a public address', 'Use another host.', `connected to ${peer}, which is not an address of the host`)
+  throw new UrlRefusal(
+    'its host is not at a public address',
+    'Use another host.',
+    `connected to ${peer}, which is not an address of the host`,
+  )
 }
 
 async function secure(socket: Socket, target: Target, signal: AbortSignal): Promise<Socket> {

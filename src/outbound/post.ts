@@ -33,7 +33,12 @@ const BODY_BYTES = 4_096
 const BODY_MS = 1_000
 
 /** One request on a connection of its own. Throws only if it was aborted. */
-export async function post(url: string, request: PostRequest, context: PostContext, signal: AbortSignal): Promise<Posted> {
+export async function post(
+  url: string,
+  request: PostRequest,
+  context: PostContext,
+  signal: AbortSignal,
+): Promise<Posted> {
   const aborted = AbortSignal.any([signal, context.closing])
   const stop = AbortSignal.any([aborted, AbortSignal.timeout(context.deadlines.postMs)])
   try {
@@ -44,7 +49,12 @@ export async function post(url: string, request: PostRequest, context: PostConte
   }
 }
 
-async function send(url: string, { headers, body }: PostRequest, context: PostContext, signal: AbortSignal): Promise<Posted> {
+async function send(
+  url: string,
+  { headers, body }: PostRequest,
+  context: PostContext,
+  signal: AbortSignal,
+): Promise<Posted> {
   const { rules, network, deadlines } = context
   const target = readTarget(url, rules)
   const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])

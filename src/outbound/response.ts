@@ -12,7 +12,7 @@ const decoders = {
   rawDeflate: promisify(inflateRaw),
 }
 
-/** Its `json` never quotes the body, as JSON.parse does: an upstream may send a key back to us. */
+/** Unlike JSON.parse, its `json` does not quote the body in errors: an upstream may echo a key. */
 function responseOf(body: ConstructorParameters<typeof Response>[0], { status, headers }: Head): Response {
   const response = new Response(body, { status, headers })
   const json = async (): Promise<unknown> => {

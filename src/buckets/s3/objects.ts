@@ -59,7 +59,11 @@ export function openObjects(options: S3Options): Bucket {
 const firstByteMs = 4_000
 
 /** One request. Once the server responds, a removal does not cut the reader. */
-async function openObject(client: S3Client, address: ObjectAddress, range?: ByteRange): Promise<OpenObject | undefined> {
+async function openObject(
+  client: S3Client,
+  address: ObjectAddress,
+  range?: ByteRange,
+): Promise<OpenObject | undefined> {
   const part = range && { Range: `bytes=${range.start}-${range.end}` }
   const get = new GetObjectCommand({ ...address, ...part })
   const response = await orStorageProblem(client.send(get, { requestTimeout: firstByteMs })).catch((error) => {
@@ -71,7 +75,9 @@ async function openObject(client: S3Client, address: ObjectAddress, range?: Byte
   const bytes = range ? Number(response.ContentRange?.split('/')[1]) : response.ContentLength
   if (bytes === undefined || Number.isNaN(bytes)) {
     body.destroy()
-    throw Problem.ofStorage(new Error(`the response to GET ${address.Key} has no ${range ? 'Content-Range' : 'Content-Length'}`))
+    throw Problem.ofStorage(
+      new Error(`the response to GET ${address.Key} has no ${range ? 'Content-Range' : 'Content-Length'}`),
+    )
   }
   const stream = withStorageProblems(body)
   return {
