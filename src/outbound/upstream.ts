@@ -35,7 +35,7 @@ export interface Upstream {
 }
 
 /** Called before a request is sent. If one of them throws, the request is not sent. */
-export interface Departure {
+interface Departure {
   /** The connection is open, and no byte has been sent. */
   ready(): Promise<void>
   /** Called right before the write. Not called if the request was aborted before. */
