@@ -6,7 +6,7 @@ import { readModels } from './config/models.ts'
 import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, warningsOf } from './config/places.ts'
 import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
-import { readTokens, unfitting } from './config/tokens.ts'
+import { readTokens, warningsOfPatterns } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
@@ -23,40 +23,40 @@ export interface Config {
   handover: Handover
   role: Role
   retentionMs: number
-  /** Whether `/docs` and `/openapi.json` are there. */
+  /** Whether `/docs` and `/openapi.json` exist. */
   docs: boolean
-  /** How many videos a token may ask for in a minute, if it has no rate of its own; 0 is no limit. */
+  /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
   ratePerMinute: number
-  /** What becomes of parameters that are not known, for tokens that say nothing of it. */
+  /** What happens to unknown parameters, for tokens without a setting of their own. */
   unknownParameters: UnknownParameters
-  /** Whose web pages may read the answers. */
+  /** The origins of web pages that may read responses. */
   corsOrigins: readonly string[]
-  /** Whether clients of Azure's kind are answered, with their paths and their header. */
+  /** Whether Azure's paths and header are accepted. */
   azure: boolean
   catalog: Catalog
   accounts: readonly AccountConfig[]
   tokens: readonly Token[]
-  /** Whether FILMGATE_TOKEN is one of them: the file may have another token of its name. */
+  /** Whether FILMGATE_TOKEN is one of them: the file may have another token with its name. */
   takesGivenToken: boolean
-  /** Where an outbound request may go although the address is not a public one. */
+  /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
-  /** All secrets above in the clear, for the log to cut out. */
+  /** All secrets in plain text, which the log removes. */
   secrets: readonly string[]
-  /** What works, and is most likely not meant: for whoever starts it to see. */
+  /** What works but is probably a mistake, for the operator. */
   warnings: readonly string[]
 }
 
 export interface ConfigSources {
   flags: Partial<Record<SettingName, string>>
   env: Readonly<Record<string, string | undefined>>
-  /** The providers that there are. */
+  /** The default is all providers. */
   members?: Readonly<Record<string, Member>>
 }
 
-/** Of the command line's other commands; they may stand in the same environment. */
+/** Variables of other commands, which may be set in the same environment. */
 const clientVariables = ['FILMGATE_BASE_URL']
 
-/** Throws `Mistakes` with every one of them. A flag wins over its variable. */
+/** Throws `Mistakes` with every mistake. A flag wins over its variable. */
 export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
   const mistakes = new Mistakes()
   const raw = (name: SettingName) => {
@@ -68,7 +68,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const read = <Name extends SettingName>(name: Name) => {
     const { where, text } = raw(name)
     const { value, fix } = settings[name].parse(text ?? settings[name].fallback)
-    // A place may have a password in it.
+    // These URLs may have a password.
     const shown = name === 'store' || name === 'bucket' ? 'its value' : `'${text}'`
     if (fix) mistakes.add(where, `${shown} can't be used`, fix)
     return value as ReturnType<(typeof settings)[Name]['parse']>['value']
@@ -110,7 +110,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     takesGivenToken: takesGiven,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
-    warnings: [...warnings, ...warningsOf(places), ...unfitting(patterns, catalog, mistakes)],
+    warnings: [...warnings, ...warningsOf(places), ...warningsOfPatterns(patterns, catalog, mistakes)],
   }
 }
 
@@ -123,7 +123,7 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
   return allow
 }
 
-/** An unknown variable with our prefix is a typo, and a typo must not be a silent default. */
+/** An unknown variable with the prefix is a typo, which must not silently leave the default. */
 function refuseUnknownVariables(env: ConfigSources['env'], mistakes: Mistakes): void {
   const known = [...Object.values(settings).map(({ variable }) => variable), ...clientVariables]
   for (const name of Object.keys(env)) {

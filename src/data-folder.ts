@@ -20,69 +20,75 @@ import { Problem } from './core/problem.ts'
 
 export interface DataFolder extends Disposable {
   readonly path: string
-  /** Where the bucket keeps its objects. */
+  /** The objects of the bucket. */
   readonly bucket: string
-  /** Where each account keeps what its provider needs, by its name. */
+  /** A folder for each account, by its name. */
   readonly accounts: string
-  /** Where answers of providers are kept that the store could not take. */
+  /** Responses of providers that the store could not record yet. */
   readonly spill: string
   /** The file of attempts that are committed and not sent. */
   readonly unsent: string
-  /** The file that says who it is, to others that share its store. */
+  /** The file with the name of this process, for processes that share its store. */
   readonly identity: string
-  /** The file of the models that engines told of. */
+  /** The file of the models that engines list. */
   readonly models: string
   /** Files that need not survive the process. */
   readonly scratch: string
-  /** What the operator should know of who can read it. */
+  /** A warning for the operator about access to the folder. */
   readonly warning: string | null
   /**
-   * Takes the folder for this process alone, which opening it has done already unless it was on a read-only disk. Throws
-   * if that is so still, or if another process uses it.
+   * Locks the folder for this process. Opening it has done that already, except on a read-only disk. Throws if the disk
+   * is still read-only, or if another process uses the folder.
    */
   claim(): void
 }
 
 /**
- * Makes the folder and takes it for this process alone. The lock is an exclusive transaction on a database of its own:
- * the kernel drops it when the process dies, however that happens, and two openers of the store itself would both
- * succeed. On a read-only disk the lock is shared: it keeps out a process that could write, through another mount of that disk.
+ * Creates the folder and locks it for this process. The lock is an exclusive transaction on a database of its own: the
+ * kernel releases it when the process dies. The store itself would let two processes open it. On a read-only disk the
+ * lock is shared: it keeps out a process that writes through another mount of the disk.
  */
 export function openDataFolder(given: string): DataFolder {
   const path = resolve(given)
   const inside = (name: string) => join(path, name)
   const folder = {
-    ...{ path, bucket: inside('bucket'), accounts: inside('accounts') },
-    ...{ spill: inside('spill'), unsent: inside('unsent'), scratch: inside('scratch'), identity: inside('identity') },
+    path,
+    bucket: inside('bucket'),
+    accounts: inside('accounts'),
+    spill: inside('spill'),
+    unsent: inside('unsent'),
+    scratch: inside('scratch'),
+    identity: inside('identity'),
     models: inside('models.json'),
   }
   const file = inside('lock.db')
   let isShared = false
   let lock: DatabaseSync
-  const clearly = <Result>(work: () => Result): Result => {
+  const explained = <Result>(work: () => Result): Result => {
     try {
       return work()
     } catch (error) {
       throw new Error(explain(path, error as Error & { errcode?: number }), { cause: error })
     }
   }
-  clearly(() => {
+  explained(() => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   })
   const warning = keepOthersOut(path)
-  clearly(() => {
+  explained(() => {
     isShared = isReadOnly(path)
     lock = isShared ? lockShared(file) : lockAlone(file)
     if (!isShared) emptyScratch(folder.scratch)
   })
   return {
-    ...{ ...folder, warning },
+    ...folder,
+    warning,
     claim() {
       if (!isShared) return
-      // Its own share would be in the way.
+      // Its own shared lock would block the exclusive one.
       lock.close()
       try {
-        lock = clearly(() => lockAlone(file))
+        lock = explained(() => lockAlone(file))
         isShared = false
       } catch (error) {
         lock = lockShared(file)
@@ -93,7 +99,7 @@ export function openDataFolder(given: string): DataFolder {
   }
 }
 
-/** Of the disk itself: what only this account may not write is a mistake. */
+/** Whether the disk itself is read-only. Missing permissions are a mistake. */
 function isReadOnly(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
@@ -104,8 +110,8 @@ function isReadOnly(path: string): boolean {
 }
 
 function lockAlone(file: string): DatabaseSync {
-  // With something to write: on a file that may only be read it would lock nobody out. Nothing of it reaches the disk,
-  // which may be full.
+  // With a write: on a read-only file the transaction alone would lock no other process out. The write never reaches
+  // the disk, which may be full.
   return locked(
     new DatabaseSync(file, { timeout: 0 }),
     'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1',
@@ -116,9 +122,9 @@ function lockShared(file: string): DatabaseSync {
   return locked(new DatabaseSync(file, { timeout: 0, readOnly: true }), 'BEGIN; SELECT count(*) FROM sqlite_schema')
 }
 
-function locked(database: DatabaseSync, by: string): DatabaseSync {
+function locked(database: DatabaseSync, sql: string): DatabaseSync {
   try {
-    database.exec(by)
+    database.exec(sql)
     return database
   } catch (error) {
     database.close()
@@ -126,7 +132,7 @@ function locked(database: DatabaseSync, by: string): DatabaseSync {
   }
 }
 
-/** Created when it is needed: a disk without room for it may have some later. */
+/** On a full disk it is created later, when it is needed. */
 function emptyScratch(scratch: string): void {
   try {
     rmSync(scratch, { recursive: true, force: true })
@@ -141,19 +147,19 @@ function explain(path: string, error: Error & { errcode?: number }): string {
   if (error.errcode === busy) {
     return `another Filmgate is already running on the data folder ${path}; stop it, or choose another folder with --data`
   }
-  return `the data folder ${path} can't be used (${error.message}); choose one that can be written with --data`
+  return `the data folder ${path} can't be used (${error.message}); choose a writable folder with --data`
 }
 
 /**
- * The same for as long as the data folder: what is in it belongs to the process with that name. Where it can't be kept, on a
- * full or read-only disk, it is this process's only, and nothing else is kept there either.
+ * The name of a data folder, which owns the files in it. On a full or read-only disk the name lasts only as long as the
+ * process, but then no files are kept there either.
  */
 export function identityOf(file: string, random: Random): string {
   const kept = existsSync(file) ? readFileSync(file, 'utf8') : ''
   if (kept !== '') return kept
   const name = Buffer.from(random(6)).toString('hex')
   try {
-    // Whole or not at all: half a name would be another's.
+    // By a rename, because a partial name would be that of another folder.
     writeFileSync(`${file}.new`, name, { flush: true })
     renameSync(`${file}.new`, file)
   } catch (error) {
@@ -168,19 +174,19 @@ const group = 0o070
 const setgid = 0o2000
 const sticky = 0o1000
 
-/** Names that the system creates in a new folder: the root of a disk has one. */
-const ofTheDisk = ['lost+found']
-/** Names by which a folder is known that an earlier start used, or that is a copy of one. */
-const ours = ['lock.db', 'filmgate.db', 'bucket', 'spill']
+/** Files of the system, in the root of a disk. */
+const systemNames = ['lost+found']
+/** A folder with one of these was used by Filmgate, or is a copy of such a folder. */
+const ownNames = ['lock.db', 'filmgate.db', 'bucket', 'spill']
 
 /**
- * Keeps other users of the machine out of a data folder: it holds tokens and signing secrets. Whatever this process
- * creates from now on is as private as the folder. Returns a warning for the operator, or null. Throws where it can't,
- * or where it would lock others out of a folder that is not Filmgate's.
+ * Removes the access of other users to a data folder: it holds tokens and signing secrets. Files that this process
+ * creates from now on are as private as the folder. Returns a warning for the operator, or null. Throws if it fails, or
+ * if the folder has files of other programs.
  */
 export function keepOthersOut(path: string): string | null {
   const folder = statSync(path)
-  const isShared = isSharedOnPurpose(folder)
+  const isShared = isSharedWithGroup(folder)
   const removed = others | (isShared ? group & ~folder.mode : group)
   if ((folder.mode & removed) !== 0) tighten(path, folder, removed)
   process.umask(removed)
@@ -190,10 +196,10 @@ export function keepOthersOut(path: string): string | null {
 }
 
 /**
- * Whether the group has access because somebody decided so: Kubernetes marks the volumes of an `fsGroup` with setgid, and
- * a group that may do more than everybody has been given that. What an ordinary umask leaves is the same for both.
+ * Whether the group has access on purpose: Kubernetes marks the volumes of an `fsGroup` with setgid, and a group with
+ * more access than other users was given it. An ordinary umask leaves both the same.
  */
-function isSharedOnPurpose({ mode }: Stats): boolean {
+function isSharedWithGroup({ mode }: Stats): boolean {
   const given = (mode & group) >> 3
   return given !== 0 && ((mode & setgid) !== 0 || given !== (mode & others))
 }
@@ -201,15 +207,15 @@ function isSharedOnPurpose({ mode }: Stats): boolean {
 function tighten(path: string, { mode }: Stats, removed: number): void {
   const shown = (mode & 0o7777).toString(8).padStart(4, '0')
   const open = `the data folder ${path} can be read by other users of this machine (mode ${shown})`
-  const present = readdirSync(path).filter((name) => !ofTheDisk.includes(name))
-  const isOurs = ours.some((name) => present.includes(name)) && (mode & sticky) === 0
-  if (present.length > 0 && !isOurs)
+  const present = readdirSync(path).filter((name) => !systemNames.includes(name))
+  const isOwn = ownNames.some((name) => present.includes(name)) && (mode & sticky) === 0
+  if (present.length > 0 && !isOwn)
     throw new Error(`${open}, and has files that are not Filmgate's; choose a folder of its own with --data`)
   try {
     chmodSync(path, mode & 0o7777 & ~removed)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A volume of a pod belongs to root and is the pod's alone; on a disk that can't be written nothing is to be changed.
+    // The volume of a pod belongs to root, but only the pod has it. A read-only disk can't be changed.
     if (code === 'EROFS' || (code === 'EPERM' && (mode & setgid) !== 0)) return
     throw new Error(`${open}, and does not belong to this user; chown it to this user, or choose another with --data`, {
       cause: error,
@@ -217,7 +223,7 @@ function tighten(path: string, { mode }: Stats, removed: number): void {
   }
 }
 
-/** Files of earlier starts, which a looser umask made. */
+/** For files that an earlier start created with another umask. */
 function tightenEntry(path: string, removed: number): void {
   try {
     const { mode, uid } = lstatSync(path)
@@ -225,7 +231,7 @@ function tightenEntry(path: string, removed: number): void {
     if (!isOwn || (mode & removed) === 0 || (mode & 0o170000) === 0o120000) return
     chmodSync(path, mode & 0o7777 & ~removed)
   } catch (error) {
-    // A process that is about to end removes files of its database.
+    // A process that is ending removes files of its database.
     if (!['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }

@@ -31,26 +31,26 @@ import type { Store } from './stores/store.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 
-/** The running service. Disposing it drains: requests finish, nothing new is begun, and all is released. */
+/** The running service. Disposing it drains: requests finish, nothing new starts, and everything is closed. */
 export interface Service extends AsyncDisposable {
-  /** Where it listens, without a path. */
+  /** The address where it listens, without a path. */
   readonly url: string
-  /** The secrets of the tokens that this start made, as a start without any does. */
+  /** The secrets of the tokens that this start generated, because there were none. */
   readonly firstSecret: string | null
   readonly operatorSecret: string | null
-  /** Why it began with a store that can only be read; null if it can be written. */
+  /** Why the store was read-only at the start; null if it was writable. */
   readonly readOnly: StorageFault | null
-  /** Resolves only if the service can't go on. */
+  /** Resolves only if the service can't continue. */
   readonly failed: Promise<Error>
 }
 
-/** What a test may want to decide. */
+/** What tests replace. */
 export interface World {
   clock: Clock
   random: Random
   writeLog: (line: string) => void
   members: Readonly<Record<string, Member>>
-  /** How patient it is with others, and how much it takes from them. */
+  /** The time and size limits of outbound requests. */
   outbound: Omit<Partial<OutboundOptions>, 'allow'>
   maxVideoBytes: number
 }
@@ -82,7 +82,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const readOnly = await findReadOnly(store, startWrites, log)
   const bucket = await openBucket(config, folder)
-  // Not waited for: a bucket that hangs must not hold up the start.
+  // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers =
@@ -103,12 +103,26 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
   const app = buildApp({
-    ...{ catalog: config.catalog, access, store, bucket, media, outbound, healths, clock, random, log },
+    catalog: config.catalog,
+    access,
+    store,
+    bucket,
+    media,
+    outbound,
+    healths,
+    clock,
+    random,
+    log,
     accounts: accounts.shown,
-    ...{ scratch: folder.scratch, draining: draining.signal, healthOnly: config.role === 'worker' },
+    scratch: folder.scratch,
+    draining: draining.signal,
+    healthOnly: config.role === 'worker',
+    handover: config.handover,
+    docs: config.docs,
+    azure: config.azure,
+    unknownParameters: config.unknownParameters,
+    corsOrigins: config.corsOrigins,
     ...limitConnections(clock, log),
-    ...{ handover: config.handover, docs: config.docs, azure: config.azure },
-    ...{ unknownParameters: config.unknownParameters, corsOrigins: config.corsOrigins },
   })
   const closeServer = openClosing(app, clock)
   const spill = openSpill(folder.spill, (file) =>
@@ -123,7 +137,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
       : [await startEngine(engine), startDeliveries({ ...common, outbound }), startUpkeep(common)]
   stack.defer(async () => {
     draining.abort()
-    // All at once: what is being served, made and told gets the same time to end.
+    // In parallel, so that requests, tasks and deliveries get the same time to end.
     await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer()])
   })
   await app.listen({ host: config.host, port: config.port })
@@ -140,7 +154,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     readOnly,
     failed: failure.promise,
     async [Symbol.asyncDispose]() {
-      // Whoever waits, for a database that may come back, waits with a timer that keeps no process alive.
+      // Sleeps do not keep the process alive, and a part may be sleeping until its database recovers.
       const alive = setInterval(() => {}, 60_000)
       await resources.disposeAsync().finally(() => clearInterval(alive))
     },
@@ -155,7 +169,7 @@ interface Places {
   log: Log
 }
 
-/** Where processes share a store, they share its clock. */
+/** Processes that share a store share its clock. */
 async function openStore({ store: place }: Config, places: Places): Promise<{ store: Store; clock: Clock }> {
   const { folder, clock, random, onFatal, log } = places
   if (place.kind === 'sqlite') {
@@ -172,7 +186,7 @@ function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Buck
   return place.kind === 'disk' ? openDisk({ folder: folder.bucket }) : openS3(place)
 }
 
-/** The service starts all the same: the bucket may come back. */
+/** The service starts anyway: the bucket may recover. */
 async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
   try {
     await probe(bucket)
@@ -184,12 +198,12 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {
   const port = typeof address === 'object' ? address?.port : undefined
-  // "Every interface" is no place to send a request to.
+  // "Every interface" is not an address for requests.
   const name = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)
   return `http://${name}:${port}`
 }
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  // Aborting is how a sleeper is woken: not an error. A sleeper alone is no reason for the process to stay.
+  // An abort ends the sleep without an error. A sleep alone does not keep the process alive.
   await setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
 }

@@ -10,13 +10,13 @@ export type { Fault, Moved } from './migrate/objects.ts'
 export { isSame, type Place } from './migrate/places.ts'
 export type { Compared } from './migrate/rows.ts'
 
-/** A move of a whole service from one place to another, where neither is in use. */
+/** A move of a whole service. Neither side is in use. */
 export interface Move {
   from: Place
   to: Place
 }
 
-/** What a move needs of the outside. */
+/** The clock and the screen of a move. */
 export interface MoveTools {
   now: number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -24,33 +24,33 @@ export interface MoveTools {
   report(progress: Progress): void
 }
 
-/** Rows, or bytes while films are copied; the total is null as long as nobody has counted. */
+/** Rows, or bytes while videos are copied. The total is null until it is counted. */
 export interface Progress {
-  phase: 'counting' | 'rows' | 'films' | 'checking'
+  phase: 'counting' | 'rows' | 'videos' | 'checking'
   done: number
   total: number | null
 }
 
 export interface Outcome {
-  /** Whether rows were moved; else they stay where they are, and so for objects. */
+  /** Null if the rows stay where they are. */
   rows: Compared[] | null
+  /** Null if the objects stay where they are. */
   objects: Moved | null
   /** The target can be used. */
   finished: boolean
-  /** Nothing was done: an earlier run of the same move had finished. */
+  /** An earlier run of the same move had finished, so nothing was done. */
   repeated?: boolean
 }
 
 /**
- * Begun anew after it was cut off, it goes on. The target must be empty, or what such a move left; nothing there is ever
- * overwritten. Of the source nothing is changed but its schema, which is brought up to date as by any start, and in the end
- * a mark that keeps services off it.
+ * Continues an interrupted move. The target must be empty, or left by an interrupted move; nothing there is overwritten.
+ * In the source only the schema is updated, as by any start, and at the end a mark keeps services from starting on it.
  */
 export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Outcome> {
   await using sides = await openPlace({ from, to })
   const { source, target } = sides
   if (await isDone(sides, targetOf({ from, to }))) return { rows: null, objects: null, finished: true, repeated: true }
-  // A mistake in its name must not be told only after all rows were copied.
+  // First, so that a mistake in its name is reported before all rows are copied.
   if (sides.buckets) await probe(sides.buckets.target)
   const counted = await survey(source, tools)
   if (target) await prepare(sides, nameOf(from), counted.sums)
@@ -60,7 +60,7 @@ export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Out
   const rows = target ? await compare({ source, target }, counted, tools) : null
   const equal = rows?.every(({ same }) => same) ?? true
   const finished = equal && !objects?.faults.some(({ blocks }) => blocks)
-  // What differs was changed by somebody meanwhile: the next run copies all rows anew.
+  // The source changed during the move: the next run copies all rows again.
   if (target && !equal) await target.begin({ source: nameOf(from), checksum: '' })
   if (target && finished) {
     await source.retire(targetOf({ from, to }))
@@ -70,38 +70,38 @@ export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Out
 }
 
 /**
- * Whether this very move was done before. To anywhere else, rows that have moved must not go again: two services would
- * own the same tasks. One that was cut off between its last two steps goes on.
+ * Whether this move has finished before. Rows must not move again to another target, or two services would own the same
+ * tasks. A move that was interrupted between its last two steps continues.
  */
 async function isDone({ source, target }: Sides, wanted: string): Promise<boolean> {
   const moved = await source.retired()
   if (moved === null) return false
   const found = moved === wanted ? await target?.look() : undefined
   if (typeof found === 'object') return 'table' in found
-  const where = found === 'empty' ? `${moved}, where there is nothing now` : moved
+  const where = found === 'empty' ? `${moved}, which is empty now` : moved
   throw new Error(`the source was moved already, to ${where}. ${again}`)
 }
 
-const again = `To move it all the same, while no service uses those rows, drop the table ${awayTable} of the source`
+const again = `To move it again, make sure that no service uses the moved rows, and drop the table ${awayTable} of the source`
 
-/** Marks the target as ours. What an earlier run left is kept only if the source has not changed since. */
+/** Marks the target. Rows of an earlier run are kept only if the source has not changed since. */
 async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: Sums): Promise<void> {
   const checksum = checksumOf(sums)
   const found = await target?.look()
   if (found === 'empty' || found === undefined) return target?.begin({ source, checksum })
   if ('table' in found)
     throw new Error(
-      `the target is not empty: its table ${found.table} has rows that no move left; choose an empty data folder or ` +
+      `the target is not empty: its table ${found.table} has rows that are not of a move; choose an empty data folder or ` +
         'database (drop it and create it again), and move before a service is first started there',
     )
   if (found.source !== source)
-    throw new Error(`the target holds an unfinished move of ${found.source}; choose an empty one, or finish that first`)
+    throw new Error(`the target has an unfinished move of ${found.source}; choose an empty target, or finish that move first`)
   if (found.checksum === checksum) return
   await target?.clear()
   await target?.begin({ source, checksum })
 }
 
-/** What accounts were working on. A file that was cut off is copied again. */
+/** The files of the accounts. A partial copy is replaced. */
 async function copyAccounts({ from, to }: { from: string; to: string }): Promise<void> {
   await cp(from, to, { recursive: true, preserveTimestamps: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error

@@ -60,7 +60,7 @@ it('mistakes are told before anything is sent, refusals in the words of the serv
     [['remix', id], 2, /the prompt is missing/],
     [['remix', id, ' '], 2, /the prompt is empty/],
     [['extend', id, 'x'], 2, /--seconds is missing/],
-    [['extend', id, 'x', '--seconds', 'soon'], 2, /'soon' is no number/],
+    [['extend', id, 'x', '--seconds', 'soon'], 2, /'soon' is not a number/],
     [['remix', id, 'x', '--seconds', '2'], 2, /there is no option --seconds/],
     [['edit', './nothing.mp4', 'x'], 2, /nothing\.mp4 can't be read: there is no such file/],
     [['edit', 'none.mp4', 'x'], 1, /Send an MP4 file with H\.264/],

@@ -52,9 +52,9 @@ describe('generate', () => {
       assert.equal(code, 1)
       assert.match(
         stderr,
-        /it is not known whether the server took the film: [\s\S]*not sent again[\s\S]*filmgate list/,
+        /it is unknown whether the server accepted the video: [\s\S]*not sent again[\s\S]*filmgate list/,
       )
-      assert.match(JSON.parse(stdout).error.message, /not known/)
+      assert.match(JSON.parse(stdout).error.message, /is unknown/)
       assert.equal(submits(api), 1)
     }
   })
@@ -84,7 +84,7 @@ describe('generate', () => {
     })
     const { code, stderr } = await runCli(['generate', 'x'], { env: envFor(api), cwd: newFolder() })
     assert.equal(code, 1)
-    assert.match(stderr, /sends requests on to https:\/\/elsewhere\.example\nGive that as the --base-url/)
+    assert.match(stderr, /redirects to https:\/\/elsewhere\.example\nUse that as --base-url/)
   })
 })
 

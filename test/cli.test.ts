@@ -253,7 +253,7 @@ describe('batch', () => {
     assert.match(stderr, /5 mistakes in prompts\.jsonl; nothing was submitted\n/)
     assert.match(
       stderr,
-      /line 2: prompt: it is no text\n {2}line 3: .*did you mean prompt\?\n {2}line 4: .*\n {2}line 5: .*gone\.png.*\n {2}line 6: prompt: it is missing\n/,
+      /line 2: prompt: it is not text\n {2}line 3: .*did you mean prompt\?\n {2}line 4: .*\n {2}line 5: .*gone\.png.*\n {2}line 6: prompt: it is missing\n/,
     )
     assert.equal((await listed()).length, before)
     assert.deepEqual(readdirSync(cwd), ['prompts.jsonl'])

@@ -71,7 +71,7 @@ it('a row that the target does not take is named', async () => {
   const said = await run('--from-data', source.data, '--to-store', await makeDatabase('refusing'))
   assert.match(
     said,
-    new RegExp(`^1 [^]*a row of tasks is not taken \\(id ${id}\\): .*out of range.*; mend it in the source`),
+    new RegExp(`^1 [^]*the target refuses a row of tasks \\(id ${id}\\): .*out of range.*; fix it in the source`),
   )
 })
 
@@ -93,7 +93,7 @@ it('a bucket that can not be used is told with its fix, before any row is read',
     [`s3://films?endpoint=${secure}&path_style=true`, /speaks http:\/\/, not https/, /start the endpoint with http:/],
   ] as const) {
     const said = await run('--from-data', source.data, '--to-store', url, '--to-bucket', bucket)
-    const [, given, mend] = /^1 [\s\S]*the storage gave up: (.*)\n\s*To mend it: (.*)/.exec(said) ?? []
+    const [, given, mend] = /^1 [\s\S]*the storage failed: (.*)\n\s*To fix it: (.*)/.exec(said) ?? []
     assert.match(given ?? said, why)
     assert.match(mend ?? said, fix)
     assert.doesNotMatch(said, /counting|rows|EPROTO/)

@@ -103,7 +103,7 @@ it('goes on wherever it was aborted', async (test) => {
   const cuts: Record<string, number> = {}
   for (let round = 0; round < 25; round += 1) {
     const abort = new AbortController()
-    const phase = (['rows', 'rows', 'films', 'films', 'checking'] as const)[round % 5] as Progress['phase']
+    const phase = (['rows', 'rows', 'videos', 'videos', 'checking'] as const)[round % 5] as Progress['phase']
     const at = chance()
     const outcome = move(
       local(source.data),
@@ -181,7 +181,7 @@ it('refuses a source or a target that is in use, or not its own', async () => {
     { name: 'AbortError' },
   )
   writeFileSync(join(source.data, 'spill', 'att_1.json'), '{}')
-  await assert.rejects(move(local(source.data), (await makeTarget()).place), /not taken yet/)
+  await assert.rejects(move(local(source.data), (await makeTarget()).place), /not in its database yet/)
 })
 
 it('names the tasks whose objects are missing or broken, and moves the rest', async () => {

@@ -18,7 +18,7 @@ after(() => rmSync(folder, { recursive: true }))
 it('moves to a new data folder, on which no service starts before it has finished', async () => {
   using source = await makeSource({ each: 2 })
   const data = join(folder, 'moved')
-  const cut = ({ phase }: Progress) => assert.notEqual(phase, 'films')
+  const cut = ({ phase }: Progress) => assert.notEqual(phase, 'videos')
   await assert.rejects(move(local(source.data), local(data), cut), assert.AssertionError)
   await assert.rejects(startService({ env: { FILMGATE_DATA: data } }), /has not finished/)
   assertMoved(await move(local(source.data), local(data)), objectsOf(source))
@@ -39,28 +39,28 @@ it('rows that have moved go nowhere else, and the same move again is done', asyn
   await using cli = startCli(['migrate', '--from-data', source.data, '--to-data', data], { cwd: folder })
   const { code, stderr } = await cli.exit
   assert.equal(code, 0, stderr)
-  assert.match(stderr, /was done before/)
+  assert.match(stderr, /has finished before/)
   rmSync(data, { recursive: true })
-  await assert.rejects(move(local(source.data), local(data)), /where there is nothing now/)
+  await assert.rejects(move(local(source.data), local(data)), /which is empty now/)
 })
 
 it('a move that was cut off after the source was marked goes on', async () => {
   using source = await makeSource({ each: 1 })
   const data = join(folder, 'marked')
-  const cut = ({ phase }: Progress) => assert.notEqual(phase, 'films')
+  const cut = ({ phase }: Progress) => assert.notEqual(phase, 'videos')
   await assert.rejects(move(local(source.data), local(data), cut), assert.AssertionError)
   source.sql('CREATE TABLE moved_away (target text NOT NULL)')
   source.sql(`INSERT INTO moved_away VALUES ('${data}') RETURNING target`)
   assertMoved(await move(local(source.data), local(data)), objectsOf(source))
 })
 
-it('a row that names its film by what is no key is a fault of its own, and the rest moves', async () => {
+it('a row with an invalid key is reported, and the rest moves', async () => {
   using source = await makeSource({ each: 2 })
   const [id = ''] = source.films.keys()
   source.sql(`UPDATE tasks SET video = json_set(video, '$.key', '../../etc/passwd') WHERE id = '${id}' RETURNING id`)
   const { finished, objects } = await move(local(source.data), local(join(folder, 'odd')))
   assert.deepEqual(objects?.faults, [
-    { task: id, key: '../../etc/passwd', what: 'its row names it by what is no key', blocks: false },
+    { task: id, key: '../../etc/passwd', what: 'its row has an invalid key for it', blocks: false },
   ])
   assert.deepEqual([finished, objects.copied], [true, objectsOf(source) - 1])
 })
@@ -72,13 +72,13 @@ it('leaves a folder alone that is no source', async () => {
   await assert.rejects(move(local(foreign), local(join(folder, 'x'))), /there is no database in/)
   const elsewhere = { store: { kind: 'postgres', url: 'postgres://127.0.0.1:1/x' } } as const
   const films = { ...local(foreign), ...elsewhere }
-  await assert.rejects(move(films, local(join(folder, 'x'))), /is no data folder of a Filmgate; .*--from-data$/)
+  await assert.rejects(move(films, local(join(folder, 'x'))), /is not a data folder of Filmgate; .*--from-data$/)
   assert.deepEqual(readdirSync(foreign), [])
-  await assert.rejects(move(local(file), local(join(folder, 'x'))), /is no folder; .*--from-data$/)
+  await assert.rejects(move(local(file), local(join(folder, 'x'))), /is not a folder; .*--from-data$/)
   using source = await makeSource({ each: 1 })
   await assert.rejects(move(local(source.data), local(file)), /can't be used .*--to-data$/)
   const inner = move(local(source.data), local(join(source.data, 'bucket')))
-  await assert.rejects(inner, /bucket lies inside the source; .*--to-data$/)
+  await assert.rejects(inner, /bucket is inside the source; .*--to-data$/)
   writeFileSync(join(foreign, 'filmgate.db'), '')
   await assert.rejects(move(local(foreign), local(join(folder, 'x'))), /filmgate.*foreign is an empty file; restore it/)
 })
@@ -89,7 +89,7 @@ it('knows a folder by whatever way it is named', async () => {
   symlinkSync(source.data, link)
   await using cli = startCli(['migrate', '--from-data', source.data, '--to-data', link], { cwd: folder })
   const { code, stderr } = await cli.exit
-  assert.match(`${code} ${stderr}`, /^2 .*the same place/)
+  assert.match(`${code} ${stderr}`, /^2 .*the source and the target are the same/)
 })
 
 it('a data folder where a service only lived is empty; one with rows is refused, with their table', async () => {
@@ -141,12 +141,12 @@ it('says what is wrong with a command', async () => {
     const { code, stderr } = await cli.exit
     return `${code} ${stderr}`
   }
-  assert.match(await run('--from-data', 'x'), /^2 .*where to\?/)
+  assert.match(await run('--from-data', 'x'), /^2 .*the target is missing; set at least one of/)
   assert.match(await run('--to-store', 'postgres://h/d'), /^2 .*--from-data is missing/)
   assert.match(await run('--from-data', 'x', '--to-store', ''), /^2 .*--to-store is empty/)
   assert.match(await run('--from-data', 'x', '--to-store', 'mysql://h/d'), /^2 .*use postgres:/)
   assert.match(await run('--from-data', 'x', '--to-bucket', 's3://a:b@c'), /^2 .*AWS_ACCESS_KEY_ID/)
-  assert.match(await run('--from-data', 'x', '--to-data', './x'), /^2 .*the same place/)
+  assert.match(await run('--from-data', 'x', '--to-data', './x'), /^2 .*the source and the target are the same/)
   assert.match(await run('--from-data', 'x', '--to-data', 'y'), /^1 .*there is no data folder/)
   assert.match(await run('--from-data', '.', '--to-data', 'y'), /^1 .*there is no database in/)
 })

@@ -397,7 +397,7 @@ it('an account that refused our key is shown as paused, and goes on when it is r
   const run = (...args: string[]) =>
     runCli(args, { env: { FILMGATE_BASE_URL: moody.url, FILMGATE_OPERATOR_TOKEN: secret }, cwd: root })
   const table = await run('accounts')
-  assert.match(table.stdout, /^ACCOUNT .*\nstudio +paused +studio .*it refuses our key.*; next try in (5 min|\d+ s)\n$/)
+  assert.match(table.stdout, /^ACCOUNT .*\nstudio +paused +studio .*it rejects the key.*; next try in (5 min|\d+ s)\n$/)
   assert.equal((await ask('/studio/resume', 'POST')).body.was_paused, true)
   while ((await ask('')).body.data[0]?.health.state !== 'paused');
   refusing = false
@@ -438,7 +438,7 @@ describe('the command line', () => {
     const left = await run('task', 'orphans')
     assert.match(left, new RegExp(`\\n${orphan} +orphan .*\\{"id":"late"\\}`))
     const shown = await run('task', 'show', id)
-    assert.match(shown, /state +held, which its owner sees as queued\n/)
+    assert.match(shown, /state +held, shown to its owner as queued\n/)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
     for (const text of [list, left, shown]) assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
     const json = JSON.parse(await run('task', 'held', '--limit', '1', '--json'))
@@ -450,7 +450,7 @@ describe('the command line', () => {
     const id = take()
     const unasked = await runCli(['task', 'give-up', id], { env, cwd: root })
     assert.equal(unasked.code, 2)
-    assert.match(unasked.stderr, /nobody to ask whether this is meant; say --yes/)
+    assert.match(unasked.stderr, /needs a confirmation, and there is no terminal to ask; use --yes/)
     const said: string[] = []
     const terminal = (key: string) =>
       ({
@@ -480,7 +480,7 @@ describe('the command line', () => {
     const options = { env: { FILMGATE_BASE_URL: own.service.url, FILMGATE_OPERATOR_TOKEN: secret }, cwd: root }
     const broken = await runCli(['task', 'adopt', own.id, '{film: x}'], options)
     assert.equal(broken.code, 2)
-    assert.match(broken.stderr, /begins like JSON and is none/)
+    assert.match(broken.stderr, /starts like JSON but is not valid JSON/)
     const { code, stdout, stderr } = await runCli(['task', 'adopt', own.id, JSON.stringify(drawing(own.id))], options)
     assert.deepEqual([code, stdout], [0, `adopted: ${own.id} is running now\n`], stderr)
     assert.equal((await own.service.finish(own.id)).status, 'completed')
@@ -499,12 +499,12 @@ describe('the command line', () => {
 
   it('says what is missing, wrong or refused', async () => {
     const cases: [args: string[], code: number, text: RegExp, more?: Record<string, string>][] = [
-      [['task'], 2, /what about the task\? say one of: show, held/],
+      [['task'], 2, /the word after task is missing; use one of: show, held/],
       [['task', 'shwo', 'x'], 2, /there is no 'task shwo'; did you mean show\?/],
       [['task', 'show'], 2, /the id is missing/],
       [['task', 'adopt', 'x'], 2, /the operation is missing/],
       [['task', 'held', '--limit', '0'], 2, /--limit 0: use a number from 1 to 999/],
-      [['accounts', 'pause'], 2, /the only word here is resume/],
+      [['accounts', 'pause'], 2, /use accounts, or accounts resume NAME/],
       [
         ['task', 'held'],
         2,

@@ -99,7 +99,7 @@ it('a port in use, a folder that cannot be written, and a broken database are on
     [['--data', newData(), '--port', port], /is already in use; choose another with --port/],
     [['--data', join(file, 'below')], /can't be used .+--data/],
     [['--data', broken], /filmgate\.db.+not a database/],
-    [['--data', newData(), '--host', '203.0.113.1'], /is no address of this machine/],
+    [['--data', newData(), '--host', '203.0.113.1'], /is not an address of this machine/],
   ]
   for (const [args, message] of cases) {
     await using server = spawnServer({ args })
@@ -114,7 +114,7 @@ it('what a token may use and is not there is told at start, and nothing is kept 
   writeFileSync(config, 'tokens: [{ name: a, secret: b, models: [studio, "kling-*"] }]')
   await using server = spawnServer({ args: ['--data', newData(), '--config', config] })
   await server.url
-  assert.match(server.output.stderr, /^filmgate: tokens\[0\]\.models\[1\]: 'kling-\*' fits no model$/m)
+  assert.match(server.output.stderr, /^filmgate: tokens\[0\]\.models\[1\]: 'kling-\*' matches no model$/m)
 })
 
 it('every mistake in the configuration is reported at once, and nothing is started', async () => {

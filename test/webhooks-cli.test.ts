@@ -16,7 +16,7 @@ it('webhooks are set up, watched and replayed from the command line', async () =
   assert.match(secret, /^whsec_/)
   const id = /whe_\w+/.exec(await filmgate('list'))?.[0] ?? ''
   assert.match(await filmgate('show', id), /events +video\.completed, video\.failed\n/)
-  assert.equal(await filmgate('test', id), 'video.completed: the endpoint answered 200\n')
+  assert.equal(await filmgate('test', id), 'video.completed: the endpoint responded with 200\n')
   await world.unwrap(world.receiver.all[0] ?? assert.fail('nothing came'), secret)
 
   const video = await world.fail()

@@ -1,8 +1,7 @@
 import { OperatorAccount, OperatorAccountList } from '../wire/operator.ts'
 import { pick, type Read } from '../wire/schema.ts'
-import { readArguments, suggestion } from './arguments.ts'
-import { openOperator, operatorHelp } from './client/filmgate.ts'
-import type { Command } from './command.ts'
+import { type Command, readArguments, suggestion } from './arguments.ts'
+import { openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
 import { table } from './screen/table.ts'
@@ -10,12 +9,13 @@ import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { ahead, count } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 
-const help = `Usage: filmgate accounts              every provider account, and how it does
-       filmgate accounts resume NAME  end its pause
+const help = `Usage: filmgate accounts              list the accounts and their health
+       filmgate accounts resume NAME  end the pause of an account
 
-For operators, with the operator's token. An account that refuses our key, asks
-us to slow down, or fails several times in a row is paused: it gets nothing new
-for a while, and no task fails for it. Whoever mended the cause need not wait.
+For operators, with the operator's token. An account that rejects its key, asks
+for fewer requests, or fails several times in a row is paused: it gets no new
+tasks for a while, and no task fails because of it. If you have fixed the cause,
+\`resume\` ends the pause at once.
 
 Examples:
   filmgate accounts
@@ -23,19 +23,19 @@ Examples:
   filmgate accounts --json | jq '.data[] | select(.health.state != "ok")'
 
 Options:
-  --json              the server's own answer
+  --json              the response of the server
 
 ${operatorHelp}`
 
 const reasons: Record<string, string> = {
-  credentials: 'it refuses our key, or the credit is gone',
-  busy: 'it asked us to slow down',
-  failing: 'it can not be reached, or answers nonsense',
+  credentials: 'it rejects the key, or has no credit left',
+  busy: 'it asked for fewer requests',
+  failing: "it can't be reached, or its responses are invalid",
 }
 
-/** It can't be seen from here which role has answered. */
-const noAccount = `No account is configured in the process that answered.
-One with the role api needs none: there the accounts are the workers'.
+/** The response does not say which role the process has. */
+const noAccount = `No account is configured in the process that responded.
+A process with the role api needs no accounts: the workers have them.
 `
 
 const Resumed = pick(OperatorAccount, ['name', 'was_paused'])
@@ -45,7 +45,7 @@ export const command: Command = {
   async run(args, terminal) {
     const resuming = args[0] === 'resume'
     if (!resuming && args[0] && !args[0].startsWith('-')) {
-      const advice = suggestion(args[0], ['resume']) || '; the only word here is resume'
+      const advice = suggestion(args[0], ['resume']) || '; use accounts, or accounts resume NAME'
       throw new UsageFailure(`there is no 'accounts ${args[0]}'${advice}`)
     }
     const operands = resuming ? ['the name'] : []
@@ -70,7 +70,7 @@ function show({ data: accounts, missing, elsewhere }: Read<typeof OperatorAccoun
     terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
   if (elsewhere.length > 0)
     terminal.err(
-      `Other processes work on accounts of their own, which can't be resumed here: ${printable(elsewhere.join(', '))}.\n`,
+      `Other processes have accounts of their own, which can't be resumed here: ${printable(elsewhere.join(', '))}.\n`,
     )
   if (accounts.length === 0) terminal.err(noAccount)
   if (accounts.length === 0) return ''

@@ -1,9 +1,17 @@
 import { parseArgs } from 'node:util'
 import { closest } from '../core/closest.ts'
 import { UsageFailure } from './failure.ts'
-import { quoted } from './quoted.ts'
+import { quoted } from './program.ts'
+import type { Terminal } from './terminal.ts'
 
-/** The options of a command by name, as `node:util` takes them. */
+export interface Command {
+  /** What `--help` prints. */
+  readonly help: string
+  /** Returns the exit code, or throws a `Failure` that has one. */
+  run(args: string[], terminal: Terminal): Promise<number>
+}
+
+/** The options of a command by name, as `parseArgs` of `node:util` expects them. */
 type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
 
 export type Values<T extends Options> = {
@@ -12,13 +20,13 @@ export type Values<T extends Options> = {
 
 interface Shape<T extends Options> {
   options: T
-  /** The names of the arguments that are not options, in their order; all of them are required. */
+  /** The names of the arguments that are not options, in order. All of them are required. */
   operands?: readonly string[]
-  /** What to say if there are more. */
+  /** The message if there are more. */
   tooMany?: string
 }
 
-/** Reads a command's arguments, or says what is wrong and which option was probably meant. */
+/** Reads the arguments of a command. Throws with the option that was probably meant. */
 export function readArguments<const T extends Options>(
   args: string[],
   { options, operands = [], tooMany }: Shape<T>,
@@ -43,27 +51,27 @@ function parse(args: string[], options: Options) {
       const given = /'(-[^']*)'/.exec(message)?.[1] ?? ''
       throw noSuchOption(given, args, options)
     }
-    // Node's sentence is clear, its advice on '=' and '--' is for rarer cases.
+    // The first line of Node's message is clear. The rest is advice for rare cases.
     if (code?.startsWith('ERR_PARSE_ARGS')) throw new UsageFailure(message.split('\n')[0] ?? message)
     throw error
   }
 }
 
-/** `--seed -1` as one word, since `parseArgs` refuses it: each command can say which numbers it takes. */
+/** Joins `--seed -1` into one word, because `parseArgs` rejects it. The command then says which numbers it accepts. */
 function withNegatives(args: string[], options: Options): string[] {
-  const takers = Object.entries(options).flatMap(([name, { type, short }]) =>
+  const withValue = Object.entries(options).flatMap(([name, { type, short }]) =>
     type === 'string' ? [`--${name}`, `-${short ?? name}`] : [],
   )
   const words: string[] = []
   for (const arg of args) {
     const before = words.at(-1) ?? ''
-    if (!takers.includes(before) || !/^-\d/.test(arg) || words.includes('--')) words.push(arg)
+    if (!withValue.includes(before) || !/^-\d/.test(arg) || words.includes('--')) words.push(arg)
     else words[words.length - 1] = `${before}${before.startsWith('--') ? '=' : ''}${arg}`
   }
   return words
 }
 
-/** It may be a slip, `-seed` for `--seed`, or no option at all but a text that starts with a dash. */
+/** Either a typo, `-seed` for `--seed`, or a prompt that starts with a dash. */
 function noSuchOption(given: string, args: string[], options: Options): UsageFailure {
   const known = Object.keys(options).map((name) => `--${name}`)
   const word = beforeDashes(args).find((arg) => arg.startsWith(given)) ?? given
@@ -72,7 +80,7 @@ function noSuchOption(given: string, args: string[], options: Options): UsageFai
   return new UsageFailure(`there is no option ${given}${text ? '' : guess}`, text ? dashHint(word) : null)
 }
 
-/** After `--` everything is meant literally. */
+/** After `--` every word is an operand. */
 function beforeDashes(args: string[]): string[] {
   return args.slice(0, args.includes('--') ? args.indexOf('--') : undefined)
 }
@@ -83,10 +91,10 @@ function isDashedText(word: string): boolean {
 }
 
 function dashHint(text: string | undefined): string | null {
-  return text === undefined ? null : `A text that starts with a dash goes last, behind two dashes: -- ${quoted(text)}`
+  return text === undefined ? null : `Write a text that starts with a dash last, after two dashes: -- ${quoted(text)}`
 }
 
-/** `; did you mean …?`, or nothing if no known word is near. */
+/** `; did you mean …?`, or '' if no known word is similar. */
 export function suggestion(given: string, known: readonly string[]): string {
   const [near] = closest(given, known)
   return near ? `; did you mean ${near}?` : ''

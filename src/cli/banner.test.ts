@@ -58,12 +58,12 @@ it('fits into 80 columns, however many models and tokens there are', () => {
 it('names the token by where it comes from, and shows no variable that nobody set', () => {
   assert.match(shown({ firstSecret: secret }), /Bearer fg_x+"[\s\S]+export FILMGATE_TOKEN=fg_x+\n/)
   const own = shown({ names: ['default'], setBy: 'FILMGATE_TOKEN' })
-  assert.match(own, /Token +the one you set as FILMGATE_TOKEN\n[\s\S]+Bearer \$FILMGATE_TOKEN"/)
+  assert.match(own, /Token +set as FILMGATE_TOKEN\n[\s\S]+Bearer \$FILMGATE_TOKEN"/)
   for (const names of [['default'], ['team-a', 'team-b'], []]) {
     const text = shown({ names })
     assert.ok(!text.includes('$FILMGATE_TOKEN'))
     assert.match(text, /Bearer <token>"[\s\S]+export FILMGATE_TOKEN='<token>'\n/)
-    assert.match(text, names.length > 0 ? /Token +as configured: (default|team-a, team-b)\n/ : /Token +the one printed/)
+    assert.match(text, names.length > 0 ? /Token +configured: (default|team-a, team-b)\n/ : /Token +printed at the first start/)
   }
 })
 
@@ -79,14 +79,14 @@ it('says where the reference is, where there is one', () => {
 
 it("says at every start where the operator's token is from", () => {
   assert.match(shown({ firstSecret: secret }), /Operator +fg_x+ {2}\(shown once: keep it\)\n/)
-  assert.match(shown({}), /Operator +the one you set as FILMGATE_OPERATOR_TOKEN\n/)
+  assert.match(shown({}), /Operator +set as FILMGATE_OPERATOR_TOKEN\n/)
   const later = shown({ operator: 'made' })
   assert.match(later, /Operator +printed at the first start \(lost it\? set FILMGATE_OPERATOR_TOKEN\)\n/)
 })
 
 it('a worker asks nobody to send it requests', () => {
   const text = shown({ role: 'worker' })
-  assert.match(text, /is ready\.\n\n {2}Role +worker: makes films; requests go to a process of the api role\n/)
+  assert.match(text, /is ready\.\n\n {2}Role +worker: generates videos; send requests to a process with role api\n/)
   assert.match(text, /Health +http:\/\/127\.0\.0\.1:8484\/readyz\n/)
   assert.doesNotMatch(text, /curl|generate|Base URL|Token/)
   assert.match(shown({ role: 'api' }), /Base URL/)

@@ -3,18 +3,18 @@ import type { Config } from '../config.ts'
 import type { Service } from '../main.ts'
 import { standardUrl } from './connection.ts'
 import { fit } from './screen/text.ts'
-import { version } from './version.ts'
+import { version } from './program.ts'
 
 interface Start {
-  /** What a person types to run us. */
+  /** The command that runs this program. */
   program: string
-  /** How the operator set the token, if it is not of filmgate.yaml or made. */
+  /** How the operator set the token; null if it is in filmgate.yaml or generated. */
   setBy: '--token' | 'FILMGATE_TOKEN' | null
-  /** The same for the operator's, where it is not made. */
+  /** The same for the operator's token. */
   operatorSetBy: '--operator-token' | 'FILMGATE_OPERATOR_TOKEN'
 }
 
-/** What a service says when it is ready: all that a newcomer needs, in 80 columns. */
+/** What `serve` prints when the service is ready, in 80 columns. */
 export function banner(service: Service, config: Config, start: Start): string {
   const { url, firstSecret, operatorSecret, readOnly } = service
   const models = [...config.catalog.entries.keys()]
@@ -47,16 +47,16 @@ const readOnlyReasons = {
   unavailable: 'the database refuses to write: the log has the cause',
 }
 
-/** Why nothing can be created, and that it needs no restart. */
+/** Why no videos can be created, and that a fix needs no restart. */
 function readOnlyFact({ readOnly }: Service): string[][] {
   return readOnly === null ? [] : [['Read-only', `${readOnlyReasons[readOnly]} (no restart)`]]
 }
 
-/** It takes no requests: whoever sent one here would be told that there is nothing. */
+/** Without the API: a worker accepts no requests. */
 function workerBanner(service: Service, models: readonly string[], { data }: Config): string {
   const facts = [
     ...readOnlyFact(service),
-    ['Role', 'worker: makes films; requests go to a process of the api role'],
+    ['Role', 'worker: generates videos; send requests to a process with role api'],
     ['Health', `${service.url}/readyz`],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
     ['Data', resolve(data)],
@@ -69,7 +69,7 @@ function firstSteps({ url, firstSecret }: Service, model: string, { program, set
   const prompt = 'a red fox in snow at dusk'
   const elsewhere = `${url}/v1` === standardUrl ? '' : `  export FILMGATE_BASE_URL=${url}/v1\n`
   return `
-Make a film:
+Create a video:
 
   curl ${url}/v1/videos \\
     -H "Authorization: Bearer ${firstSecret ?? (setBy === 'FILMGATE_TOKEN' ? '$FILMGATE_TOKEN' : '<token>')}" \\
@@ -77,7 +77,7 @@ Make a film:
     -d '{"model": "${model}", "prompt": "${prompt}"}'
 
 Then GET ${url}/v1/videos/{id} until it is completed,
-and fetch …/{id}/content. Or let the command line do all that:
+and fetch …/{id}/content. Or use the command line, which does all of that:
 
   export FILMGATE_TOKEN=${firstSecret ?? "'<token>'"}
 ${elsewhere}  ${program} generate "${prompt}"
@@ -86,16 +86,16 @@ ${elsewhere}  ${program} generate "${prompt}"
 
 function tokenHint({ tokens }: Config, { setBy }: Start): string {
   const names = tokens.filter(({ kind }) => kind === 'client').map(({ name }) => name)
-  if (names.length === 0) return 'the one printed at the first start (lost it? set FILMGATE_TOKEN)'
-  return names.length === 1 && setBy ? `the one you set as ${setBy}` : `as configured: ${listed(names, 52)}`
+  if (names.length === 0) return 'printed at the first start (lost it? set FILMGATE_TOKEN)'
+  return names.length === 1 && setBy ? `set as ${setBy}` : `configured: ${listed(names, 52)}`
 }
 
 function operatorHint({ tokens }: Config, { operatorSetBy }: Start): string {
   const isSet = tokens.some(({ kind }) => kind === 'operator')
-  return isSet ? `the one you set as ${operatorSetBy}` : `printed at the first start (lost it? set ${operatorSetBy})`
+  return isSet ? `set as ${operatorSetBy}` : `printed at the first start (lost it? set ${operatorSetBy})`
 }
 
-/** As many names as there is room for. */
+/** As many names as fit. */
 function listed(names: readonly string[], room: number): string {
   for (let shown = names.length; shown > 1; shown -= 1) {
     const rest = names.length - shown

@@ -1,17 +1,14 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { readArguments, type Values } from './arguments.ts'
+import { type Command, readArguments, type Values } from './arguments.ts'
 import { type Journal, openJournal, ownerOf } from './batch/journal.ts'
 import { decode, type Fault, type Line, readLines } from './batch/lines.ts'
 import { recover, type Verdict } from './batch/recover.ts'
-import { type Batch, exists, makeLine, type Outcome } from './batch/run.ts'
+import { type Batch, createLine, exists, type Outcome } from './batch/run.ts'
 import { exitCodeOf, shownStatus, summary, tally, toJson, totalLine } from './batch/summary.ts'
 import { type Client, openClient } from './client.ts'
-import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { diskFault } from './disk.ts'
-import { Failure, UsageFailure } from './failure.ts'
-import { filmHelp, filmOptions, isImageUrl, loadImage, type Order, readOrder, usingModel } from './film.ts'
+import { diskFault, Failure, UsageFailure } from './failure.ts'
 import { type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { sweepParts } from './save.ts'
 import { openProgress } from './screen/progress.ts'
@@ -20,33 +17,35 @@ import { jsonLine, printable } from './screen/text.ts'
 import { count } from './screen/wording.ts'
 import { faultOfFile } from './target.ts'
 import type { Terminal } from './terminal.ts'
+import { isImageUrl, loadImage, type Order, readOrder, usingModel, videoHelp, videoOptions } from './video-request.ts'
 
 const help = `Usage: filmgate batch FILE -o FOLDER [options]
 
-Makes a film of each line of a file, some at a time. Run the same command again
-to go on where it ended, however it ended: nothing is made twice.
+Creates a video for each line of a file, several at a time. Run the same command
+again to go on after an interrupt or a crash: no video is created twice.
 
 A line is a prompt, or a JSON object:
-  # lines like this one and blank ones are skipped
+  # comments and blank lines are skipped
   a red fox in snow at dusk
   {"prompt": "it looks up", "seconds": 8, "image": "fox.png", "name": "fox-2"}
 Fields: prompt, model, seconds, size, image, seed, caption, name (of the file).
-Images lie relative to FILE. What a line leaves out, the options below fill in.
+Paths of images are relative to FILE. The options below are the defaults for
+every line.
 
 Examples:
   filmgate batch prompts.jsonl -o out/
   filmgate batch prompts.txt -o out/ -n 2 --size 1280x720 --seconds 4
 
 Options:
-  -o, --output DIR    where the films go, and the journal that remembers them;
-                      a file of the same name is replaced
-  -n, --parallel N    how many at a time (4)
-  --resubmit-unknown  submit again where nobody can tell whether the server
-                      took a film
-  --retry-failed      make those anew that failed
+  -o, --output DIR    the folder for the videos, and for the journal of the batch;
+                      an existing file is replaced
+  -n, --parallel N    how many at a time, up to 99 (4)
+  --resubmit-unknown  submit a line again if it is unknown whether the server
+                      accepted it
+  --retry-failed      create failed videos again
   --json              one JSON object on stdout instead of the table
 
-${filmHelp}
+${videoHelp}
 ${connectionHelp}
 Exit codes: 0 all done, 3 some videos failed, 1 anything else, 2 a mistake in
 the command or the file, 130 interrupted.
@@ -54,7 +53,7 @@ the command or the file, 130 interrupted.
 
 const options = {
   ...connectionOptions,
-  ...filmOptions,
+  ...videoOptions,
   output: { type: 'string', short: 'o' },
   parallel: { type: 'string', short: 'n' },
   'resubmit-unknown': { type: 'boolean' },
@@ -66,10 +65,10 @@ export const command: Command = {
   async run(args, terminal) {
     const { values, operands } = readArguments(args, { options, operands: ['the file with the prompts'] })
     const { output: folder, parallel = '4' } = values
-    if (!folder) throw new UsageFailure('-o is missing: the folder for the films')
+    if (!folder) throw new UsageFailure('-o is missing; set it to the folder for the videos')
     if (!/^[1-9]\d?$/.test(parallel)) throw new UsageFailure(`-n ${parallel}: use a number from 1 to 99`)
     const [path = ''] = operands
-    const lines = await readFilms(path, values)
+    const lines = await readVideos(path, values)
     const client = openClient(findConnection(values, terminal.env), terminal)
     await makeFolder(folder)
     await using journal = await openJournal(folder, client.baseUrl)
@@ -78,43 +77,49 @@ export const command: Command = {
 
     using interrupts = listenForInterrupts(terminal)
     const settings = {
-      ...{ folder, imageFolder: dirname(path), client, journal, terminal, interrupts, doubts: 0, halted: null },
-      ...{ resubmitUnknown: values['resubmit-unknown'] ?? false, retryFailed: values['retry-failed'] ?? false },
+      folder,
+      imageFolder: dirname(path),
+      client,
+      journal,
+      terminal,
+      interrupts,
+      doubts: 0,
+      halted: null,
+      resubmitUnknown: values['resubmit-unknown'] ?? false,
+      retryFailed: values['retry-failed'] ?? false,
     }
     const outcomes = await (async () => {
       using progress = openProgress(terminal, { quiet: true })
       const model = await modelFor(lines, { ...settings, progress })
       const verdicts = await findOpen(lines, { ...settings, progress })
-      return await makeAll(lines, Number(parallel), {
-        ...settings,
-        ...{ progress, model, verdicts, submitting: Promise.resolve() },
-      })
+      const batch = { ...settings, progress, model, verdicts, submitting: Promise.resolve() }
+      return await createAll(lines, Number(parallel), batch)
     })()
     report(outcomes, { terminal, folder, json: values.json ?? false, interrupted: interrupts.first.aborted })
     return exitCodeOf(outcomes, interrupts.first.aborted)
   },
 }
 
-/** Every line of the file, or every fault in it. */
-async function readFilms(path: string, flags: Values<typeof options>): Promise<Line[]> {
+/** Every line of the file. Throws with every mistake in it. */
+async function readVideos(path: string, flags: Values<typeof options>): Promise<Line[]> {
   const { prompt: _, ...defaults }: Order = readOrder('of each line', flags)
   if (defaults.image !== undefined && !isImageUrl(defaults.image)) defaults.image = resolve(defaults.image)
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageFailure(`${path} can't be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.code}`)
   })
   const { text, fault } = decode(bytes)
-  if (fault !== null) complainOf([fault], path)
+  if (fault !== null) throwFaults([fault], path)
   const { lines, faults } = readLines(text, defaults)
   for (const { number, order } of lines) {
     const what = order.image === undefined ? null : await faultOfImage(order.image, dirname(path))
     if (what !== null) faults.push({ number, what })
   }
-  complainOf(faults, path)
-  if (lines.length === 0) throw new UsageFailure(`${path} has no prompt in it`)
+  throwFaults(faults, path)
+  if (lines.length === 0) throw new UsageFailure(`${path} has no prompts`)
   return lines
 }
 
-function complainOf(faults: Fault[], path: string): void {
+function throwFaults(faults: Fault[], path: string): void {
   if (faults.length === 0) return
   const list = faults
     .toSorted((a, b) => a.number - b.number)
@@ -127,12 +132,12 @@ async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it is no folder' : (diskFault(error) ?? code)
+    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it is not a folder' : (diskFault(error) ?? code)
     throw new UsageFailure(`-o ${folder}: ${reason}`)
   }
 }
 
-/** A name may be given to one film of a folder only, whichever list it is in: the other would be lost, and called done. */
+/** Two videos of a folder can't have the same name, even in two lists: one would replace the other. */
 async function checkNames(
   lines: Line[],
   { folder, path, journal }: { folder: string; path: string; journal: Journal },
@@ -144,9 +149,9 @@ async function checkNames(
     const fault = await faultOfFile(join(folder, name))
     if (fault !== null) faults.push({ number, what: `name: ${name} can't be written: ${fault}` })
     else if (owner !== null && owner.line !== key && (await exists(join(folder, owner.file))))
-      faults.push({ number, what: `name: ${owner.file} is the film of another line; choose another name, or move it` })
+      faults.push({ number, what: `name: ${owner.file} is the video of another line; choose another name, or move it` })
   }
-  complainOf(faults, path)
+  throwFaults(faults, path)
 }
 
 async function faultOfImage(image: string, folder: string): Promise<string | null> {
@@ -164,13 +169,13 @@ interface Work {
   progress: Progress
 }
 
-/** The model of lines that name none. The question also shows whether the server is there, and what time it has. */
+/** The default model. The request also shows that the server can be reached, and the time of its clock. */
 async function modelFor(lines: Line[], { client, journal, interrupts, progress }: Work): Promise<string> {
-  const leaving = lines.filter(({ order }) => order.model === undefined)
-  const needed = leaving.length > 0
+  const withoutModel = lines.filter(({ order }) => order.model === undefined)
+  const needed = withoutModel.length > 0
   try {
     const [model] = (await client.models(interrupts.first)).models
-    if (model && leaving.some(({ key }) => !journal.states.has(key))) progress.note(usingModel(model.id))
+    if (model && withoutModel.some(({ key }) => !journal.states.has(key))) progress.note(usingModel(model.id))
     if (model || !needed) return model?.id ?? ''
   } catch (error) {
     // Not every server lists its models.
@@ -180,20 +185,20 @@ async function modelFor(lines: Line[], { client, journal, interrupts, progress }
   throw new Failure('the server lists no model; name one with --model')
 }
 
-/** What became of the submits that an earlier run did not see answered. */
+/** Finds the videos of submits that an earlier run sent without getting a response. */
 async function findOpen(lines: Line[], { client, journal, terminal, interrupts, progress }: Work) {
   const open = lines.flatMap((line) => {
     const state = journal.states.get(line.key)
     return state && state.id === null ? [{ line, state }] : []
   })
   if (open.length === 0) return new Map<string, Verdict>()
-  progress.note(`looking for ${count(open.length, 'film')} on the server whose submit was cut off`)
+  progress.note(`looking for ${count(open.length, 'video')} on the server whose submit was interrupted`)
   const bound = new Set([...journal.states.values()].flatMap(({ id }) => (id === null ? [] : [id])))
   using row = progress.row(null)
   return await recover(client, open, { terminal, signal: interrupts.first, onTrouble: row.onTrouble, bound })
 }
 
-async function makeAll(lines: Line[], parallel: number, batch: Batch): Promise<Outcome[]> {
+async function createAll(lines: Line[], parallel: number, batch: Batch): Promise<Outcome[]> {
   const { terminal, progress } = batch
   const since = terminal.now()
   const outcomes: Outcome[] = []
@@ -201,11 +206,11 @@ async function makeAll(lines: Line[], parallel: number, batch: Batch): Promise<O
   const waiting = lines.values()
   const work = async () => {
     for (const line of waiting) {
-      const outcome = await makeLine(line, batch)
+      const outcome = await createLine(line, batch)
       outcomes.push(outcome)
       const { file, error } = outcome
-      const told = `${shownStatus(outcome)}${file === null ? '' : ` ${file}`}`
-      if (error || !terminal.live) progress.note(`${line.label}: ${told}${error ? `: ${error}` : ''}`)
+      const status = `${shownStatus(outcome)}${file === null ? '' : ` ${file}`}`
+      if (error || !terminal.live) progress.note(`${line.label}: ${status}${error ? `: ${error}` : ''}`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
@@ -227,9 +232,9 @@ function report(outcomes: Outcome[], { terminal, folder, json, interrupted }: Re
   const advice = [
     interrupted || has('left running') || has('not started') ? 'Run the same command again to go on.' : null,
     has('unknown')
-      ? 'Unknown: the server may or may not have taken these. Run the same command again\nto look for them; --resubmit-unknown submits those anew that can not be found out.'
+      ? 'Unknown: the server may have accepted these videos. Run the same command again to\nlook for them. --resubmit-unknown submits the rest again.'
       : null,
-    has('failed') ? 'Failed ones stay as they are; --retry-failed makes them anew.' : null,
+    has('failed') ? 'Failed videos stay failed; --retry-failed creates them again.' : null,
   ]
   terminal.err(`${[tally(outcomes), ...advice].filter(Boolean).join('\n')}\n`)
 }

@@ -4,9 +4,9 @@ import { readArguments, suggestion } from './arguments.ts'
 import { findConnection } from './connection.ts'
 import { isTransient, NetworkFailure, ServerFailure } from './failure.ts'
 import { patiently } from './patience.ts'
-import { quoted } from './quoted.ts'
-import { networkFailure, retryAfterOf } from './refusal.ts'
-import { filmName, slug } from './slug.ts'
+import { quoted } from './program.ts'
+import { networkFailure, retryAfterOf } from './response.ts'
+import { fileNameOf, slug } from './slug.ts'
 import { readTask } from './video.ts'
 
 it('a prompt makes a file name of whole words, in any script', () => {
@@ -16,7 +16,7 @@ it('a prompt makes a file name of whole words, in any script', () => {
   assert.equal(slug('?!'), 'film')
   assert.equal(slug('x'.repeat(99)).length, 40)
   assert.ok(slug('a very long prompt that goes on and on until nobody reads it').length <= 40)
-  assert.equal(filmName('a fox', 'video_01a1dd2c9cc9832ed0b9e63'), 'a-fox-0b9e63.mp4')
+  assert.equal(fileNameOf('a fox', 'video_01a1dd2c9cc9832ed0b9e63'), 'a-fox-0b9e63.mp4')
 })
 
 describe('the connection', () => {
@@ -45,8 +45,8 @@ describe('the connection', () => {
   })
   it('says what is missing or can not be used', () => {
     assert.throws(() => of({}, {}), { message: 'no token is set', exitCode: 2 })
-    assert.throws(() => of({ token: 'x', 'base-url': 'ftp://x' }, {}), /is no base URL/)
-    assert.throws(() => of({ token: 'x\ny' }, {}), /no header can carry/)
+    assert.throws(() => of({ token: 'x', 'base-url': 'ftp://x' }, {}), /is not a base URL/)
+    assert.throws(() => of({ token: 'x\ny' }, {}), /can't be sent in a header/)
   })
 })
 

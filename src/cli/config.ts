@@ -1,6 +1,5 @@
 import { schemaForEditors } from '../config/schema.ts'
-import { readArguments, suggestion } from './arguments.ts'
-import type { Command } from './command.ts'
+import { type Command, readArguments, suggestion } from './arguments.ts'
 import { exits, UsageFailure } from './failure.ts'
 
 const help = `Usage: filmgate config schema
@@ -25,7 +24,7 @@ Exit codes: 0 done, 2 a mistake in the command.
 export const command: Command = {
   help,
   async run([word = '', ...args], terminal) {
-    if (word === '') throw new UsageFailure('the word after config is missing; say: config schema')
+    if (word === '') throw new UsageFailure('the word after config is missing; use config schema')
     if (word !== 'schema') throw new UsageFailure(`there is no 'config ${word}'${suggestion(word, ['schema'])}`)
     readArguments(args, { options: {} })
     terminal.out(`${JSON.stringify(schemaForEditors(), null, 2)}\n`)

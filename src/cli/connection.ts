@@ -1,8 +1,8 @@
 import { UsageFailure } from './failure.ts'
 
-/** Where the Videos API is and how to be let in. */
+/** The address of the Videos API, and the token for it. */
 export interface Connection {
-  /** Ends in no slash. */
+  /** Without a slash at the end. */
   baseUrl: string
   token: string
   /** For the message when the server refuses it. */
@@ -24,8 +24,8 @@ export const connectionHelp = `Connection:
 export const standardUrl = 'http://127.0.0.1:8484/v1'
 
 /**
- * Flags, then FILMGATE_*, then OPENAI_*. A token of ours never goes to a server that only OPENAI_BASE_URL names: that
- * variable is often there for other programs.
+ * Flags, then FILMGATE_*, then OPENAI_*. FILMGATE_TOKEN is never sent to a server that only OPENAI_BASE_URL names:
+ * that variable is often set for other programs.
  */
 export function findConnection(
   flags: { 'base-url'?: string; token?: string },
@@ -39,24 +39,24 @@ export function findConnection(
   if (!token) {
     throw new UsageFailure(
       'no token is set',
-      `Set the one that the server printed at its first start:\n  export FILMGATE_TOKEN=fg_…\nor give it with --token. (A server that wants none takes any: --token none.)`,
+      `Set the token that the server printed at its first start:\n  export FILMGATE_TOKEN=fg_…\nor use --token. (A server without tokens accepts any: --token none.)`,
     )
   }
   const [tokenSource, secret] = token
-  // A header can't carry these, and fetch would say so less kindly.
+  // A header can't have other characters, and the message of fetch is less clear.
   if (!/^[\x20-\x7e\x80-\xff]+$/.test(secret)) {
-    throw new UsageFailure(`the token of ${tokenSource} has characters that no header can carry; was it copied whole?`)
+    throw new UsageFailure(`the token of ${tokenSource} has characters that can't be sent in a header; copy it again`)
   }
   const elsewhere = tokenSource === 'FILMGATE_TOKEN' ? undefined : env.OPENAI_BASE_URL
   const baseUrl = flags['base-url'] || env.FILMGATE_BASE_URL || elsewhere || standardUrl
   return { baseUrl: normalise(baseUrl), token: secret.trim(), tokenSource }
 }
 
-/** A base URL without a path gets /v1; a scheme that was left out is guessed. */
+/** A base URL without a path gets /v1. A missing scheme is guessed. */
 function normalise(text: string): string {
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${isLocal(text) ? 'http' : 'https'}://${text}`)
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new UsageFailure(`'${text}' is no base URL; write for example http://127.0.0.1:8484/v1`)
+    throw new UsageFailure(`'${text}' is not a base URL; write for example http://127.0.0.1:8484/v1`)
   }
   const path = url.pathname.replace(/\/+$/, '')
   return `${url.origin}${path === '' ? '/v1' : path}`

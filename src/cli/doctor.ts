@@ -1,7 +1,6 @@
 import { examine, type Finding, type RouteFinding } from '../accounts/doctor.ts'
 import { loadConfig } from '../config.ts'
-import { readArguments } from './arguments.ts'
-import type { Command } from './command.ts'
+import { type Command, readArguments } from './arguments.ts'
 import { exits } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { type Column, table } from './screen/table.ts'
@@ -10,13 +9,13 @@ import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate doctor [options]
 
-Reads the configuration as the service would, and asks each provider account one
-question that costs nothing: is the address right, is the key taken? Then it
-says of each route of each model whether its account has that model. What is
-wrong is said with what to do about it.
+Reads the configuration as the service does, and sends each provider account one
+free request that checks its address and its key. Then it checks for each route
+of each model whether the account has that model. For each problem it says how
+to fix it.
 
 Options:
-  --config FILE       a filmgate.yaml; ./filmgate.yaml if there is one
+  --config FILE       the path of filmgate.yaml (./filmgate.yaml, if it exists)
   --json              one JSON object on stdout instead of the table
 
 Examples:
@@ -24,8 +23,8 @@ Examples:
   FAL_KEY=… filmgate doctor --json | jq '.data[] | select(.state != "usable")'
   filmgate doctor --json | jq '.routes[] | select(.state != "usable")'
 
-Exit codes: 0 every account and route can be used, 1 one can't, 2 a mistake in
-the configuration: it is named.
+Exit codes: 0 every account and route can be used, 1 at least one can't, 2 a
+mistake in the configuration.
 `
 
 const options = { config: { type: 'string' }, json: { type: 'boolean' } } as const
@@ -70,7 +69,7 @@ function routeColumns(paint: Paint): Column<RouteFinding>[] {
   return [
     { title: 'MODEL', text: ({ model }) => model, paint: (_, text) => paint('bold', text) },
     { title: 'ACCOUNT', text: ({ account }) => account },
-    { title: 'CALLED THERE', text: ({ upstream_model: called }) => called, least: 12, cut: 'middle' },
+    { title: 'UPSTREAM MODEL', text: ({ upstream_model: model }) => model, least: 14, cut: 'middle' },
     ...seenColumns<RouteFinding>(paint),
   ]
 }

@@ -1,7 +1,6 @@
 import { type Variant, variants } from '../wire/videos.ts'
-import { readArguments, suggestion } from './arguments.ts'
+import { type Command, readArguments, suggestion } from './arguments.ts'
 import { openClient } from './client.ts'
-import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { Interrupted, UsageFailure } from './failure.ts'
 import { findId } from './find-task.ts'
@@ -13,9 +12,9 @@ import { findTarget } from './target.ts'
 
 const help = `Usage: filmgate download ID [-o FILE] [options]
 
-Fetches the film of a video, and waits for it if it is not finished. The end of
-its id is enough: 4 characters or more, as \`filmgate list\` shows it.
-The file appears when it is whole, and not before; one of that name is replaced.
+Downloads a video, and waits for it first if it is not finished. The end of its
+id is enough: 4 characters or more, as \`filmgate list\` shows it.
+The file appears when it is complete. An existing file is replaced.
 
 Examples:
   filmgate download 3f9a1c
@@ -23,10 +22,10 @@ Examples:
   filmgate download 3f9a1c --variant thumbnail
 
 Options:
-  -o, --output FILE   the file, or a folder; if left out, a name made of the
+  -o, --output FILE   a file or a folder; without it, the name is made of the
                       prompt and the id
-  --variant WHAT      thumbnail: one picture of it (WebP); spritesheet: 25 of
-                      them, 5 by 5 (JPEG)
+  --variant VARIANT   video; thumbnail: one picture of it (WebP); spritesheet:
+                      25 pictures, 5 by 5 (JPEG)
   --json              one JSON object on stdout: the task, and \`file\`
 
 ${connectionHelp}`
@@ -65,5 +64,5 @@ function readVariant(given = 'video'): Variant {
   const known = Object.keys(variants) as Variant[]
   const variant = known.find((name) => name === given)
   if (variant) return variant
-  throw new UsageFailure(`--variant ${given}: there is ${known.join(', ')}${suggestion(given, known)}`)
+  throw new UsageFailure(`--variant ${given}: use one of ${known.join(', ')}${suggestion(given, known)}`)
 }

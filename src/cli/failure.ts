@@ -1,9 +1,9 @@
 import type { Task } from './video.ts'
 
-/** What ends a command early, in words for the person who ran it; everything else that is thrown is a fault of ours. */
+/** Ends a command early with a message for the user. Any other error is a bug. */
 export class Failure extends Error {
   readonly exitCode: number
-  /** What to do about it, on lines of their own. */
+  /** What to do about it, on separate lines. */
   readonly hint: string | null
   constructor(message: string, { exitCode = 1, hint = null, cause }: FailureOptions = {}) {
     super(message, { cause })
@@ -25,14 +25,14 @@ interface FailureOptions {
 
 export const exits = { done: 0, error: 1, usage: 2, videoFailed: 3, interrupted: 130 } as const
 
-/** A mistake in what was asked: nothing was sent. */
+/** A mistake in the command: nothing was sent. */
 export class UsageFailure extends Failure {
   constructor(message: string, hint: string | null = null) {
     super(message, { exitCode: exits.usage, hint })
   }
 }
 
-/** The server's own refusal. */
+/** An error response of the server. */
 export class ServerFailure extends Failure {
   readonly status: number
   readonly code: string | null
@@ -56,7 +56,7 @@ export class ServerFailure extends Failure {
   }
 }
 
-/** Our flag for a parameter, where it has another name. */
+/** The flag for a parameter, where that has another name. */
 function nameOf(param: string): string {
   return /^input_reference\b/.test(param) ? '--image' : `param ${param}`
 }
@@ -69,9 +69,9 @@ interface ServerFacts {
   retryAfterMs: number | null
 }
 
-/** The server could not be reached, or the connection broke. */
+/** The server could not be reached, or the connection failed. */
 export class NetworkFailure extends Failure {
-  /** False only where it is certain that no byte of the request reached the server. */
+  /** False only if certainly no byte of the request reached the server. */
   readonly sent: boolean
   constructor(message: string, { sent, hint = null, cause }: { sent: boolean; hint?: string | null; cause?: unknown }) {
     super(message, { hint, cause })
@@ -79,7 +79,7 @@ export class NetworkFailure extends Failure {
   }
 }
 
-/** A submit whose fate can't be told: sending it again might make, and bill, the same film twice. */
+/** The outcome of a submit is unknown: sending it again could create, and bill, the same video twice. */
 export class UnknownOutcome extends Failure {}
 
 export function isTransient(error: unknown): error is ServerFailure | NetworkFailure {
@@ -87,7 +87,7 @@ export function isTransient(error: unknown): error is ServerFailure | NetworkFai
   return error instanceof ServerFailure && (error.status === 408 || error.status === 429 || error.status >= 500)
 }
 
-/** The server tried, and there is no film. */
+/** The task failed on the server. */
 export class VideoFailure extends Failure {
   readonly task: Task
   constructor(task: Task) {
@@ -101,7 +101,7 @@ export class VideoFailure extends Failure {
   }
 }
 
-/** The person left; the task, if there is one yet, stays as it is unless the message says otherwise. */
+/** The user interrupted the command. The task, if it exists, keeps running unless the message says otherwise. */
 export class Interrupted extends Failure {
   readonly task: Task | null
   constructor(message: string, { task = null, hint = null }: { task?: Task | null; hint?: string | null } = {}) {
@@ -112,4 +112,16 @@ export class Interrupted extends Failure {
   override toJSON() {
     return this.task ? { ...this.task.raw, file: null } : super.toJSON()
   }
+}
+
+const diskFaults: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota of this user is exceeded',
+  EROFS: 'the disk is read-only',
+}
+
+/** A fault of the whole disk, so that nothing else can be written either. Null for any other error. */
+export function diskFault(error: unknown): string | null {
+  const { code, cause } = error as NodeJS.ErrnoException
+  return diskFaults[code ?? ''] ?? (cause ? diskFault(cause) : null)
 }

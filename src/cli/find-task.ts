@@ -1,22 +1,22 @@
-import type { Client, Narrowed } from './client.ts'
+import type { Client, ListFilter } from './client.ts'
 import { Failure, ServerFailure, UsageFailure } from './failure.ts'
 import { isShortId, leastOfId } from './slug.ts'
 import type { Task } from './video.ts'
 
 const mostPages = 10
 
-/** The id that is meant: a whole one, or the end of one as `filmgate list` and file names show it. */
+/** The whole id of a whole id, or of the end of one as `filmgate list` and file names show it. */
 export async function findId(client: Client, given: string, signal?: AbortSignal): Promise<string> {
   if (given.length < leastOfId) {
     const enough = `give ${leastOfId} or more characters of the end of an id`
-    throw new UsageFailure(`'${given}' is too short: ${enough}`, 'The ids are in:\n  filmgate list')
+    throw new UsageFailure(`'${given}' is too short: ${enough}`, 'The ids of your videos:\n  filmgate list')
   }
   if (!isShortId(given)) return given
   const ids = new Set<string>()
   try {
     for await (const { id } of newestFirst(client, { signal })) ids.add(id)
   } catch (error) {
-    // A server without a list may well have ids this short.
+    // A server without a list may have ids this short.
     if (error instanceof ServerFailure && (error.status === 404 || error.status === 405)) return given
     throw error
   }
@@ -26,7 +26,7 @@ export async function findId(client: Client, given: string, signal?: AbortSignal
   return only ?? given
 }
 
-/** Our ids are hexadecimal, which means the same in capitals; other servers may tell the two apart. */
+/** Ids of Filmgate are hexadecimal, in small letters. Ids of other servers may be case-sensitive. */
 function endingIn(given: string, ids: readonly string[]): string[] {
   const exact = ids.filter((id) => id.endsWith(given))
   if (exact.length > 0 || !/^[\da-f]+$/i.test(given)) return exact
@@ -36,7 +36,7 @@ function endingIn(given: string, ids: readonly string[]): string[] {
 /** The tasks that the server lists, up to ten pages. */
 export async function* newestFirst(
   client: Client,
-  { signal, pageSize = 100, only = {} }: { signal?: AbortSignal | undefined; pageSize?: number; only?: Narrowed } = {},
+  { signal, pageSize = 100, only = {} }: { signal?: AbortSignal | undefined; pageSize?: number; only?: ListFilter } = {},
 ): AsyncGenerator<Task> {
   let after: string | undefined
   for (let page = 0; page < mostPages; page += 1) {

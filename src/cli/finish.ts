@@ -3,9 +3,9 @@ import { type Variant, variants } from '../wire/videos.ts'
 import type { Client } from './client.ts'
 import { VideoFailure } from './failure.ts'
 import { follow, type Watch } from './follow.ts'
-import { quoted } from './quoted.ts'
+import { quoted } from './program.ts'
 import { type Saved, type SaveWatch, save } from './save.ts'
-import { filmName } from './slug.ts'
+import { fileNameOf } from './slug.ts'
 import type { Target } from './target.ts'
 import type { Task } from './video.ts'
 
@@ -14,11 +14,11 @@ export interface Finished {
   saved: Saved
 }
 
-/** Waits for a task and fetches its film; throws a `VideoFailure` if it has none. */
+/** Waits for a task and saves its video. Throws a `VideoFailure` if the task failed. */
 export async function finish(
   client: Client,
   id: string,
-  target: FilmTarget,
+  target: VideoTarget,
   watch: Watch & SaveWatch,
 ): Promise<Finished> {
   const task = await follow(client, id, watch)
@@ -28,16 +28,16 @@ export async function finish(
   return { task, saved: await save(client, id, path, watch) }
 }
 
-/** `prompt` names the film if neither the person nor the server does. */
-interface FilmTarget extends Target {
+/** `prompt`: for the name of the file, if `-o` gives none. */
+interface VideoTarget extends Target {
   prompt?: string
 }
 
-function pathOf({ folder, name, prompt }: FilmTarget, task: Task, ending: string): string {
-  return join(folder, name ?? filmName(prompt ?? task.prompt ?? 'film', task.id, ending))
+function pathOf({ folder, name, prompt }: VideoTarget, task: Task, ending: string): string {
+  return join(folder, name ?? fileNameOf(prompt ?? task.prompt ?? 'film', task.id, ending))
 }
 
-/** The command that fetches a film which was left on the server. */
+/** The command that downloads a video which was left on the server. */
 export function laterCommand(
   id: string,
   { output, baseUrl, variant }: { output: string | undefined; baseUrl: string | undefined; variant?: Variant },

@@ -10,12 +10,12 @@ export interface Watch {
   onTrouble(trouble: Trouble | null): void
 }
 
-/** No longer than this in one answer: a proxy may take a silent connection for dead. */
+/** The longest wait of one request: a proxy may close a silent connection. */
 const longestWaitMs = 30_000
 
 /**
- * Asks for a task until it is finished, as often as the server likes; else each second, then ever less often. A server
- * that can wait does so in our place: then it tells of the end when it comes.
+ * Polls a task until it is finished, at the interval that the server asks for; else each second at first, then less
+ * often. A server that supports waiting responds as soon as the task changes.
  */
 export async function follow(client: Client, id: string, watch: Watch): Promise<Task> {
   const { terminal, signal, onTask } = watch
@@ -23,13 +23,13 @@ export async function follow(client: Client, id: string, watch: Watch): Promise<
   let waitSeconds = 0
   let status: string | undefined
   for (;;) {
-    const asked = terminal.now()
+    const sentAt = terminal.now()
     const { task, pollAfterMs, waits } = await patiently(() => client.retrieve(id, signal, waitSeconds), watch)
     onTask(task)
     if (task.status === 'completed' || task.status === 'failed') return task
     const pauseMs = pollAfterMs === null ? waitMs : Math.min(60_000, Math.max(100, pollAfterMs))
-    // An answer that came early without any news would come early again.
-    const isEarly = terminal.now() - asked < waitSeconds * 500
+    // An early response without a change would come early again.
+    const isEarly = terminal.now() - sentAt < waitSeconds * 500
     const isIdle = !waits || (isEarly && task.status === status)
     if (isIdle) await terminal.sleep(pauseMs, signal)
     signal.throwIfAborted()

@@ -73,8 +73,8 @@ it('an answer without an end is dropped after 8 MiB, whatever its status', async
     const { env, cwd } = options(api)
     const { code, stderr } = await runCli([...args], { env: { ...env, FILMGATE_OPERATOR_TOKEN: 'x' }, cwd })
     assert.equal(code, 1)
-    assert.match(stderr, /the server sent more than 8 MiB where a short answer was due; the connection was dropped\n/)
-    if (status === 400) assert.match(stderr, /answered 400/)
+    assert.match(stderr, /the response of the server is larger than 8 MiB; the connection was closed\n/)
+    if (status === 400) assert.match(stderr, /responded with 400/)
     await dropped.promise
   }
 })

@@ -1,17 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import type { Terminal } from './terminal.ts'
 
-/** Ctrl-C, or being asked to end: the first time is a request, the second is an order. */
+/** Ctrl-C and other signals: the first asks the command to end, the second ends it at once. */
 export interface Interrupts extends Disposable {
   readonly first: AbortSignal
   readonly second: AbortSignal
-  /** Whether the first was Ctrl-C: behind any other signal there is nobody who could answer a question. */
+  /** Whether the first was Ctrl-C. After any other signal there is no user to ask. */
   byPerson(): boolean
 }
 
 export function listenForInterrupts(terminal: Terminal): Interrupts {
   const [first, second] = [new AbortController(), new AbortController()]
-  // A batch waits on them in many places at once.
+  // A batch has many listeners at once.
   setMaxListeners(0, first.signal, second.signal)
   let byPerson = false
   const listening = terminal.onInterrupt((name) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { addTask, type FakeApi, runCli, send, startCli, startFakeApi } from './cli.fixture.ts'
 import { Interrupted } from './failure.ts'
-import { command as generate } from './generate.ts'
+import { generate } from './create.ts'
 import { openTerminal } from './terminal.ts'
 
 /* What signals do, and when. */
@@ -42,7 +42,7 @@ describe('generate', () => {
       run.child.kill(signal)
       const { code, stderr } = await run.exit
       assert.equal(code, 130)
-      assert.match(stderr, /interrupted; nothing was made\n/)
+      assert.match(stderr, /interrupted; no video was created\n/)
       assert.equal(submits(api), 1)
     }
   })
@@ -52,7 +52,7 @@ describe('generate', () => {
     await using run = startCli(['generate', 'x'], { env: envFor(api), cwd: newFolder() })
     const { response, body } = await api.asked
     run.child.kill('SIGINT')
-    await run.says(/waiting for the answer to what was submitted; a second signal ends at once\n/)
+    await run.says(/waiting for the response to the submit; a second signal ends at once\n/)
     const task = addTask(api, body)
     task.status = 'queued'
     send(response, 200, task)
@@ -66,11 +66,11 @@ describe('generate', () => {
     await using run = startCli(['generate', 'x'], { env: envFor(api), cwd: newFolder() })
     await api.asked
     run.child.kill('SIGINT')
-    await run.says(/waiting for the answer/)
+    await run.says(/waiting for the response/)
     run.child.kill('SIGINT')
     const { code, stderr } = await run.exit
     assert.equal(code, 1)
-    assert.match(stderr, /it is not known whether the server took the film: interrupted\n/)
+    assert.match(stderr, /it is unknown whether the server accepted the video: interrupted\n/)
   })
 
   it('asks after Ctrl-C in a terminal, and nobody after any other signal', async () => {
@@ -119,7 +119,7 @@ describe('batch', () => {
     await using run = start(api, cwd)
     await api.asked
     run.child.kill('SIGTERM')
-    await run.says(/waiting for the answer/)
+    await run.says(/waiting for the response/)
     run.child.kill('SIGTERM')
     const { code, stdout } = await run.exit
     assert.equal(code, 130)

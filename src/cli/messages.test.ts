@@ -36,7 +36,7 @@ it('config schema prints the JSON Schema of filmgate.yaml, and nothing else is a
   assert.deepEqual([code, stderr], [0, ''])
   assert.deepEqual(JSON.parse(stdout), schemaForEditors())
   for (const [args, text] of [
-    [[], /the word after config is missing; say: config schema\n/],
+    [[], /the word after config is missing; use config schema\n/],
     [['shcema'], /there is no 'config shcema'; did you mean schema\?\n/],
     [['schema', 'x'], /'x' is one argument too many\n/],
   ] as const) {
@@ -48,10 +48,10 @@ it('config schema prints the JSON Schema of filmgate.yaml, and nothing else is a
 
 describe('what is wrong with a command is said with its fix, before any server is asked', () => {
   const cases: [name: string, args: string[], text: RegExp][] = [
-    ['a negative seed', ['generate', 'x', '--seed', '-1'], /seed: '-1' is no whole number, 0 or more\n/],
-    ['an empty seed', ['generate', 'x', '--seed', ''], /seed: '' is no whole number/],
-    ['a seed in another base', ['generate', 'x', '--seed', '0x10'], /seed: '0x10' is no whole number/],
-    ['a seed in words', ['generate', 'x', '--seed', 'seven'], /seed: 'seven' is no whole number/],
+    ['a negative seed', ['generate', 'x', '--seed', '-1'], /seed: '-1' is not a whole number, 0 or more\n/],
+    ['an empty seed', ['generate', 'x', '--seed', ''], /seed: '' is not a whole number/],
+    ['a seed in another base', ['generate', 'x', '--seed', '0x10'], /seed: '0x10' is not a whole number/],
+    ['a seed in words', ['generate', 'x', '--seed', 'seven'], /seed: 'seven' is not a whole number/],
     ['a negative short option', ['batch', 'x', '-o', '.', '-n', '-1'], /-n -1: use a number from 1 to 99/],
     ['a prompt with a dash', ['generate', '-a fox'], /no option -a\n.+ -- '-a fox'\n/],
     ['a prompt with two dashes', ['generate', '--a fox'], /no option --a fox\n.+ -- '--a fox'\n/],
@@ -59,7 +59,7 @@ describe('what is wrong with a command is said with its fix, before any server i
     ['one dash too few', ['generate', 'x', '-seed', '1'], /no option -s; did you mean --seed\?\n/],
     ['an image that is not there', ['generate', 'x', '--image', 'none.png'], /none\.png can't be read/],
     ['the end of an id that is too short', ['get', 'abc'], /give 4 or more characters .+\n.+\n {2}npx filmgate list\n/],
-    ['a mistake in general', ['list', '--limit', 'x'], /npx filmgate list --help says more\n/],
+    ['a mistake in general', ['list', '--limit', 'x'], /See npx filmgate list --help\n/],
   ]
   for (const [name, args, text] of cases) {
     it(name, async () => {
@@ -151,10 +151,10 @@ it('a picture is saved as one, and a server that has none is not believed', asyn
   await using api = await startFakeApi()
   const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
   const run = (variant: string) => runCli(['download', id, '--variant', variant], { env: envFor(api), cwd })
-  assert.match((await run('thumbnail')).stderr, /the server sent no picture; it may not know of a thumbnail\n/)
+  assert.match((await run('thumbnail')).stderr, /the server did not send an image; it may not support --variant thumbnail\n/)
   const slip = await run('thumbnial')
   assert.deepEqual([slip.code, readdirSync(cwd)], [2, []])
-  assert.match(slip.stderr, /--variant thumbnial: there is video, thumbnail, spritesheet; did you mean thumbnail\?/)
+  assert.match(slip.stderr, /--variant thumbnial: use one of video, thumbnail, spritesheet; did you mean thumbnail\?/)
   api.handle = (request, response) => {
     if (!request.url?.endsWith('/content?variant=thumbnail')) return false
     response.writeHead(200, { 'content-type': 'image/webp' }).end('RIFF')

@@ -1,7 +1,6 @@
 import { isObject } from '../wire/schema.ts'
-import { readArguments } from './arguments.ts'
+import { type Command, readArguments } from './arguments.ts'
 import { openClient } from './client.ts'
-import type { Command } from './command.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { type Column, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
@@ -9,15 +8,15 @@ import { type Model, textOf } from './video.ts'
 
 const help = `Usage: filmgate models [options]
 
-Lists the models that the token may use. The first is what
-\`filmgate generate\` uses unless told.
+Lists the models that the token may use. The first is the default of
+\`filmgate generate\`.
 
 Examples:
   filmgate models
   filmgate models --json | jq -r '.data[].id'
 
 Options:
-  --json              the server's own answer
+  --json              the response of the server
 
 ${connectionHelp}`
 
@@ -38,7 +37,7 @@ export const command: Command = {
   },
 }
 
-/** Servers that say no more than the names get a table of names. */
+/** Leaves out the columns that the server has no values for. */
 function columnsFor(models: Model[]): Column<Model>[] {
   const columns: Column<Model>[] = [
     { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id) },
@@ -52,14 +51,14 @@ function columnsFor(models: Model[]): Column<Model>[] {
   return columns.filter(({ text }) => models.some((model) => text(model) !== ''))
 }
 
-/** `1–20 (4)`, `4 8 12 (4)`: what is allowed, and the default. */
+/** `1–20 (4)`, `4 8 12 (4)`: the allowed values, and the default. */
 function rangeOf(rule: unknown, least: string, most: string): string {
   if (!isObject(rule)) return ''
   const allowed = Array.isArray(rule.values) ? rule.values.join(' ') : `${rule[least]}–${rule[most]}`
   return rule.default === undefined ? allowed : `${allowed} (${rule.default})`
 }
 
-/** `0.084/second`, as the provider's list had it on the day that --json shows. */
+/** `0.084/second`. `--json` has the date of the price. */
 function priceOf(price: unknown): string {
   return isObject(price) && price.usd !== undefined && price.per !== undefined ? `${price.usd}/${price.per}` : ''
 }
@@ -68,7 +67,7 @@ function sizesOf(rule: unknown): string {
   if (!isObject(rule)) return ''
   const [only, ...others] = Array.isArray(rule.values) ? rule.values : []
   if (only !== undefined && others.length === 0) return String(only)
-  // All of them would leave no room for anything else; --json has them.
+  // A long list would leave no room for other columns; `--json` has it.
   if (others.length > 3) return `${others.length + 1} sizes (${rule.default})`
   return rangeOf(rule, 'min_side', 'max_side')
 }

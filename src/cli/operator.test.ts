@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { runCli, send, startFakeApi } from './cli.fixture.ts'
 import { table } from './screen/table.ts'
-import { type ShownTask, showTask } from './task/show.ts'
-import { command } from './task.ts'
+import { command, type ShownTask, showTask } from './task.ts'
 import type { Terminal } from './terminal.ts'
 
 /* What operators are shown, and of whom. The whole service is asked in test/operator.test.ts. */
@@ -43,7 +42,7 @@ it('no account is said of the process that answered, which may be one that needs
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const { code, stdout, stderr } = await runCli(['accounts'], { env, cwd })
   assert.deepEqual([code, stdout], [0, ''])
-  assert.match(stderr, /in the process that answered\.\n.*role api .* the workers'/)
+  assert.match(stderr, /in the process that responded\.\n.*role api .* the workers have them/)
 })
 
 it('an account has one failure, and its next try is never in the past', async () => {
@@ -98,7 +97,7 @@ it('a server that answers otherwise than Filmgate is told as such, by every comm
     for (const args of turn === 0 ? commands : commands.filter((_, nth) => nth % 3 === turn % 3)) {
       const { code, stderr } = await runCli(args, { env, cwd })
       const what = `${args.join(' ')} of ${JSON.stringify(one)}`
-      assert.match(stderr, /^filmgate: .+ answered, but not as Filmgate does\nIs the base URL right\?\n$/, what)
+      assert.match(stderr, /^filmgate: .+ did not respond like Filmgate\nIs the base URL right\?\n$/, what)
       assert.equal(code, 1)
     }
   }
@@ -132,7 +131,7 @@ it('the end of an id is not enough, and says so before a server is asked', async
   ]) {
     const { code, stderr } = await runCli(['task', ...args], { env, cwd })
     assert.equal(code, 2)
-    assert.match(stderr, /'0b9e63' is the end of an id: here the whole one is needed\n.*\n {2}filmgate get 0b9e63\n/i)
+    assert.match(stderr, /'0b9e63' is the end of an id; use the whole id\n.*\n {2}filmgate get 0b9e63\n/i)
   }
   assert.deepEqual(api.requests, [])
 })

@@ -9,19 +9,19 @@ export interface Trouble {
 interface Patience {
   terminal: Pick<Terminal, 'now' | 'sleep'>
   signal: AbortSignal
-  /** Told of each trouble, and with null once it is over. */
+  /** Called with each failure, and with null after the next success. */
   onTrouble(trouble: Trouble | null): void
-  /** What is worth another try; transient failures unless told. */
-  worth?: (error: unknown) => boolean
+  /** Whether to try again. The default is transient failures. */
+  isWorthRetrying?: (error: unknown) => boolean
 }
 
-/** A server that was not reached for so long is given up on; its tasks go on without us. */
+/** The command ends if the server fails for this long. Its tasks keep running. */
 const giveUpMs = 10 * 60_000
 
-/** Repeats what is safe to repeat until it works, fails for good, or the server stays away too long. */
+/** Repeats work that is safe to repeat, until it succeeds, fails for good, or takes too long. */
 export async function patiently<T>(
   work: () => Promise<T>,
-  { terminal, signal, onTrouble, worth = isTransient }: Patience,
+  { terminal, signal, onTrouble, isWorthRetrying = isTransient }: Patience,
 ): Promise<T> {
   let tries = 0
   let since = 0
@@ -33,11 +33,11 @@ export async function patiently<T>(
       return result
     } catch (error) {
       if (tries === 0) since = terminal.now()
-      // What ends it anyway is told even to those who are leaving: it may be that the outcome is unknown.
-      if (!worth(error) || terminal.now() - since > giveUpMs) throw error
+      // Before the check of the signal: an unknown outcome is reported even after an interrupt.
+      if (!isWorthRetrying(error) || terminal.now() - since > giveUpMs) throw error
       signal.throwIfAborted()
       const asked = error instanceof ServerFailure ? error.retryAfterMs : null
-      // A server that asks for no pause at all, or for one in the past, is not hammered for it.
+      // At least our own pause: the server may ask for none, or for one in the past.
       const againInMs = Math.max(asked ?? 0, Math.min(30_000, 500 * 2 ** tries))
       tries += 1
       onTrouble({ message: describe(error), againInMs })

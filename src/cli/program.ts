@@ -1,12 +1,20 @@
-/** What a person types to run us. Through npm or npx we are on no PATH, so the plain name would not be found. */
+import { readFileSync } from 'node:fs'
+
+export function version(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+}
+
+/** The command that runs this program: npm and npx don't put it on the PATH. */
 export function programOf(env: Readonly<Record<string, string | undefined>>): string {
   return env.npm_command === undefined ? 'filmgate' : 'npx filmgate'
 }
 
-/**
- * Help and hints as they can be typed here. One command at most stands on a line, and nothing of a person before it: a
- * file that happens to be called so behind it stays as it is.
- */
+/** Help and hints with the command that works here. Only the first `filmgate` of a line: the rest may be a file name. */
 export function asTyped(text: string, env: Readonly<Record<string, string | undefined>>): string {
   return text.replace(/^(.*?)(?<![\w/.-])filmgate (?=[a-z<-])/gm, `$1${programOf(env)} `)
+}
+
+/** One word of a shell command. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -3,11 +3,10 @@ import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Variant } from '../wire/videos.ts'
 import type { Client } from './client.ts'
-import { diskFault } from './disk.ts'
-import { Failure, NetworkFailure } from './failure.ts'
+import { diskFault, Failure, NetworkFailure } from './failure.ts'
 import type { Watch } from './follow.ts'
 import { patiently } from './patience.ts'
-import { networkFailure } from './refusal.ts'
+import { networkFailure } from './response.ts'
 import { faultOfFile, followed } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -17,41 +16,41 @@ export interface Saved {
 }
 
 export interface SaveWatch extends Omit<Watch, 'onTask'> {
-  /** What the half of a film is called by, so that only its owner sweeps it up. */
+  /** The prefix of partial files, so that each command removes only its own. */
   parts?: string
-  /** What of the video; the film itself if left out. */
+  /** The default is the video itself. */
   variant?: Variant
   onBytes(done: number, total: number | null): void
 }
 
-/** Fetches a finished film. Its name appears once the last byte is on the disk, and not before. */
+/** Downloads a finished video. The file appears under its name when it is complete on the disk. */
 export async function save(client: Client, id: string, path: string, watch: SaveWatch): Promise<Saved> {
   return patiently(() => saveOnce(client, id, path, watch), watch)
 }
 
-/** The parts of a batch. Others may be at work in the same folder, on parts of their own. */
+/** The partial files of a batch. Other commands may download into the same folder. */
 export const batchParts = 'filmgate-batch'
 
 async function saveOnce(client: Client, id: string, path: string, watch: SaveWatch): Promise<Saved> {
   const { variant = 'video' } = watch
   const fault = await faultOfFile(path)
   if (fault !== null) throw new Failure(`${path} could not be written: ${fault}`)
-  const place = await followed(path)
-  // Not made of the film's own name, which may be as long as a name can be.
-  const part = join(dirname(place), `.${watch.parts ?? 'filmgate'}-${randomBytes(4).toString('hex')}.part`)
+  const destination = await followed(path)
+  // Not derived from the name of the video, which may have the maximum length.
+  const part = join(dirname(destination), `.${watch.parts ?? 'filmgate'}-${randomBytes(4).toString('hex')}.part`)
   const answer = await client.content(id, variant, watch.signal)
   const total = lengthOf(answer)
   let file: FileHandle | undefined
   try {
     if (/^(application\/json|text\/)/.test(answer.headers.get('content-type') ?? ''))
-      throw new Failure('the server sent text instead of a film')
+      throw new Failure('the server sent text instead of a video')
     if (variant !== 'video' && !answer.headers.get('content-type')?.startsWith('image/'))
-      throw new Failure(`the server sent no picture; it may not know of a ${variant}`)
+      throw new Failure(`the server did not send an image; it may not support --variant ${variant}`)
     file = await open(part, 'wx')
     const bytes = await copy(answer, file, { ...watch, total, baseUrl: client.baseUrl })
     await file.sync()
     await file.close()
-    await rename(part, place)
+    await rename(part, destination)
     return { path, bytes }
   } catch (error) {
     await answer.body?.cancel().catch(() => {})
@@ -76,13 +75,13 @@ async function copy(answer: Response, file: FileHandle, { total, baseUrl, ...wat
     done += chunk.length
     watch.onBytes(done, total)
   }
-  if (done === 0) throw new Failure('the server sent an empty film')
+  if (done === 0) throw new Failure('the server sent an empty video')
   if (total !== null && done !== total)
-    throw new NetworkFailure(`the film was cut short at ${done} of ${total} bytes`, { sent: true })
+    throw new NetworkFailure(`the download ended after ${done} of ${total} bytes`, { sent: true })
   return done
 }
 
-/** A connection on which nothing moves for a minute is as good as broken. */
+/** A connection without data for a minute counts as broken. */
 const idleMs = 60_000
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>
@@ -107,7 +106,7 @@ async function nextChunk(
   }
 }
 
-/** Null where it is not said, or where what arrives is not what was counted. */
+/** Null if the header is missing, or counts compressed bytes. */
 function lengthOf({ headers }: Response): number | null {
   const text = headers.get('content-length')
   return text === null || headers.has('content-encoding') ? null : Number(text)
@@ -116,11 +115,11 @@ function lengthOf({ headers }: Response): number | null {
 function explain(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (error instanceof Failure || typeof code !== 'string') return error
-  const reason = diskFault(error) ?? (code === 'EACCES' ? 'it may not be written' : code)
+  const reason = diskFault(error) ?? (code === 'EACCES' ? 'permission denied' : code)
   return new Failure(`${path} could not be written: ${reason}`, { cause: error })
 }
 
-/** Removes what the killed downloads of a batch left behind. Only for the one that holds the folder. */
+/** Removes the partial files of killed batches. Call it only with the lock of the folder. */
 export async function sweepParts(folder: string): Promise<void> {
   const ours = new RegExp(`^\\.${batchParts}-[0-9a-f]{8}\\.part$`)
   for (const name of await readdir(folder)) if (ours.test(name)) await rm(join(folder, name), { force: true })

@@ -1,12 +1,10 @@
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
-import { readArguments } from './arguments.ts'
+import { type Command, readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
-import type { Command } from './command.ts'
 import { programOf } from './program.ts'
 import { printable } from './screen/text.ts'
-import { startFailure } from './start-failure.ts'
 import type { Terminal } from './terminal.ts'
 
 const names = Object.keys(settings) as SettingName[]
@@ -27,21 +25,21 @@ Examples:
 
 export const command: Command = { help, run: serve }
 
-/** What still waits then, for a bucket or a database that does not answer, is safe to be cut off: so is all else here. */
+/** How long a stop may take. It is safe to end then: everything continues at the next start, as after a crash. */
 const drainMs = 28_000
 
-/** Runs until a signal asks it to stop, then drains. */
+/** Runs until a signal, then drains. */
 async function serve(args: string[], terminal: Terminal): Promise<number> {
   const options = Object.fromEntries(
     names.map((name) => [name, { type: 'string' as const, multiple: name === 'alias' }]),
   )
   const { values } = readArguments(args, { options })
-  // Each `--alias` adds one; of any other flag the last counts.
+  // `--alias` may be repeated. Of any other flag the last one counts.
   const flags = Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, [value].flat().join(',')]),
   ) as Partial<Record<SettingName, string>>
   const config = loadConfig({ flags, env: terminal.env })
-  // From here on: a signal in the middle of the start must not tear it apart.
+  // Before the start: a signal must not interrupt it.
   const signals = listenForSignals(terminal)
   const service = await startClearly(config)
   const setBy = flags.token
@@ -58,7 +56,7 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const again = signals.again.then(() => 'again')
   const late = terminal.sleep(drainMs).then(() => 'late')
   const drained = await Promise.race([service[Symbol.asyncDispose](), again, late])
-  if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest goes on at the next start\n')
+  if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest continues at the next start\n')
   return failure || drained === 'again' ? 1 : 0
 }
 
@@ -70,23 +68,40 @@ async function startClearly(config: Config): Promise<Service> {
   }
 }
 
+/** A clear message if the address can't be used. Other errors stay as they are. */
+export function startFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  const { code, syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string }
+  // Errors of a database or a bucket may have the same codes.
+  if (code === 'ENOTFOUND' && hostname === host) return noAddress(host)
+  if (syscall !== 'listen') return error
+  const address = `port ${port} on ${host}`
+  if (code === 'EADDRINUSE')
+    return new Error(`${address} is already in use; choose another with --port, or 0 for any free one`)
+  if (code === 'EACCES') return new Error(`this user may not use ${address}; choose a port above 1023 with --port`)
+  return code === 'EADDRNOTAVAIL' ? noAddress(host) : error
+}
+
+function noAddress(host: string): Error {
+  return new Error(`${host} is not an address of this machine; choose one with --host`)
+}
+
 function optionHelp(name: SettingName): string {
   const { variable, fallback, help: about } = settings[name]
   return `  --${name.padEnd(17)} ${variable}${fallback === '' ? '' : ` (${fallback})`}\n${' '.repeat(22)}${about}`
 }
 
-/** A terminal, or a supervisor, may signal both a launcher and this process, which the launcher tells again. */
+/** A terminal or a supervisor may signal both the launcher and this process, and the launcher passes its signal on. */
 const sameSignalMs = 1_000
 
-/** The first signal, and one that is not its echo. */
+/** The first signal, and a second one that is not a copy of it. */
 function listenForSignals({ now }: Terminal): { stop: Promise<void>; again: Promise<void> } {
   const [stop, again] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let first: number | undefined
-  const hear = () => {
+  const onSignal = () => {
     first ??= now()
     stop.resolve()
     if (now() - first >= sameSignalMs) again.resolve()
   }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, hear)
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, onSignal)
   return { stop: stop.promise, again: again.promise }
 }

@@ -1,8 +1,7 @@
 import { type SimulatorName, simulators } from '../../simulators/index.ts'
 import { faultsByKind } from '../../simulators/upstream/faults.ts'
 import { type Orders, startUpstream } from '../../simulators/upstream.ts'
-import { readArguments, suggestion } from './arguments.ts'
-import type { Command } from './command.ts'
+import { type Command, readArguments, suggestion } from './arguments.ts'
 import { exits, UsageFailure } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { asTyped } from './program.ts'
@@ -11,19 +10,18 @@ const names = Object.keys(simulators) as SimulatorName[]
 
 const help = `Usage: filmgate simulate PROVIDER [options]
 
-Starts a stand-in for a provider on this machine, to rehearse with: it speaks
-the provider's own wire, takes any key, costs nothing, and makes one small film.
-It runs until Ctrl-C, and says what to write into filmgate.yaml.
+Runs a simulated provider on this machine, for tests: it speaks the provider's
+own protocol, accepts any key, costs nothing, and returns one small video. It
+prints what to write into filmgate.yaml, and runs until Ctrl-C.
 
 Providers: ${names.slice(0, 6).join(', ')},
   ${names.slice(6).join(', ')}
 
 Options:
-  --port N            port to listen on, and the next one for films; any free
-                      ones if it is left out
-  --seconds N         how long a film takes to make (3)
-  --orders JSON       what is to go wrong, and how often: the share of requests
-                      for each of the faults below
+  --port N            the port to listen on; the next port serves the videos
+                      (any free ports)
+  --seconds N         how long a video takes to generate (3)
+  --orders JSON       the faults to simulate: for each, the share of requests
 
 Examples:
   filmgate simulate fal
@@ -63,7 +61,7 @@ export const command: Command = {
     terminal.out(asTyped(howTo(name, upstream.url + path, upstream.films, key), terminal.env))
     await new Promise((resolve) => interrupts.first.addEventListener('abort', resolve, { once: true }))
     const { accepts, faults } = upstream.ledger()
-    terminal.out(`\nIt took ${accepts.length} videos, and ${faults.length} requests went wrong on purpose.\n`)
+    terminal.out(`\nIt accepted ${accepts.length} videos, and ${faults.length} requests failed on purpose.\n`)
     return exits.done
   },
 }
@@ -73,7 +71,7 @@ async function open(orders: Orders, options: Parameters<typeof startUpstream>[0]
     return await startUpstream({ ...orders, ...options })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new UsageFailure('that port, or the next one, is taken: leave out --port')
+    if (code === 'EADDRINUSE') throw new UsageFailure('that port, or the next one, is in use; choose another, or leave out --port')
     if (error instanceof RangeError) throw new UsageFailure(`--orders: ${error.message}`)
     throw error
   }
@@ -91,7 +89,7 @@ A simulated ${name} listens at ${url}. In filmgate.yaml:
 ${lines}
 outbound: { allow: ["${new URL(films).host}"] }
 
-Then: filmgate doctor, filmgate serve. Each film is the same, 64x36 and a second\nlong, whatever is asked for. Ctrl-C ends it.
+Then: filmgate doctor, filmgate serve. Each video is the same, 64x36 and one\nsecond long. Ctrl-C stops it.
 `
 }
 
@@ -99,20 +97,20 @@ function readName(text: string): SimulatorName {
   const name = names.find((known) => known === text)
   if (name) return name
   throw new UsageFailure(
-    `there is no simulator '${text}'${suggestion(text, names) || `; there are: ${names.join(', ')}`}`,
+    `there is no simulator '${text}'${suggestion(text, names) || `; use one of: ${names.join(', ')}`}`,
   )
 }
 
 function readNumber(flag: string, text: string, most: number): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && number <= most) return number
-  throw new UsageFailure(`${flag}: '${text}' is no whole number from 0 to ${most}`)
+  throw new UsageFailure(`${flag}: '${text}' is not a whole number from 0 to ${most}`)
 }
 
 function readOrders(text: string): Orders {
   try {
     return JSON.parse(text) as Orders
   } catch {
-    throw new UsageFailure('--orders is no JSON: write for example \'{"rates":{"poll-500":0.1}}\'')
+    throw new UsageFailure('--orders is not valid JSON; write for example \'{"rates":{"poll-500":0.1}}\'')
   }
 }

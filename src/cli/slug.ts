@@ -1,6 +1,6 @@
 const longest = 40
 
-/** A prompt as the beginning of a file name: letters and digits of any script, words kept whole. */
+/** A prompt as the start of a file name: whole words, in letters and digits of any script. */
 export function slug(prompt: string): string {
   const words = prompt
     .normalize('NFKD')
@@ -15,22 +15,22 @@ export function slug(prompt: string): string {
     if (next.length > longest) break
     name = next
   }
-  // One endless word, or a script without spaces.
+  // One long word, or a script without spaces.
   return name || [...(words[0] ?? 'film')].slice(0, longest).join('')
 }
 
-/** What a film is called unless someone says otherwise; the end of its id keeps two of the same prompt apart. */
-export function filmName(prompt: string, id: string, ending = 'mp4'): string {
+/** The default name of a file. The end of the id distinguishes two videos of the same prompt. */
+export function fileNameOf(prompt: string, id: string, ending = 'mp4'): string {
   const end = id.replace(/[^A-Za-z0-9]/g, '').slice(-6)
   return `${slug(prompt)}-${end}.${ending}`
 }
 
-/** The end of an id is enough to type, and to tell apart what one list shows. */
+/** The end of an id, as `filmgate list` shows it and every command accepts it. */
 export function shortId(id: string): string {
   return id.slice(-6)
 }
 
-/** Fewer characters would fit too many ids. */
+/** Fewer characters would match too many ids. */
 export const leastOfId = 4
 
 export function isShortId(text: string): boolean {

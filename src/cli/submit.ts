@@ -1,4 +1,4 @@
-import type { Client, Film } from './client.ts'
+import type { Client, VideoRequest } from './client.ts'
 import { NetworkFailure, ServerFailure } from './failure.ts'
 import type { Interrupts } from './interrupts.ts'
 import { patiently, type Trouble } from './patience.ts'
@@ -7,36 +7,36 @@ import type { Task } from './video.ts'
 
 interface Submitting {
   terminal: Terminal
-  /** The first ends pauses and repeats; what is on the wire by then is waited for until the second. */
+  /** The first ends pauses and repeats. The second also ends a request that was sent. */
   interrupts: Interrupts
   key: string
-  /** An earlier try of the same may have reached the server. */
+  /** An earlier try may have reached the server. */
   again?: boolean
   onTrouble(trouble: Trouble | null): void
-  /** Tells the person what is still waited for. */
+  /** Shows a line to the user. */
   note(text: string): void
-  /** Whether a server that can't be reached may come back. */
+  /** Whether to try again if the server can't be reached. */
   patient: boolean
 }
 
 /**
- * Submits a film once. It is sent again only where nothing can have come of it: the server said that it is too busy, or
- * was never reached.
+ * Submits a video once. It is sent again only if certainly nothing was created: the server was too busy, or was never
+ * reached.
  */
-export async function submitOnce(client: Client, film: Film, submitting: Submitting): Promise<Task> {
+export async function submitOnce(client: Client, request: VideoRequest, submitting: Submitting): Promise<Task> {
   const { key, again = false, patient, interrupts, terminal, onTrouble, note } = submitting
-  const worth = (error: unknown) => {
+  const isWorthRetrying = (error: unknown) => {
     if (error instanceof NetworkFailure) return patient && !error.sent
     return error instanceof ServerFailure && error.status === 429 && error.code !== 'insufficient_quota'
   }
   const post = async () => {
-    const onSignal = () => note('waiting for the answer to what was submitted; a second signal ends at once')
+    const onSignal = () => note('waiting for the response to the submit; a second signal ends at once')
     interrupts.first.addEventListener('abort', onSignal)
     try {
-      return await client.submit(film, { key, again }, interrupts.second)
+      return await client.submit(request, { key, again }, interrupts.second)
     } finally {
       interrupts.first.removeEventListener('abort', onSignal)
     }
   }
-  return patiently(post, { terminal, signal: interrupts.first, onTrouble, worth })
+  return patiently(post, { terminal, signal: interrupts.first, onTrouble, isWorthRetrying })
 }

@@ -32,14 +32,14 @@ describe('a place that can not hold a film is refused before anything is sent', 
   symlinkSync('gone/x.mp4', join(cwd, 'to-gone'))
   const cases: [place: string, text: RegExp][] = [
     ['', /-o is empty/],
-    ['-', /not written to stdout/],
-    ['/dev/null', /-o \/dev\/null: it is no file/],
-    ['pipe', /it is no file/],
-    ['to-device', /it is no file/],
-    ['circle', /in a circle/],
-    ['to-gone', /there is no folder .*gone; make it first/],
-    ['file/x.mp4', /file is no folder/],
-    ['file/', /file\/ is no folder/],
+    ['-', /can't be written to stdout/],
+    ['/dev/null', /-o \/dev\/null: it is neither a file nor a folder/],
+    ['pipe', /it is neither a file nor a folder/],
+    ['to-device', /it is neither a file nor a folder/],
+    ['circle', /its links form a loop/],
+    ['to-gone', /there is not a folder .*gone; create it first/],
+    ['file/x.mp4', /file is not a folder/],
+    ['file/', /file\/ is not a folder/],
     [`${'ü'.repeat(130)}.mp4`, /the name is too long/],
   ]
   for (const [place, text] of cases) {
@@ -58,8 +58,8 @@ describe('a place that can not hold a film is refused before anything is sent', 
     writeFileSync(join(cwd, 'prompts.jsonl'), '{"prompt": "x", "name": "taken"}')
     mkdirSync(join(cwd, 'out', 'taken.mp4'), { recursive: true })
     for (const [place, text] of [
-      ['file', /-o file: it is no folder/],
-      ['file/out', /it is no folder/],
+      ['file', /-o file: it is not a folder/],
+      ['file/out', /it is not a folder/],
       ['out', /line 1: name: taken\.mp4 can't be written: it is a folder/],
     ] as const) {
       const { code, stderr } = await runCli(['batch', 'prompts.jsonl', '-o', place], { env: envFor(api), cwd })

@@ -1,29 +1,30 @@
-import { OperatorAttemptList } from '../wire/operator.ts'
-import type { Read } from '../wire/schema.ts'
-import { readArguments, suggestion, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client/filmgate.ts'
-import type { Command } from './command.ts'
+import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
+import { isObject, pick, type Read } from '../wire/schema.ts'
+import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
-import { jsonLine, painter, printable } from './screen/text.ts'
-import { relative, roughly } from './screen/wording.ts'
+import { asTyped } from './program.ts'
+import { facts, table } from './screen/table.ts'
+import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { ahead, describeOutput, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
-import { outcomeOf, paintAttempt, ShownTask, showTask } from './task/show.ts'
 import type { Terminal } from './terminal.ts'
+import { readOutput, readWarnings } from './video.ts'
 
-const help = `Usage: filmgate task show ID             all that happened to a task
-       filmgate task held                what waits for a decision
-       filmgate task adopt ID OPERATION  the provider has it, as this: go on
-       filmgate task resubmit ID         send it again, and perhaps pay twice
+const help = `Usage: filmgate task show ID             everything that happened to a task
+       filmgate task held                tasks that wait for a decision
+       filmgate task adopt ID OPERATION  continue with a job of the provider
+       filmgate task resubmit ID         send it again; you may pay twice
        filmgate task give-up ID          let it fail
-       filmgate task orphans             what may be paid for, and is nobody's
+       filmgate task orphans             jobs without a task; you may pay for them
 
-For operators, with the operator's token. A task is held when nobody knows
-whether a provider took it: the answer was lost. It is never blindly sent again.
-Look for it at the provider, then decide; undecided, it fails after 30 minutes.
-ID is the whole id. OPERATION is the id that the provider gave its work, as its
-console shows it, or what \`task show --json\` shows of another task there.
+For operators, with the operator's token. A task is held if it is unknown
+whether the provider accepted it, because the response was lost. It is not sent
+again before you decide. Look for it at the provider, then decide. Without a
+decision it fails after 30 minutes.
+ID is the whole id. OPERATION is the id of the job, as the provider's console
+shows it, or as \`task show --json\` shows that of another task there.
 
 Examples:
   filmgate task held
@@ -33,9 +34,9 @@ Examples:
   filmgate task orphans --json | jq -r '.data[] | [.account, .id] | @tsv'
 
 Options:
-  --limit N           of held and orphans: how many, up to 999 (100)
-  -y, --yes           of resubmit and give-up: don't ask
-  --json              the server's own answer; times are ISO 8601 in UTC
+  --limit N           for held and orphans: how many, up to 999 (100)
+  -y, --yes           for resubmit and give-up: don't ask for confirmation
+  --json              the response of the server; times are ISO 8601 in UTC
 
 ${operatorHelp}`
 
@@ -44,7 +45,36 @@ const options = { ...connectionOptions, limit: { type: 'string' }, yes: { type: 
 type Given = Values<typeof options>
 type AttemptList = Read<typeof OperatorAttemptList>
 
-/** What a word after `task` does: it asks the server, and knows how the answer looks to a person. */
+/** The fields that are shown. Servers of other versions may lack the rest. */
+const ShownTask = pick(OperatorTask, [
+  'id',
+  'owner',
+  'model',
+  'card',
+  'prompt',
+  'seconds',
+  'size',
+  'state',
+  'status',
+  'progress',
+  'error',
+  'created_at',
+  'start_by',
+  'finish_by',
+  'started_at',
+  'completed_at',
+  'expires_at',
+  'due_at',
+  'deleted_at',
+  'account',
+  'attempts',
+  'timeline',
+])
+export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: unknown }
+type Attempt = Read<typeof OperatorAttempt>
+type Reason = NonNullable<ShownTask['error']>
+
+/** A word after `task`: its request, and how to show the response. */
 interface Verb {
   operands: readonly string[]
   run(operator: Filmgate, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
@@ -74,7 +104,7 @@ const verbs: Record<string, Verb> = {
     operands: [],
     async run(operator, _, values, terminal) {
       const answer = await listed(operator, ['orphan', 'abandoned'], values)
-      return { answer, show: () => showAttempts(answer, 'No attempt was left behind.', terminal) }
+      return { answer, show: () => showAttempts(answer, 'There are no orphaned attempts.', terminal) }
     },
   },
   adopt: {
@@ -99,9 +129,9 @@ export const command: Command = {
     const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
     if (!verb) {
       const known = Object.keys(verbs)
-      const advice = suggestion(word, known) || `; say one of: ${known.join(', ')}`
+      const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
       throw new UsageFailure(
-        word === '' ? `what about the task?${advice.slice(1)}` : `there is no 'task ${word}'${advice}`,
+        word === '' ? `the word after task is missing${advice}` : `there is no 'task ${word}'${advice}`,
       )
     }
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
@@ -111,7 +141,7 @@ export const command: Command = {
   },
 }
 
-/** The attempts of these states in one list, as the server would give it. */
+/** The attempts of several states, in one list of the shape that the server sends. */
 async function listed(
   operator: Filmgate,
   states: string[],
@@ -128,7 +158,7 @@ async function listed(
   }
 }
 
-/** An open attempt of a task that went on without it is nobody's to decide. */
+/** An open attempt of a task that continued without it needs no decision. */
 function onlyHeld(answer: AttemptList): AttemptList {
   return { ...answer, data: answer.data.filter(({ task_state: state }) => state === 'held') }
 }
@@ -159,10 +189,10 @@ function decided(what: string, answer: ShownTask): Shown {
   return { answer, show: () => `${what}: ${printable(`${answer.id} is ${answer.state} now`)}\n` }
 }
 
-/** The decisions that can't be taken back, in the words of the question that is asked first. */
+/** The questions before decisions that can't be undone. */
 const questions = {
-  resubmit: 'Submit it anew? If the provider did take it, it is paid for twice.',
-  give_up: 'Give it up? It fails, and if the provider did take it, it was paid for in vain.',
+  resubmit: 'Submit it again? If the provider accepted it, you pay twice.',
+  give_up: 'Give it up? The task fails. If the provider accepted it, you still pay for it.',
 }
 
 type Irrevocable = keyof typeof questions
@@ -180,28 +210,28 @@ async function decide(
   return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
 }
 
-/** The end of an id, as `list` shows it, is enough only where the server lists what is one's own. */
+/** An operator can't list the videos of clients, so the end of an id is not enough. */
 function pathOf(id: string): string {
   if (isShortId(id) && /^[\da-f]+$/i.test(id))
     throw new UsageFailure(
-      `'${id}' is the end of an id: here the whole one is needed`,
-      `It is in:\n  filmgate get ${id}`,
+      `'${id}' is the end of an id; use the whole id`,
+      `Its owner can show it:\n  filmgate get ${id}`,
     )
   return `/tasks/${encodeURIComponent(id)}`
 }
 
-/** JSON where it looks like JSON: an id of digits alone is a text all the same. */
+/** JSON if it looks like JSON. An id of digits only stays a text. */
 function readOperation(text: string): unknown {
   if (!/^\s*[{"]/.test(text)) return text
   try {
     return JSON.parse(text)
   } catch {
-    throw new UsageFailure('the operation begins like JSON and is none; was it quoted for the shell?')
+    throw new UsageFailure('the operation starts like JSON but is not valid JSON; quote it for the shell')
   }
 }
 
 async function confirm(operator: Filmgate, id: string, decision: Irrevocable, terminal: Terminal): Promise<void> {
-  if (!terminal.canAsk) throw new UsageFailure('there is nobody to ask whether this is meant; say --yes')
+  if (!terminal.canAsk) throw new UsageFailure('this needs a confirmation, and there is no terminal to ask; use --yes')
   const task = await operator.get(pathOf(id), ShownTask)
   refuseDecided(task)
   const last = task.attempts.at(-1)
@@ -215,8 +245,154 @@ async function confirm(operator: Filmgate, id: string, decision: Irrevocable, te
   throw new Failure('nothing was done', { exitCode: exits.interrupted })
 }
 
-/** Else a person would be asked about what the server refuses anyway. */
+/** Before the question: the server would refuse the decision. */
 function refuseDecided({ id, state, deleted_at: deleted }: ShownTask): void {
   const what = deleted === null ? `is ${state}, not held` : 'was deleted by its owner'
   if (state !== 'held' || deleted !== null) throw new Failure(`task '${id}' ${what}: there is nothing to decide`)
+}
+
+/** The facts of a task, its attempts, and its timeline. */
+export function showTask(task: ShownTask, terminal: Terminal): string {
+  const paint = painter(terminal.colour.stdout)
+  const parts = [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)]
+  return [...parts, ...nextCommands(task, terminal)].join('\n')
+}
+
+/** The commands for a held task, which waits for a decision. */
+function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Terminal): string[] {
+  if (state !== 'held' || deleted !== null) return []
+  const commands = `Look for it at the provider, then decide. Without a decision it fails 30 minutes after it was held.
+  filmgate task adopt ${id} <the provider's id>
+  filmgate task resubmit ${id}
+  filmgate task give-up ${id}
+`
+  return [asTyped(commands, env)]
+}
+
+function header(task: ShownTask, now: number, paint: Paint): string {
+  const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
+  const unfinished = task.status === 'queued' || task.status === 'in_progress'
+  const state = `${task.state}${task.status === task.state ? '' : `, shown to its owner as ${task.status}`}`
+  const problem = problemOf(task)
+  const output = readOutput(task.output)
+  const failed = task.state === 'failed' ? task.timeline.findLast(({ name }) => name === 'failed') : undefined
+  const pairs = [
+    ['id', task.id],
+    ['owner', task.owner],
+    ['state', `${state}${task.status === 'in_progress' ? `, ${task.progress} %` : ''}`],
+    ['error', reasonText(task.error && (problem ?? task.error))],
+    ['problem', unfinished ? reasonText(problem) : ''],
+    [problem && task.state !== 'held' ? 'next try' : 'next step', unfinished ? nextTime(task.due_at, now) : ''],
+    ['prompt', task.prompt],
+    ['model', task.card === task.model ? task.model : `${task.model} = ${task.card}`],
+    ['requested', `${task.seconds} s, ${task.size}`],
+    ['output', output ? describeOutput(output) : ''],
+    ...readWarnings(task.warnings).map((warning) => ['warning', warning, 'yellow'] as const),
+    ['account', task.account ?? ''],
+    ['created', time(task.created_at)],
+    ['started', time(task.started_at)],
+    ['completed', time(task.completed_at)],
+    ['failed', time(failed?.at ?? null)],
+    ['expires', time(task.expires_at)],
+    ['deleted', time(task.deleted_at)],
+    ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
+    ['must end', unfinished ? time(task.finish_by) : ''],
+  ] as const
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    paint,
+  )
+}
+
+function nextTime(at: string | null, now: number): string {
+  return at === null ? '' : `${ahead(Date.parse(at), now)} (${at})`
+}
+
+/** The last problem in the current state or, if the task failed, the cause, which only the timeline has. */
+function problemOf({ state, error, timeline }: ShownTask): Reason | null {
+  const before = timeline.findLastIndex(({ name }) => name === state)
+  // Including the event at the same time: it led to this state and says why.
+  const first = timeline[before - 1]?.at === timeline[before]?.at ? before - 1 : before
+  const here = state === 'failed' ? timeline.slice(0, Math.max(0, before)) : timeline.slice(Math.max(0, first))
+  for (const { name, detail } of here.toReversed()) {
+    if (typeof detail === 'string' && state !== 'failed') return { code: name, message: detail }
+    if (!isObject(detail) || typeof detail.code !== 'string' || typeof detail.message !== 'string') continue
+    if (state !== 'failed' || detail.code === error?.code) return { code: detail.code, message: detail.message }
+  }
+  return null
+}
+
+function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
+  if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
+  const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+  return table<Attempt>(
+    attempts,
+    [
+      { title: '#', text: ({ number }) => String(number), align: 'right' },
+      { title: 'ATTEMPT', text: ({ id }) => id },
+      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
+      { title: 'ACCOUNT', text: ({ account }) => account },
+      { title: 'OPENED', text: ({ opened_at: at }) => since(from, at), align: 'right' },
+      {
+        title: 'SETTLED',
+        text: ({ settled_at: at }) => (at === null ? '' : since(from, at)),
+        align: 'right',
+        extra: true,
+      },
+      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
+      { title: 'KEY', text: ({ key_version: version }) => version, extra: true },
+      { title: 'OUTCOME', text: outcomeOf, least: 12 },
+    ],
+    { columns: room, paint },
+  )
+}
+
+/** The provider's id of the job, or why there is none. */
+function outcomeOf({ operation, problem }: Pick<Attempt, 'operation' | 'problem'>): string {
+  return operation === null ? reasonText(problem) : wordsOf(operation)
+}
+
+/** Never cut to the screen, so that it has the texts that other tables cut. */
+function timeline({ created_at: from, timeline }: ShownTask, paint: Paint): string {
+  const events = [{ at: from, name: 'created', detail: null }, ...timeline]
+  return table(
+    events,
+    [
+      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => paint('dim', text) },
+      { title: 'EVENT', text: ({ name }) => name, paint: (_, text) => paint('bold', text) },
+      { title: 'DETAIL', text: ({ detail }) => detailOf(detail) },
+    ],
+    { columns: null, paint },
+  )
+}
+
+/** `+0:07.412`: since the task was created. */
+function since(from: string, at: string): string {
+  const ms = Date.parse(at) - Date.parse(from)
+  const [sign, length] = [ms < 0 ? '-' : '+', Math.abs(ms)]
+  const [hours, minutes] = [Math.floor(length / 3_600_000), Math.floor(length / 60_000) % 60]
+  const seconds = ((length % 60_000) / 1000).toFixed(3).padStart(6, '0')
+  return `${sign}${hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}` : minutes}:${seconds}`
+}
+
+/** `name value, name value`; nested values stay JSON. */
+function detailOf(detail: unknown): string {
+  if (typeof detail !== 'object' || detail === null || Array.isArray(detail)) return wordsOf(detail)
+  return Object.entries(detail)
+    .map(([name, value]) => `${name} ${wordsOf(value)}`)
+    .join(', ')
+}
+
+function wordsOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function reasonText(reason: Reason | null): string {
+  return reason === null ? '' : `${reason.message} (${reason.code})`
+}
+
+function paintAttempt(state: string, text: string, paint: Paint): string {
+  const colours = { open: 'yellow', accepted: 'green', refused: 'dim', abandoned: 'yellow', orphan: 'red' } as const
+  return Object.hasOwn(colours, state) ? paint(colours[state as keyof typeof colours], text) : text
 }

@@ -1,17 +1,14 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 
-/**
- * The person, the pipe or the script at the other end, and the time: the one place of the command line that touches the
- * process itself.
- */
+/** Input, output, signals and time: the only part of the command line that touches the process itself. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Whether stdout is a terminal, for tables. */
   readonly stdoutIsTerminal: boolean
   /** Whether stderr is a terminal that can redraw a line, for bars. */
   readonly live: boolean
-  /** Whether a person can be asked. */
+  /** Whether the command can ask the user. */
   readonly canAsk: boolean
   readonly colour: { stdout: boolean; stderr: boolean }
   /** Whether bars and ticks may use characters beyond ASCII. */
@@ -22,14 +19,14 @@ export interface Terminal {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   out(text: string): void
   err(text: string): void
-  /** Calls back on SIGINT, SIGTERM and SIGHUP instead of dying of them. */
+  /** On SIGINT, SIGTERM and SIGHUP, which then no longer end the process. */
   onInterrupt(listener: (name: NodeJS.Signals) => void): Disposable
   onResize(listener: () => void): Disposable
-  /** Runs the listener when the process ends by itself, whatever the reason. */
+  /** When the process exits, for any reason but a kill. */
   onExit(listener: () => void): Disposable
-  /** Ctrl-Z and its end: runs the one before the process is stopped, the other after it goes on. */
+  /** Ctrl-Z: `stop` runs before the process is suspended, `goOn` after it resumes. */
   onSuspend(stop: () => void, goOn: () => void): Disposable
-  /** All that is piped in, or null where stdin is a terminal. */
+  /** All of stdin, or null if stdin is a terminal. */
   readInput(): Promise<string | null>
   /** The next key that is pressed, or null when the signal aborts. */
   readKey(signal: AbortSignal): Promise<string | null>
@@ -38,7 +35,7 @@ export interface Terminal {
 export function openTerminal(): Terminal {
   const { stdin, stdout, stderr } = process
   const env = process.env
-  // A reader that went away (`filmgate list | head`, a closed window) is no reason for a stack trace.
+  // A closed reader (`filmgate list | head`, a closed window) must not end in a stack trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const colours = !env.NO_COLOR && env.TERM !== 'dumb'
   const live = stderr.isTTY === true && env.TERM !== 'dumb'
@@ -51,7 +48,7 @@ export function openTerminal(): Terminal {
     unicode: !/^(C|POSIX)$|8859|ascii/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || ''),
     size: () => {
       const { columns = 80, rows = 24 } = stderr.isTTY ? stderr : stdout
-      // Some pseudo terminals say 0.
+      // Some pseudo terminals report 0.
       return { columns: columns || 80, rows: rows || 24 }
     },
     now: () => Date.now(),

@@ -2,11 +2,11 @@ import { fits, isObject } from '../wire/schema.ts'
 import { type Video, VideoOutput } from '../wire/videos.ts'
 import { printable } from './screen/text.ts'
 
-/** A task as any Videos API shows it. Only what the command line reads is checked; `raw` is the answer as it came. */
+/** A task of any Videos API. Only the fields that the command line reads are checked; `raw` is the whole response. */
 export interface Task {
   id: string
   status: Status
-  /** 0 to 100, or null from servers that don't say. */
+  /** 0 to 100, or null if the server does not report it. */
   progress: number | null
   model: string
   prompt: string | null
@@ -18,16 +18,16 @@ export interface Task {
   completedAt: number | null
   expiresAt: number | null
   error: { code: string | null; message: string } | null
-  /** What was generated, from servers that say it. */
+  /** What was generated, if the server reports it. */
   output: VideoOutput | null
-  /** How that differs from the request. */
+  /** How the output differs from the request. */
   warnings: string[]
   raw: Record<string, unknown>
 }
 
 type Status = Video['status']
 
-/** Words that other servers use for the same. One that nobody knows means that it is being worked on. */
+/** Also the words of other servers. An unknown word counts as in progress. */
 const statuses: Record<string, Status> = {
   queued: 'queued',
   pending: 'queued',
@@ -39,10 +39,10 @@ const statuses: Record<string, Status> = {
   expired: 'failed',
 }
 
-/** Undefined if it is no task. */
+/** Undefined if it is not a task. */
 export function readTask(json: unknown): Task | undefined {
   if (!isObject(json) || typeof json.id !== 'string' || typeof json.status !== 'string') return undefined
-  // It becomes part of commands that people paste: one that breaks a line or hides something is none.
+  // The id becomes part of commands that people paste, so it must not have line breaks or hidden characters.
   if (json.id === '' || json.id !== printable(json.id)) return undefined
   const status = statuses[json.status] ?? 'in_progress'
   return {
@@ -64,7 +64,7 @@ export function readTask(json: unknown): Task | undefined {
   }
 }
 
-/** Null if it is anything else: other servers may mean something of their own by it. */
+/** Null if it has another shape: other servers may use the field differently. */
 export function readOutput(json: unknown): VideoOutput | null {
   return fits(VideoOutput, json) ? json : null
 }
@@ -100,7 +100,7 @@ function readError({ error, status }: Record<string, unknown>) {
     const code = textOf(error.code)
     return { code, message: textOf(error.message) ?? code ?? String(status) }
   }
-  return { code: null, message: textOf(error) ?? `the server says '${status}' and no more` }
+  return { code: null, message: textOf(error) ?? `the server gives no reason; the status is '${status}'` }
 }
 
 export function textOf(value: unknown): string | null {
@@ -112,7 +112,7 @@ function numberOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** The end of what `Date` can show. */
+/** The last time that `Date` can represent. */
 const lastMs = 8.64e15
 
 function timeOf(value: unknown): number | null {

@@ -55,7 +55,7 @@ it('prints the secret alone, so that it can be kept', async () => {
   const made = { ...endpoint, signing_secret: 'whsec_AAAA' }
   const added = await run(['add', 'https://example.com/hook', '--events', 'video.failed, video.completed'], made)
   assert.equal(added.out, 'whsec_AAAA\n')
-  assert.match(added.err, /added whe_1\. Its signing secret is shown this once/)
+  assert.match(added.err, /added whe_1\. Its signing secret is shown only once/)
   const fields = {
     name: 'example.com',
     url: 'https://example.com/hook',
@@ -78,7 +78,7 @@ it('a test is worth what the endpoint answered', async () => {
   assert.equal((await run(['test', 'whe_1'], answer(204))).code, 0)
   const refused = await run(['test', 'whe_1', '--event', 'video.failed'], answer(302))
   assert.deepEqual([refused.code, refused.asked[0]?.split(' ').at(-1)], [1, '{"event_type":"video.failed"}'])
-  assert.match(refused.out, /answered 302, which counts as a failure/)
+  assert.match(refused.out, /responded with 302, which counts as a failure/)
 })
 
 it('reads a time, or how long ago it was', async () => {
@@ -96,7 +96,7 @@ it('reads a time, or how long ago it was', async () => {
 it('says what is missing or unknown before a server is asked', async () => {
   const env = { FILMGATE_BASE_URL: 'http://127.0.0.1:1', FILMGATE_TOKEN: 'x' }
   for (const [args, message] of [
-    [[], /what about webhooks\? say one of: list, add/],
+    [[], /the word after webhooks is missing; use one of: list, add/],
     [['lst'], /there is no 'webhooks lst'; did you mean list\?/],
     [['replay', 'whe_1'], /the delivery, or --failed-since, is missing/],
     [['deliveries', 'whe_1', '--limit', '0'], /--limit 0: use a number from 1 to 100/],
@@ -122,5 +122,5 @@ it('a server that answers otherwise than Filmgate is told as such, by every word
     ['replay', 'whe_1', '--failed-since', '1h'],
   ])
     for (const answer of [{}, [], null, { data: [{}], has_more: false }, { ...endpoint, url: 7 }])
-      await assert.rejects(run(args, answer), /answered, but not as Filmgate does/, args.join(' '))
+      await assert.rejects(run(args, answer), /did not respond like Filmgate/, args.join(' '))
 })

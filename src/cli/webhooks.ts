@@ -1,42 +1,36 @@
-import { pick } from '../wire/schema.ts'
+import { pick, type Read } from '../wire/schema.ts'
 import {
   DeletedWebhookEndpoint,
   WebhookDelivery,
+  WebhookDeliveryList,
   WebhookEndpoint,
+  WebhookEndpointList,
   WebhookEndpointWithSecret,
   WebhookReplay,
   WebhookTest,
 } from '../wire/webhooks.ts'
-import { readArguments, suggestion, type Values } from './arguments.ts'
-import { type Filmgate, openFilmgate } from './client/filmgate.ts'
-import type { Command } from './command.ts'
+import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Filmgate, openFilmgate } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { jsonLine, printable } from './screen/text.ts'
+import { facts, table } from './screen/table.ts'
+import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
-import {
-  DeliveryPage,
-  EndpointPage,
-  showDeliveries,
-  showEndpoint,
-  showEndpoints,
-  showReplayed,
-  showSecret,
-} from './webhooks/show.ts'
 
-const help = `Usage: filmgate webhooks list                your endpoints
-       filmgate webhooks add URL             be told there of finished videos
-       filmgate webhooks show ID             one endpoint
-       filmgate webhooks enable ID           one that was disabled
-       filmgate webhooks remove ID           with all its deliveries
-       filmgate webhooks rotate ID           a new signing secret
-       filmgate webhooks test ID             send a sample now
-       filmgate webhooks deliveries ID       what was sent, and how it went
-       filmgate webhooks replay ID DELIVERY  send it again
+const help = `Usage: filmgate webhooks list                list your endpoints
+       filmgate webhooks add URL             add an endpoint for finished videos
+       filmgate webhooks show ID             show one endpoint
+       filmgate webhooks enable ID           enable a disabled endpoint
+       filmgate webhooks remove ID           remove it and its deliveries
+       filmgate webhooks rotate ID           replace its signing secret
+       filmgate webhooks test ID             send a sample event now
+       filmgate webhooks deliveries ID       list what was sent to it
+       filmgate webhooks replay ID DELIVERY  send a delivery again
        filmgate webhooks replay ID --failed-since TIME
 
-A delivery that is not answered with 2xx is tried ten times in about 75 hours.
-What add and rotate print is the signing secret, shown this once.
+A delivery without a 2xx response is tried ten times in about 75 hours.
+\`add\` and \`rotate\` print the signing secret. It is shown only once.
 
 Examples:
   filmgate webhooks add https://example.com/hook > secret
@@ -45,16 +39,16 @@ Examples:
   filmgate webhooks replay whe_0193… --failed-since 24h
 
 Options:
-  --name NAME         of add: what it is called (the host)
-  --events LIST       of add: video.completed, video.failed or both, with a
+  --name NAME         for add: the name of the endpoint (the host)
+  --events LIST       for add: video.completed, video.failed or both, with a
                       comma between them (both)
-  --now               of rotate: the old secret ends at once, not in 24 hours
-  --event TYPE        of test: of which event (video.completed)
-  --state STATE       of deliveries: only pending, delivered or failed
-  --limit N           of deliveries: how many, up to 100 (20)
-  --failed-since TIME of replay: 90m, 24h, 3d, or a time such as
+  --now               for rotate: the old secret ends at once, not in 24 hours
+  --event TYPE        for test: the type of the event (video.completed)
+  --state STATE       for deliveries: only pending, delivered or failed
+  --limit N           for deliveries: how many, up to 100 (20)
+  --failed-since TIME for replay: 90m, 24h, 3d, or a time such as
                       2026-11-15T09:00Z
-  --json              the server's own answer; times are Unix seconds
+  --json              the response of the server; times are Unix seconds
 
 ${connectionHelp}`
 
@@ -71,7 +65,7 @@ const options = {
 
 type Given = Values<typeof options>
 
-interface Asked {
+interface Invocation {
   filmgate: Filmgate
   operands: string[]
   values: Given
@@ -81,16 +75,20 @@ interface Asked {
 interface Shown {
   answer: object
   show(): string
-  /** What the command is worth to a script. */
+  /** The exit code; 0 by default. */
   code?: number
 }
 
-/** What a word after `webhooks` does: it asks the server, and knows how the answer looks to a person. */
+/** A word after `webhooks`: its request, and how to show the response. */
 interface Verb {
   operands: readonly string[]
-  run(asked: Asked): Promise<Shown>
+  run(invocation: Invocation): Promise<Shown>
 }
 
+const EndpointPage = pick(WebhookEndpointList, ['data', 'has_more'])
+const DeliveryPage = pick(WebhookDeliveryList, ['data', 'has_more'])
+type Endpoint = Read<typeof WebhookEndpoint>
+type Delivery = Read<typeof WebhookDelivery>
 const Tested = pick(WebhookTest, ['event_type', 'status_code'])
 const Replayed = pick(WebhookReplay, ['replayed'])
 
@@ -149,10 +147,11 @@ const verbs: Record<string, Verb> = {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { event = 'video.completed' } }) {
       const answer = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
-      const isTaken = answer.status_code >= 200 && answer.status_code < 300
-      const verdict = isTaken ? '' : ', which counts as a failure'
-      const show = () => `${printable(answer.event_type)}: the endpoint answered ${answer.status_code}${verdict}\n`
-      return { answer, show, code: isTaken ? 0 : 1 }
+      const isAccepted = answer.status_code >= 200 && answer.status_code < 300
+      const verdict = isAccepted ? '' : ', which counts as a failure'
+      const show = () =>
+        `${printable(answer.event_type)}: the endpoint responded with ${answer.status_code}${verdict}\n`
+      return { answer, show, code: isAccepted ? 0 : 1 }
     },
   },
   deliveries: {
@@ -199,18 +198,115 @@ function verbOf(word: string): Verb {
   const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
   if (verb) return verb
   const known = Object.keys(verbs)
-  const advice = suggestion(word, known) || `; say one of: ${known.join(', ')}`
+  const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
   throw new UsageFailure(
-    word === '' ? `what about webhooks?${advice.slice(1)}` : `there is no 'webhooks ${word}'${advice}`,
+    word === '' ? `the word after webhooks is missing${advice}` : `there is no 'webhooks ${word}'${advice}`,
   )
 }
 
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A time in Unix seconds, of a time or of how long ago it was. */
+/** Unix seconds, from a time or from a duration before now. */
 function readSince(text: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   const at = amount === undefined ? Date.parse(text) : now - Number(amount) * (unitMs[unit] ?? 0)
   if (!Number.isNaN(at)) return Math.max(0, Math.floor(at / 1000))
   throw new UsageFailure(`--failed-since ${text}: use 90m, 24h, 3d, or a time such as 2026-11-15T09:00Z`)
+}
+
+const colours: Record<string, 'green' | 'red' | 'yellow'> = { delivered: 'green', failed: 'red', pending: 'yellow' }
+
+const room = (terminal: Terminal) => (terminal.stdoutIsTerminal ? terminal.size().columns : null)
+
+function showEndpoints({ data }: Read<typeof EndpointPage>, terminal: Terminal): string {
+  if (data.length === 0) {
+    terminal.err('There is no webhook endpoint. Add one:\n  filmgate webhooks add https://example.com/hook\n')
+    return ''
+  }
+  const paint = painter(terminal.colour.stdout)
+  return table(
+    data,
+    [
+      { title: 'ID', text: ({ id }) => id, paint: (_, text) => paint('bold', text) },
+      { title: 'STATE', text: stateOf, paint: (one, text) => paint(one.disabled_at === null ? 'green' : 'red', text) },
+      { title: 'NAME', text: ({ name }) => name, least: 8 },
+      { title: 'EVENTS', text: ({ event_types: types }) => types.join(' '), extra: true },
+      { title: 'URL', text: ({ url }) => url, least: 12, extra: true },
+    ],
+    { columns: room(terminal), paint },
+  )
+}
+
+function showEndpoint(endpoint: Endpoint, terminal: Terminal): string {
+  const { disabled_at: disabled, disabled_reason: reason } = endpoint
+  const time = (seconds: number) => `${relative(seconds * 1000, terminal.now())} (${isoOf(seconds)})`
+  const pairs: [string, string][] = [
+    ['id', endpoint.id],
+    ['name', endpoint.name],
+    ['url', endpoint.url],
+    ['events', endpoint.event_types.join(', ')],
+    ['secret', endpoint.signing_secret_hint],
+    ['created', time(endpoint.created_at)],
+    ['changed', time(endpoint.updated_at)],
+    ['disabled', disabled === null ? '' : `${time(disabled)}: ${reason ?? ''}`],
+  ]
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    painter(terminal.colour.stdout),
+  )
+}
+
+/** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */
+function showSecret(
+  what: string,
+  { id, signing_secret: secret }: Read<typeof WebhookEndpointWithSecret>,
+  terminal: Terminal,
+): string {
+  terminal.err(`${printable(`${what} ${id}`)}. Its signing secret is shown only once:\n`)
+  return `${printable(secret)}\n`
+}
+
+function showDeliveries({ data, has_more: more }: Read<typeof DeliveryPage>, terminal: Terminal): string {
+  if (data.length === 0) terminal.err('There is no delivery.\n')
+  if (more) terminal.err('There are more: --limit shows up to 100.\n')
+  if (data.length === 0) return ''
+  const paint = painter(terminal.colour.stdout)
+  const now = terminal.now()
+  return table(
+    data,
+    [
+      { title: 'DELIVERY', text: ({ id }) => id, paint: (_, text) => paint('bold', text) },
+      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintState(state, text, paint) },
+      { title: 'EVENT', text: ({ event_type: type }) => type, extra: true },
+      { title: 'WHEN', text: ({ created_at: at }) => relative(at * 1000, now) },
+      { title: 'TRIES', text: ({ tries }) => String(tries.length), align: 'right', extra: true },
+      { title: 'LAST RESPONSE', text: lastOf },
+      { title: 'NEXT TRY', text: ({ next_try_at: at }) => (at === null ? '' : relative(at * 1000, now)), extra: true },
+      { title: 'VIDEO', text: ({ video_id: id }) => id, least: 12, extra: true },
+    ],
+    { columns: room(terminal), paint },
+  )
+}
+
+function showReplayed(replayed: number): string {
+  return `${replayed} failed ${replayed === 1 ? 'delivery' : 'deliveries'} will be tried again\n`
+}
+
+function stateOf({ disabled_at: disabled }: Endpoint): string {
+  return disabled === null ? 'enabled' : 'disabled'
+}
+
+function lastOf({ tries }: Delivery): string {
+  const last = tries.at(-1)
+  return last ? String(last.status_code ?? last.error ?? '') : ''
+}
+
+function paintState(state: string, text: string, paint: Paint): string {
+  return paint(colours[state] ?? 'yellow', text)
+}
+
+/** A server may send a time that `Date` can't represent. */
+function isoOf(seconds: number): string {
+  const date = new Date(seconds * 1000)
+  return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString()
 }

@@ -28,7 +28,7 @@ it('a key that no header can carry is a mistake at start, and is not shown', () 
 
 it('a provider on the network needs an address that can be one', () => {
   assert.deepEqual(wrong({ key: 'abc' }), [
-    'accounts.main.base_url: it is missing; say where the provider is: https://…',
+    'accounts.main.base_url: it is missing; write the address of the provider: https://…',
   ])
   for (const url of ['ftp://x', 'nowhere', 'https://a:secret@x', 'https://x?a=secret', 'https://x/#secret']) {
     const [mistake = '', ...others] = wrong({ base_url: url })
@@ -44,7 +44,7 @@ it('a word in a list is not that word', () => {
     assert.deepEqual(wrong({ base_url, on_unknown }), [
       'accounts.main.on_unknown: it is not text; use hold, fail or resubmit',
     ])
-  assert.match(wrong({ base_url, on_unknown: 'guess' }).join(), /^accounts\.main\.on_unknown: 'guess' means nothing;/)
+  assert.match(wrong({ base_url, on_unknown: 'guess' }).join(), /^accounts\.main\.on_unknown: 'guess' is not allowed;/)
   for (const provider of [{ toString: 'x' }, ['acme']])
     assert.deepEqual(wrong({ provider }), ['accounts.main.provider: it is not text; use one of: acme'])
 })
@@ -62,7 +62,7 @@ default_model: hen
   assert.deepEqual(mistakesOf(yaml, {}, {}, remote), [
     'accounts.main.enabled: it is neither true nor false; write true or false',
     'accounts.main.concurrency: it is not a whole number from 1 to 100000; set how many tasks may run at once',
-    'accounts.main.base_url: it is missing; say where the provider is: https://…',
+    'accounts.main.base_url: it is missing; write the address of the provider: https://…',
     "accounts.other.provider: there is no provider 'akme'; use one of: acme",
     'accounts.other.concurrency: it is not a whole number from 1 to 100000; set how many tasks may run at once',
     "models.owl.account: there is no account 'off'; use one of: main",
@@ -149,8 +149,8 @@ it('what is wrong with an engine is named with its fix', () => {
     ['engines: [{ url: "http://x", concurrency: 0 }]', /^engines\[0\]\.concurrency: /],
     ['engines: [{ url: "http://x", name: "a b" }]', /^engines\[0\]\.name: it is not a valid name; /],
     ['engines: [{ url: "http://x", model: "m" }]', /^engines\[0\]: .model. is not a setting; /],
-    ['engines: [{ url: "http://x" }, { url: "http://x" }]', /^engines: 'x' is the name of two; /],
-    ['engines: [{ url: "http://x", name: studio }]', /^engines: 'studio' is the name of two; /],
+    ['engines: [{ url: "http://x" }, { url: "http://x" }]', /^engines: 'x' is the name of two accounts or engines; /],
+    ['engines: [{ url: "http://x", name: studio }]', /^engines: 'studio' is the name of two accounts or engines; /],
   ] as const)
     assert.match(mistakesOf(yaml)[0] ?? '', expected, yaml)
 })
@@ -167,7 +167,7 @@ it('resubmits what the list of an engine without a key, on a private address, sh
 })
 
 it('refuses two accounts at one place with one key: their jobs could not be told apart', () => {
-  const message = /'a' and 'b' are the same place with the same key; use one of them/
+  const message = /'a' and 'b' have the same address and the same key; use one of them/
   const twice = 'engines: [{ url: "http://127.0.0.1:8000", name: a }, { url: "http://127.0.0.1:8000/v1/", name: b }]'
   assert.throws(() => load(twice), message)
   const apart =

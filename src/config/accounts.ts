@@ -6,7 +6,7 @@ import type { KeyRule, Member } from '../providers/index.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
 import type { AccountSettings, EngineSettings, FileSettings } from './schema.ts'
 
-/** A provider as the operator set it up. */
+/** An account of a provider, as the operator configured it. */
 export interface AccountConfig {
   name: string
   provider: string
@@ -28,19 +28,19 @@ type Environment = Readonly<Record<string, string | undefined>>
 type Machine = { cores: number; env: Environment }
 
 /**
- * The accounts of `accounts` and `engines`. A provider that needs nothing has an account without being named, and so has
- * one whose key is in the environment, unless the file has an account of that provider.
+ * The accounts of `accounts` and `engines`. A provider that needs no settings has an account by default, and so has one
+ * whose key is in the environment, unless the file has an account of that provider.
  */
 export function readAccounts(file: FileSettings, members: Members, machine: Machine, mistakes: Mistakes): Accounts {
   const { accounts: map = {}, engines = [] } = file
-  const free = Object.entries(members)
+  const byDefault = Object.entries(members)
     .filter(([name, { needsNothing, key }]) =>
       Object.hasOwn(map, name) ? false : needsNothing || (isSet(key, machine.env) && !isNamed(map, name)),
     )
     .map(([name]) => name)
   const list: AccountConfig[] = []
   const unclear = new Set<string>()
-  for (const name of [...free, ...Object.keys(map)]) {
+  for (const name of [...byDefault, ...Object.keys(map)]) {
     const where = placeIn('accounts', name)
     const { enabled = true, provider = name, ...options } = map[name] ?? {}
     const isKnown = Object.hasOwn(members, provider) && !mistakes.isRefused(`${where}.provider`)
@@ -49,7 +49,7 @@ export function readAccounts(file: FileSettings, members: Members, machine: Mach
       const known = `use one of: ${Object.keys(members).join(', ')}`
       mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
     }
-    // An account that is switched off has no effect, and so have its options.
+    // The options of a disabled account have no effect, so their mistakes don't matter.
     for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'base_url', 'key'])
       mistakes.forget(`${where}.${option}`)
     if (!enabled) continue
@@ -58,11 +58,11 @@ export function readAccounts(file: FileSettings, members: Members, machine: Mach
     else unclear.add(name)
   }
   list.push(...readEngines(engines, list, mistakes))
-  refuseSharedPlaces(list, mistakes)
+  refuseSameAddress(list, mistakes)
   return { list, unclear }
 }
 
-/** Without a member only the checks that hold for all of them are made. */
+/** `member` is undefined for an unknown provider: then only the common checks apply. */
 function readOptions(
   where: string,
   options: AccountSettings,
@@ -74,21 +74,21 @@ function readOptions(
   const own = (name: 'base_url' | 'key') => {
     if (!member?.needsNothing) return options[name]?.trimEnd()
     if (options[name] !== undefined || mistakes.isRefused(`${where}.${name}`))
-      mistakes.add(`${where}.${name}`, 'this provider has none', 'leave it out')
+      mistakes.add(`${where}.${name}`, 'this provider does not use it', 'leave it out')
     return undefined
   }
   const baseUrl = own('base_url') ?? member?.baseUrl ?? null
   if (baseUrl !== null) checkBase(`${where}.base_url`, baseUrl, 'https://api.example.com/v1', mistakes)
   else if (member && !member.needsNothing)
-    mistakes.add(`${where}.base_url`, 'it is missing', 'say where the provider is: https://…')
-  // A secret that was read from a file ends in a line break.
+    mistakes.add(`${where}.base_url`, 'it is missing', 'write the address of the provider: https://…')
+  // A key from a file ends in a line break, which `own` and `readKey` remove.
   const credential = own('key') ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
   return { concurrency, onUnknown, baseUrl, credential }
 }
 
-/** The file has an account of this provider, under any name, even if it is switched off. */
+/** Whether the file has an account of this provider, under any name, even if it is disabled. */
 function isNamed(map: NonNullable<FileSettings['accounts']>, provider: string): boolean {
   return Object.entries(map).some(([name, options]) => (options?.provider ?? name) === provider)
 }
@@ -106,9 +106,9 @@ function readKey(where: string, key: KeyRule | undefined, env: Environment, mist
     try {
       return JSON.stringify(JSON.parse(readFileSync(text, 'utf8')))
     } catch (error) {
-      // A file that is not JSON is not quoted: it may be a key.
+      // The content is not shown: it may be a key.
       const why = (error as NodeJS.ErrnoException).code ?? 'it is not JSON'
-      const fix = `name the file that the vendor gave you, or write ${where}: {enabled: false}`
+      const fix = `set it to the path of the vendor's key file, or write ${where}: {enabled: false}`
       mistakes.add(key.variable, `'${text}' can't be read (${why})`, fix)
     }
   return null
@@ -129,8 +129,8 @@ function checkBase(where: string, text: string, example: string, mistakes: Mista
 }
 
 /**
- * Servers of one's own that speak OpenAI's Videos API, such as vLLM-Omni and SGLang. The address is enough: their models
- * are read from them. A GPU generates one video at a time unless the entry says otherwise.
+ * The operator's own servers with OpenAI's Videos API, such as vLLM-Omni and SGLang. The address is enough: their models
+ * are read from them. The default concurrency is 1, because a GPU generates one video at a time.
  */
 function readEngines(
   given: readonly EngineSettings[],
@@ -139,8 +139,9 @@ function readEngines(
 ): AccountConfig[] {
   const engines = given.flatMap((engine, at) => readEngine(`engines[${at}]`, engine, mistakes))
   const names = [...accounts, ...engines].map(({ name }) => name)
-  const twice = engines.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name))
-  if (twice) mistakes.add('engines', `'${twice.name}' is the name of two`, 'give each a name of its own')
+  const repeated = engines.find(({ name }) => names.indexOf(name) < names.lastIndexOf(name))
+  if (repeated)
+    mistakes.add('engines', `'${repeated.name}' is the name of two accounts or engines`, 'give each its own name')
   return engines
 }
 
@@ -153,7 +154,7 @@ function readEngine(where: string, options: EngineSettings, mistakes: Mistakes):
   if (mistakes.isRefused(`${where}.name`)) return []
   const url = new URL(given)
   const { name = url.host.replace(/[^\w.-]+/g, '-') } = options
-  // The API lies below /v1, unless another path is named.
+  // The API is below /v1, unless the address has a path.
   const baseUrl = url.pathname === '/' ? new URL('/v1', url).href : url.href
   const { on_unknown: onUnknown = defaultOnUnknown(baseUrl, credential) } = options
   return [{ name, provider: 'openai', concurrency, onUnknown, baseUrl, credential }]
@@ -161,7 +162,7 @@ function readEngine(where: string, options: EngineSettings, mistakes: Mistakes):
 
 /**
  * An engine without a key on a private address costs GPU time, not money: a submit that its list does not show is
- * submitted again. Any machine may be behind a name, except for `localhost`.
+ * submitted again. A host name may resolve to any machine, except for `localhost`.
  */
 function defaultOnUnknown(baseUrl: string, credential: string | null): OnUnknown {
   const { host } = readBase(baseUrl)
@@ -169,15 +170,16 @@ function defaultOnUnknown(baseUrl: string, credential: string | null): OnUnknown
 }
 
 /**
- * Two accounts at one place find each other's jobs in the same list. Neither knows its own, and a task could go on with
- * the video of another.
+ * Two accounts with the same address and key see each other's jobs in one list. Neither can recognise its own, and a
+ * task could get the video of another.
  */
-function refuseSharedPlaces(accounts: readonly AccountConfig[], mistakes: Mistakes): void {
+function refuseSameAddress(accounts: readonly AccountConfig[], mistakes: Mistakes): void {
   const engines = accounts.filter(({ provider, baseUrl }) => provider === 'openai' && isBase(baseUrl ?? ''))
-  const placeOf = ({ baseUrl, credential }: AccountConfig) => `${credential} ${readBase(baseUrl ?? '').below('/').url}`
-  for (const [one, other] of Map.groupBy(engines, placeOf).values())
+  const addressOf = ({ baseUrl, credential }: AccountConfig) =>
+    `${credential} ${readBase(baseUrl ?? '').below('/').url}`
+  for (const [one, other] of Map.groupBy(engines, addressOf).values())
     if (one && other) {
-      const what = `'${one.name}' and '${other.name}' are the same place with the same key`
+      const what = `'${one.name}' and '${other.name}' have the same address and the same key`
       mistakes.add('accounts and engines', what, 'use one of them, with a higher concurrency')
     }
 }

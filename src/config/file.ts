@@ -5,7 +5,7 @@ import { type FileSettings, fileSchema } from './schema.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings in filmgate.yaml. Without a name, the file in the working folder is used if it exists. */
+/** The settings in filmgate.yaml. Without a path, the file in the working folder is used if it exists. */
 export function readYaml(
   { where, text }: { where: string; text: string | undefined },
   env: Environment,
@@ -18,9 +18,9 @@ export function readYaml(
   } catch (error) {
     const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
     if (!absent)
-      mistakes.add(where, `${mistakes.file} can't be read (${(error as Error).message})`, 'name a readable YAML file')
+      mistakes.add(where, `${mistakes.file} can't be read (${(error as Error).message})`, 'set it to the path of a readable YAML file')
   }
-  // Sets, dates and the like have no meaning here: with unknown tags they are reported.
+  // Sets, dates and other YAML types are not used: as unknown tags they are reported.
   const value = contentOf(parseDocument(content, { resolveKnownTags: false }), mistakes) ?? {}
   if (!isMap(value)) {
     mistakes.add('', 'it is not a map', "write settings such as 'aliases:' at its top level")
@@ -28,7 +28,7 @@ export function readYaml(
   }
   const variables = new Variables(env, mistakes)
   const filled = variables.fill(value, '')
-  return variables.isEndless ? {} : (readBySchema(fileSchema, filled, '', mistakes) as FileSettings)
+  return variables.isCircular ? {} : (readBySchema(fileSchema, filled, '', mistakes) as FileSettings)
 }
 
 function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
@@ -39,7 +39,7 @@ function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
   try {
     return document.toJS()
   } catch (error) {
-    // An alias of nothing, or aliases of aliases that would fill the memory.
+    // An alias of nothing, or nested aliases that would fill the memory.
     mistakes.add('', (error as Error).message, 'write out what its aliases stand for')
     return undefined
   }
@@ -47,7 +47,7 @@ function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
 
 /** `${NAME}` in any text of the file stands for that environment variable, so that secrets can stay out of it. */
 class Variables {
-  isEndless = false
+  isCircular = false
   readonly #env: Environment
   readonly #mistakes: Mistakes
   readonly #around: object[] = []
@@ -62,7 +62,7 @@ class Variables {
     if (typeof value === 'string') return this.#fillText(value, where)
     if (typeof value !== 'object' || value === null) return value
     if (this.#around.includes(value)) {
-      this.isEndless = true
+      this.isCircular = true
       this.#mistakes.add('', `${where} contains itself`, 'write out what its alias stands for')
       return null
     }
@@ -109,9 +109,9 @@ export interface KeySchema {
 }
 
 /**
- * Reports every value that its schema refuses, and returns the rest, so that the checks that follow find their own
- * mistakes in the same run. A refused or empty map is {}; any other refused or empty value is left out. A validator of
- * JSON Schema agrees with it on every key (schema.test.ts), but returns no rest.
+ * Reports every value that its schema refuses, and returns the rest, so that later checks find their own mistakes in the
+ * same run. A refused or empty map is {}; any other refused or empty value is left out. schema.test.ts compares it with a
+ * validator of JSON Schema, which would not return the rest.
  */
 export function readBySchema(schema: KeySchema, value: unknown, where: string, mistakes: Mistakes): unknown {
   const types = [schema.type].flat()
@@ -121,9 +121,9 @@ export function readBySchema(schema: KeySchema, value: unknown, where: string, m
   const { items, ...list } = schema
   // A map in a list has places of its own; a wrong number or text is a mistake of its list.
   if (items && [items.type].flat().includes('object')) {
-    if (Array.isArray(value) && fits(list, value))
+    if (Array.isArray(value) && isValid(list, value))
       return value.map((item, at) => readBySchema(items, item, `${where}[${at}]`, mistakes))
-  } else if (fits(schema, value)) return value
+  } else if (isValid(schema, value)) return value
   mistakes.refuse(where, ...faultOf(schema, value, (text) => mistakes.quote(where, text)))
   return types.includes('object') ? {} : undefined
 }
@@ -141,7 +141,7 @@ function readMap(schema: KeySchema, map: object, where: string, mistakes: Mistak
       return []
     }
     const place = placeIn(where, name)
-    if (propertyNames && !fits(propertyNames, name)) mistakes.add(place, ...faultOf(propertyNames, name))
+    if (propertyNames && !isValid(propertyNames, name)) mistakes.add(place, ...faultOf(propertyNames, name))
     const read = readBySchema(inner, value, place, mistakes)
     // The names of a map stay, so that later checks can report a more exact fix.
     return read === undefined && inner !== additionalProperties ? [] : [[name, read] as const]
@@ -159,7 +159,7 @@ const typeChecks: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: isMap,
 }
 
-function fits(schema: KeySchema, value: unknown): boolean {
+function isValid(schema: KeySchema, value: unknown): boolean {
   const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity } = schema
   const { enum: words, pattern = '', minLength = 0, minItems = 0, items } = schema
   if (![schema.type].flat().some((type) => typeChecks[type]?.(value))) return false
@@ -167,14 +167,14 @@ function fits(schema: KeySchema, value: unknown): boolean {
   if (typeof value === 'number') return value >= minimum && value > exclusiveMinimum && value <= maximum
   if (typeof value === 'string') return value.length >= minLength && new RegExp(pattern, 'u').test(value)
   if (!Array.isArray(value)) return true
-  return value.length >= minItems && value.every((item) => items === undefined || fits(items, item))
+  return value.length >= minItems && value.every((item) => items === undefined || isValid(items, item))
 }
 
 function isMap(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What is wrong with the value, and its fix. Only a text that should be one of a few words is shown. */
+/** What is wrong with the value, and its fix. Only a text in place of an enum is shown: others may be secrets. */
 function faultOf(
   schema: KeySchema,
   value: unknown,
@@ -183,7 +183,7 @@ function faultOf(
   const [what, fix] = messageOf(schema)
   if (value === undefined) return ['it is missing', fix]
   if (value === null) return ['it is empty', fix]
-  return [schema.enum && typeof value === 'string' ? `${quote(value)} means nothing` : what, fix]
+  return [schema.enum && typeof value === 'string' ? `${quote(value)} is not allowed` : what, fix]
 }
 
 function messageOf({ type, enum: words, errorMessage }: KeySchema): [what: string, fix: string] {

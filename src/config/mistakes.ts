@@ -4,7 +4,7 @@ interface Mistake {
   fix: string
 }
 
-/** Every mistake in the configuration, each with its place and its fix. */
+/** All mistakes in the configuration, each with its place and its fix. */
 export class Mistakes extends Error {
   /** The path of filmgate.yaml. The place '' is the file itself. */
   file = 'filmgate.yaml'
@@ -16,7 +16,7 @@ export class Mistakes extends Error {
   /** By place, the text in the file of a value that has a variable in it. */
   readonly #written = new Map<string, string>()
 
-  /** If the schema refuses the value already, only the fix is kept: it is the more exact one. */
+  /** If the schema refuses the value already, only the fix is replaced, because this one is more exact. */
   add(where: string, what: string, fix: string): void {
     const refused = this.#refused.get(where)
     if (refused) refused.fix = fix
@@ -34,7 +34,7 @@ export class Mistakes extends Error {
     return this.#refused.has(where)
   }
 
-  /** Takes back the mistakes at a place that has no effect. */
+  /** Removes the mistakes at a place that has no effect. */
   forget(where: string): void {
     this.#all = this.#all.filter((mistake) => mistake.where !== where)
   }
@@ -53,7 +53,7 @@ export class Mistakes extends Error {
     return `'${this.#written.get(where) ?? text}'`
   }
 
-  /** From top to bottom of the file. A mistake without a place in it stays behind the one that was found before it. */
+  /** In the order of the file. A mistake without a place in it stays after the one that was found before it. */
   get list(): string[] {
     let rank = 0
     return this.#all

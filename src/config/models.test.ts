@@ -15,7 +15,7 @@ it('a mistake in a route is told where it is', () => {
     ['[main]', 'models.m.routes[0]: it is not a map; write it as indented "name: value" lines'],
     ['[{account: main}]', "models.m.routes[0].account: there is no account 'main'; use one of: studio"],
     ['[{account: {}}]', 'models.m.routes[0].account: it is not text; use one of: studio'],
-    ['[{account: studio, model: ""}]', 'models.m.routes[0].model: it is not text; write in quotes what the provider'],
+    ['[{account: studio, model: ""}]', 'models.m.routes[0].model: it is not text; write the name of the model at the provider'],
     ['[{account: studio, weight: .inf}]', 'models.m.routes[0].weight: it is not a number above 0; leave it out for 1'],
   ] as const) {
     const [first = ''] = mistakesOf(`models: {m: {routes: ${routes}}}`)
@@ -25,12 +25,12 @@ it('a mistake in a route is told where it is', () => {
 
 it('what could mean two things, or nothing, is a mistake', () => {
   for (const [settings, mistake] of [
-    [{ routes: [{ account: 'studio' }] }, 'models.fox.account: there are routes as well; leave out one of the two'],
-    [{ model: '' }, 'models.fox.model: it is not text; write in quotes what the provider or the catalogue calls'],
+    [{ routes: [{ account: 'studio' }] }, 'models.fox.account: it is set together with routes; leave out one of the two'],
+    [{ model: '' }, 'models.fox.model: it is not text; write the name of the model at the provider or in'],
     [{ concurrency: 1e300 }, 'models.fox.concurrency: it is not a whole number from 1 to 100000; leave it out for no'],
     [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is not a duration; use a number and a unit'],
-    [{ deadlines: { start: '2h', total: '1h' } }, 'models.fox.deadlines.start: it is later than the end; make it'],
-    [{ deadlines: { start: '7d' } }, 'models.fox.deadlines.start: it is later than the end; make it shorter'],
+    [{ deadlines: { start: '2h', total: '1h' } }, 'models.fox.deadlines.start: it is longer than total; make it'],
+    [{ deadlines: { start: '7d' } }, 'models.fox.deadlines.start: it is longer than total; make it shorter'],
     [
       { seconds: { default: [4] } },
       'models.fox.seconds.default: it is not a whole number from 1 to 3600; choose from 1 to 20',
@@ -55,7 +55,7 @@ it('a model that has to end early has to start early too, unless it says when', 
 })
 
 it('a model offers nothing that its provider can not make', () => {
-  const size = "models.fox.size: 'studio' makes no film of"
+  const size = "models.fox.size: 'studio' does not generate videos of"
   const takes = "Model 'studio' takes <width>x<height> with each side from 256 to 1920, a multiple of 2"
   for (const [settings, mistake] of [
     [{ size: { values: ['255x255'] } }, `${size} 255x255; ${takes}`],
@@ -67,9 +67,9 @@ it('a model offers nothing that its provider can not make', () => {
     ],
     [
       { seconds: { max: 21 } },
-      "models.fox.seconds: 'studio' makes no film of 21 s; Model 'studio' takes whole seconds",
+      "models.fox.seconds: 'studio' does not generate videos of 21 s; Model 'studio' takes whole seconds",
     ],
-    [{ seconds: { values: [4, 60] } }, "models.fox.seconds: 'studio' makes no film of 60 s; Model 'studio' takes"],
+    [{ seconds: { values: [4, 60] } }, "models.fox.seconds: 'studio' does not generate videos of 60 s; Model 'studio' takes"],
   ] as const) {
     const list = mistakesOf(model(settings))
     assert.equal(list.length, 1, list.join('\n'))
@@ -87,12 +87,12 @@ it('each of its routes has to be able to make all that a model offers, as far as
     { account: 'main', model: 'one' },
   ]
   assert.deepEqual(both({ routes }), [
-    "models.fox.seconds: 'acme' makes no film of 1 s; Supported values are: '4', '8'",
-    "models.fox.size: 'acme' makes no film of 256x256; Supported values are: '1280x720'",
+    "models.fox.seconds: 'acme' does not generate videos of 1 s; Supported values are: '4', '8'",
+    "models.fox.size: 'acme' does not generate videos of 256x256; Supported values are: '1280x720'",
   ])
   assert.deepEqual(both({ routes, seconds: { values: [8] }, size: { values: ['1280x720'] } }), [])
   assert.deepEqual(both({ account: 'main', model: 'acme-1', seconds: { values: [30] } }), [
-    "models.fox.seconds: 'acme' makes no film of 30 s; Supported values are: '4', '8'",
+    "models.fox.seconds: 'acme' does not generate videos of 30 s; Supported values are: '4', '8'",
   ])
 })
 
@@ -166,10 +166,10 @@ tokens:
   - { name: d, secret: "4" }
 `
   assert.deepEqual(load(yaml, { KEY: 'very secret' }).warnings, [
-    "tokens[0].models[1]: 'sora-*' fits no model",
-    "tokens[0].models[2]: 'kling-*' fits no model",
+    "tokens[0].models[1]: 'sora-*' matches no model",
+    "tokens[0].models[2]: 'kling-*' matches no model",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file writes it
-    "tokens[1].models[0]: '${KEY}' fits no model",
+    "tokens[1].models[0]: '${KEY}' matches no model",
   ])
   assert.deepEqual(load('accounts: { studio: { enabled: false } }', { FILMGATE_TOKEN: 'x' }).warnings, [])
 })

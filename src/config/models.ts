@@ -16,12 +16,12 @@ import { type Mistakes, placeIn } from './mistakes.ts'
 import { type FileSettings, longestSeconds, type ModelSettings, modelName, type RouteSettings } from './schema.ts'
 import { parseDuration } from './settings.ts'
 
-interface Makers {
+interface Providers {
   accounts: Accounts
   members: Members
 }
 
-interface Known extends Makers {
+interface Known extends Providers {
   /** The cards of the providers, and those of filmgate.yaml that are read so far. */
   cards: Map<string, ModelCard>
 }
@@ -79,7 +79,7 @@ function readAliases(
       mistakes.addUnknown(where, target, oneOf(models), (quoted) => `there is no model ${quoted}`)
     else aliases.push([name, target])
   }
-  // Not one by one: an assignment to '__proto__' would be lost.
+  // `fromEntries`, because an assignment to '__proto__' would be lost.
   return Object.fromEntries(aliases)
 }
 
@@ -91,12 +91,15 @@ type Rules = Pick<ModelCard, 'concurrency' | 'deadlines' | 'description' | 'seco
 
 /** The rules of a model whose provider is not known. */
 const anything: Rules = {
-  ...{ concurrency: null, deadlines: defaultDeadlines, description: '', image: 'optional' },
+  concurrency: null,
+  deadlines: defaultDeadlines,
+  description: '',
+  image: 'optional',
   seconds: { min: 1, max: longestSeconds, default: 4 },
   size: { minSide: 1, maxSide: 99_999, multipleOf: 1, default: '1280x720' },
 }
 
-/** A card of the catalogue with changes, or a new one like the first that the account's provider has. */
+/** A changed card of the catalogue, or a new one that is based on the first of the account's provider. */
 function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mistakes): ModelCard | undefined {
   const { cards, accounts } = known
   const where = placeIn('models', id)
@@ -104,38 +107,38 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   const provider = accounts.list.find(({ name }) => name === first)?.provider
   const base =
     cards.get(id) ?? [...cards.values()].find(({ ownedBy }) => ownedBy === provider) ?? unlisted(provider, known)
-  const routes = readWays(where, given, { ...known, id, base }, mistakes)
+  const routes = readModelRoutes(where, given, { ...known, id, base }, mistakes)
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
-  // The facts of another model, such as its price, say nothing of this one.
+  // The facts of the base, such as its price, are not those of a new model.
   const { facts, makes = [], ...like } = base
   const own = cards.has(id) && facts ? { facts } : {}
   // Every route must be able to use the source of a task: another provider would leave it out.
-  const sameMaker = routes.every(
+  const isOneProvider = routes.every(
     ({ account }) => accounts.list.find(({ name }) => name === account)?.provider === base.ownedBy,
   )
-  const card = { ...like, ...own, ...(sameMaker && { makes }), id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
+  const card = { ...like, ...own, ...(isOneProvider && { makes }), id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
   checkLimits(where, card, known, mistakes)
   return card
 }
 
-/** Of a provider that lists none of its models: discovery asks it for them later. */
+/** For a provider without cards: discovery reads its models later. */
 function unlisted(provider: string | undefined, { members }: Known): ModelCard | undefined {
   const template = provider === undefined ? undefined : members[provider]?.unlisted
   return template && toCard(template, [])
 }
 
-/** The name of a model where a route does not say it, and its place if filmgate.yaml has it. */
+/** The model name of routes without one, and its place if it is in filmgate.yaml. */
 interface Named {
   model: string
   where: string | null
 }
 
-/** `account`, `routes`, or where the catalogue has the model already, neither. */
-function readWays(
+/** From `account`, from `routes`, or from the catalogue. */
+function readModelRoutes(
   where: string,
   given: ModelSettings,
-  { id, base, ...makers }: Makers & { id: string; base: ModelCard | undefined },
+  { id, base, ...providers }: Providers & { id: string; base: ModelCard | undefined },
   mistakes: Mistakes,
 ): readonly Route[] {
   const { account: only, routes } = given
@@ -146,31 +149,31 @@ function readWays(
       : { model: given.model, where: place }
   if (mistakes.isRefused(`${where}.routes`)) return []
   if (routes) {
-    if (only !== undefined) mistakes.add(`${where}.account`, 'there are routes as well', 'leave out one of the two')
-    return readRoutes(`${where}.routes`, routes, named, makers, mistakes)
+    if (only !== undefined) mistakes.add(`${where}.account`, 'it is set together with routes', 'leave out one of the two')
+    return readRoutes(`${where}.routes`, routes, named, providers, mistakes)
   }
   if (only === undefined && base && !mistakes.isRefused(`${where}.account`)) {
-    // Its routes are all of one provider: the first stands for all.
-    const upstreamModel = toUpstreamModel(place, named, base.routes[0]?.account ?? '', makers, mistakes)
+    // All its routes have the same provider, so the first is enough.
+    const upstreamModel = toUpstreamModel(place, named, base.routes[0]?.account ?? '', providers, mistakes)
     return base.routes.map((route) => ({ ...route, upstreamModel }))
   }
-  const account = readAccount(`${where}.account`, only, makers.accounts, mistakes)
-  const upstreamModel = toUpstreamModel(place, named, account, makers, mistakes)
+  const account = readAccount(`${where}.account`, only, providers.accounts, mistakes)
+  const upstreamModel = toUpstreamModel(place, named, account, providers, mistakes)
   return account === '' ? [] : [{ account, upstreamModel, priority: 0, weight: 1 }]
 }
 
 function readRoutes(
   where: string,
   given: readonly RouteSettings[],
-  usual: Named,
-  makers: Makers,
+  byDefault: Named,
+  providers: Providers,
   mistakes: Mistakes,
 ): Route[] {
-  const routes = given.map(({ account: asked, model, priority = 0, weight = 1 }, at) => {
-    const account = readAccount(`${where}[${at}].account`, asked, makers.accounts, mistakes)
+  const routes = given.map(({ account: name, model, priority = 0, weight = 1 }, at) => {
+    const account = readAccount(`${where}[${at}].account`, name, providers.accounts, mistakes)
     const place = `${where}[${at}].model`
-    const named = model === undefined ? usual : { model, where: place }
-    return { account, upstreamModel: toUpstreamModel(place, named, account, makers, mistakes), priority, weight }
+    const named = model === undefined ? byDefault : { model, where: place }
+    return { account, upstreamModel: toUpstreamModel(place, named, account, providers, mistakes), priority, weight }
   })
   const names = routes.map(({ account }) => account).filter((account) => account !== '')
   if (new Set(names).size < names.length)
@@ -192,14 +195,14 @@ function readAccount(
 }
 
 /**
- * What the account's provider calls the model, by that name or by the catalogue's. A name that it does not know would
- * fail only when a task needs this route.
+ * The provider's name of a model, from that name or from the catalogue's. Checked here, because an unknown name would
+ * fail only when a task needs the route.
  */
 function toUpstreamModel(
   where: string,
   named: Named,
   account: string,
-  { accounts, members }: Makers,
+  { accounts, members }: Providers,
   mistakes: Mistakes,
 ): string {
   const { model } = named
@@ -210,7 +213,7 @@ function toUpstreamModel(
   const card = cards.find((one) => one.upstreamModel === model) ?? cards.find(({ id }) => id === model)
   if (card) return card.upstreamModel
   if (unlisted || otherNames?.test(model)) return model
-  const others = otherNames ? ', or what it calls another of its models itself' : ''
+  const others = otherNames ? ', or the name of another model at the provider' : ''
   const fix = `${oneOf(cards.map(({ id }) => id))}${others}`
   mistakes.addUnknown(named.where ?? where, model, fix, (quoted) => `'${provider}' has no model ${quoted}`)
   return model
@@ -233,7 +236,7 @@ function readDeadlines(where: string, given: Part<'deadlines'>, base: Deadlines,
   const start = given.start === undefined ? undefined : parseDuration(given.start)
   const totalMs = (given.total === undefined ? undefined : parseDuration(given.total)) ?? base.totalMs
   if (start !== undefined && start > totalMs)
-    mistakes.add(`${where}.start`, 'it is later than the end', 'make it shorter than total')
+    mistakes.add(`${where}.start`, 'it is longer than total', 'make it shorter, or total longer')
   return { startMs: Math.min(start ?? base.startMs, totalMs), totalMs }
 }
 
@@ -263,7 +266,7 @@ function readSize(where: string, given: Part<'size'>, base: SizeRule, mistakes: 
     mistakes.add(`${where}.default`, 'the model does not accept this size', `choose one such as '${base.default}'`)
     return base
   }
-  // How the provider names the sizes that are left.
+  // The provider's names of the sizes that are left.
   const shapes = 'shapes' in base ? base.shapes : undefined
   const left = shapes && Object.fromEntries(Object.entries(shapes).filter(([size]) => values.includes(size)))
   const usual = defaultOf(where, given.default, values, base.default, mistakes)
@@ -277,25 +280,25 @@ function defaultOf<T>(where: string, given: T | undefined, values: readonly T[],
   return chosen
 }
 
-/** A model may offer less than the providers that make it, and never more: every such film would fail there. */
-function checkLimits(where: string, card: ModelCard, makers: Makers, mistakes: Mistakes): void {
+/** A model may allow less than its providers, but not more: such a video would fail there. */
+function checkLimits(where: string, card: ModelCard, providers: Providers, mistakes: Mistakes): void {
   const checked = new Set<CardTemplate>()
   for (const route of card.routes) {
-    const limit = limitOf(route, makers)
+    const limit = limitOf(route, providers)
     if (!limit || checked.has(limit)) continue
     checked.add(limit)
     const takes = whatItTakes({ ...limit, id: limit.upstreamModel })
     const tooLong = secondsOf(card).find((seconds) => !takesSeconds(limit.seconds, seconds))
     if (tooLong !== undefined)
-      mistakes.add(`${where}.seconds`, `'${limit.provider}' makes no film of ${tooLong} s`, inOneLine(takes.seconds))
+      mistakes.add(`${where}.seconds`, `'${limit.provider}' does not generate videos of ${tooLong} s`, inOneLine(takes.seconds))
     const wrong = sizesOf(card, limit).find((size) => !takesSize(limit.size, size))
     if (wrong !== undefined)
-      mistakes.add(`${where}.size`, `'${limit.provider}' makes no film of ${wrong}`, inOneLine(takes.size))
+      mistakes.add(`${where}.size`, `'${limit.provider}' does not generate videos of ${wrong}`, inOneLine(takes.size))
   }
 }
 
-/** What the provider itself says of the model. Nothing is known of a name that it does not list. */
-function limitOf({ account, upstreamModel }: Route, { accounts, members }: Makers): CardTemplate | undefined {
+/** The provider's own card of the model; undefined if it does not list the model. */
+function limitOf({ account, upstreamModel }: Route, { accounts, members }: Providers): CardTemplate | undefined {
   const provider = accounts.list.find(({ name }) => name === account)?.provider
   const member = provider === undefined ? undefined : members[provider]
   return member?.cards.find((card) => card.upstreamModel === upstreamModel)
@@ -306,7 +309,7 @@ function secondsOf({ seconds: rule }: ModelCard): readonly number[] {
   return Array.from({ length: rule.max - rule.min + 1 }, (_, at) => rule.min + at)
 }
 
-/** Of a range, its corners and the first step from them: every size in between is as good as they are. */
+/** Of a range, only the ends and the first step: if they are allowed, so is every size between them. */
 function sizesOf({ size: rule }: ModelCard, limit: CardTemplate): readonly string[] {
   if ('values' in rule) return rule.values
   if ('values' in limit.size)

@@ -8,12 +8,12 @@ const s3 = { FILMGATE_BUCKET: 's3://films' }
 
 it('a process that does a part of the work needs a store and a bucket that the others can use', () => {
   const bucket = (role: string) =>
-    `FILMGATE_ROLE: '${role}' can't share films that are in a data folder; set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…`
+    `FILMGATE_ROLE: '${role}' needs a bucket that other processes share; set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…`
   for (const role of ['api', 'worker']) {
     const own = { FILMGATE_ROLE: role }
     assert.deepEqual(mistakesOf('', { ...postgres, ...own }), [bucket(role)])
     assert.deepEqual(mistakesOf('', { ...s3, ...own }), [
-      `FILMGATE_ROLE: '${role}' alone has nobody to work with; set FILMGATE_STORE to a database that all processes use: postgres://…`,
+      `FILMGATE_ROLE: '${role}' needs a database that other processes share; set FILMGATE_STORE to a database that all processes use: postgres://…`,
     ])
     assert.equal(mistakesOf('', own).length, 2)
     assert.equal(load('', { ...postgres, ...s3, ...own }).role, role)
@@ -22,7 +22,7 @@ it('a process that does a part of the work needs a store and a bucket that the o
 
 it('films in the data folder, rows in a database that others can use: one is warned', () => {
   assert.deepEqual(load('', postgres).warnings, [
-    'FILMGATE_BUCKET: the films are in the data folder of this process, so it must be the only one on its database; for more, set an S3 bucket',
+    'FILMGATE_BUCKET: the videos are in the data folder of this process, so it must be the only process on its database; for more processes, set an S3 bucket',
   ])
   for (const env of [{}, s3, { ...postgres, ...s3 }]) assert.deepEqual(load('', env).warnings, [])
 })
@@ -76,7 +76,7 @@ it('what means nothing in the URL of a store is a mistake, and the fix names it'
     ['sslmode=prefer', 'use one of these as sslmode'],
     ['sslmode=', 'give sslmode a value'],
     ['sslmode=require&sslmode=disable', 'give sslmode once'],
-    ['sslmode=verify-ca', 'name the authority of sslmode=verify-ca'],
+    ['sslmode=verify-ca', 'set the certificate authority of sslmode=verify-ca'],
     ['password=a&hush=1', 'use only these options: user, '],
     ['password=a#hush', 'write each # of a name or password as %23'],
   ]) {

@@ -2,10 +2,10 @@ import type { Handover } from '../core/handover.ts'
 import type { Mistakes } from './mistakes.ts'
 import type { Parsed } from './settings.ts'
 
-/** Where rows live: in the data folder, or in a PostgreSQL database that many processes share. */
+/** Rows are in the data folder, or in a PostgreSQL database that several processes may share. */
 export type StorePlace = { kind: 'sqlite' } | { kind: 'postgres'; url: string }
 
-/** Where bytes live: in the data folder, or in an S3 bucket. */
+/** Bytes are in the data folder, or in an S3 bucket. */
 export type BucketPlace = { kind: 'disk' } | ({ kind: 's3' } & BucketAddress)
 
 export type Role = 'all' | 'api' | 'worker'
@@ -16,7 +16,7 @@ export function parseStore(text: string): Parsed<StorePlace> {
   return { value: { kind: 'postgres', url: text }, ...(fix !== undefined && { fix }) }
 }
 
-/** Also where it can't be used it is S3 that was meant: else what it has to go with would be blamed as well. */
+/** A wrong URL still counts as S3, so that settings that need S3 are not reported as well. */
 export function parseBucket(text: string): Parsed<BucketPlace> {
   if (text === '') return { value: { kind: 'disk' } }
   const { value, ...rest } = parseBucketUrl(text)
@@ -42,7 +42,7 @@ interface Places {
   role: Role
 }
 
-/** What can't work together. `whereOf` says how the operator set it: by a flag, or by a variable. */
+/** Refuses settings that don't work together. `whereOf` is the flag or the variable of a setting. */
 export function checkPlaces(
   { store, bucket, handover, role }: Places,
   whereOf: (name: 'role' | 'content') => string,
@@ -51,54 +51,54 @@ export function checkPlaces(
   if (role !== 'all' && store.kind === 'sqlite')
     mistakes.add(
       whereOf('role'),
-      `'${role}' alone has nobody to work with`,
+      `'${role}' needs a database that other processes share`,
       'set FILMGATE_STORE to a database that all processes use: postgres://…',
     )
-  // Each process has a data folder of its own: what a worker put there no API could serve.
+  // Each process has a data folder of its own: an API could not serve what a worker stores there.
   if (role !== 'all' && bucket.kind === 'disk')
     mistakes.add(
       whereOf('role'),
-      `'${role}' can't share films that are in a data folder`,
+      `'${role}' needs a bucket that other processes share`,
       'set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…',
     )
   if (handover === 'redirect' && bucket.kind === 'disk')
-    mistakes.add(whereOf('content'), 'the data folder has no links to redirect to', 'use proxy, or an S3 bucket')
+    mistakes.add(whereOf('content'), 'redirect does not work with videos in the data folder', 'use proxy, or an S3 bucket')
   if (typeof handover === 'object' && bucket.kind === 's3')
     mistakes.add(whereOf('content'), 'nginx can only deliver files of the data folder', 'use proxy or redirect')
 }
 
-/** What works as long as nobody adds a process. */
+/** Warns of settings that work for a single process only. */
 export function warningsOf({ store, bucket }: Places): string[] {
   if (store.kind === 'sqlite' || bucket.kind === 's3') return []
   return [
-    'FILMGATE_BUCKET: the films are in the data folder of this process, so it must be the only one on its database; ' +
-      'for more, set an S3 bucket',
+    'FILMGATE_BUCKET: the videos are in the data folder of this process, so it must be the only process on its ' +
+      'database; for more processes, set an S3 bucket',
   ]
 }
 
-/** For the log to cut out, as they are written and as they are meant. pg takes a password from either place. */
+/** Passwords for the log to remove, encoded and decoded. pg reads a password from either part of the URL. */
 export function secretsOf(store: StorePlace): string[] {
   const url = store.kind === 'postgres' ? URL.parse(store.url) : null
   if (!url) return []
-  const asked = [...url.search.matchAll(/[?&]password=([^&]*)/g)].map(([, written = '']) => written)
-  const meant = url.searchParams.getAll('password')
-  const all = [url.password, decodeURIComponent(url.password), ...asked, ...meant]
+  const encoded = [...url.search.matchAll(/[?&]password=([^&]*)/g)].map(([, text = '']) => text)
+  const decoded = url.searchParams.getAll('password')
+  const all = [url.password, decodeURIComponent(url.password), ...encoded, ...decoded]
   return [...new Set(all)].filter((secret) => secret !== '')
 }
 
-/* The URLs of a store and of a bucket. A part of them that has no effect is a mistake: the operator meant something by it. */
+/* The URLs of a store and of a bucket. A part that would have no effect is a mistake. */
 
-/** The first thing that is wrong, as its fix. */
+/** The fix of a mistake, if there is one. */
 type Check = string | false | undefined
 
 const sslModes = ['disable', 'require', 'verify-ca', 'verify-full', 'no-verify']
 
-/** Of all that the driver takes: the rest would change how we speak to the database, or do nothing. */
+/** The other options of the driver would change the connection in unsupported ways, or do nothing. */
 const storeOptions = ['user', 'password', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'application_name']
 
 const storeShape = 'postgres://user:password@host:5432/database'
 
-/** The host seems to end before the name and password do. */
+/** A / ? or # in the password ends the host early. */
 const isCutShort = /^postgres(ql)?:\/\/[^@]*[/?#].*@/s
 
 function fixOfStore(text: string): string | undefined {
@@ -112,12 +112,12 @@ function fixOfStore(text: string): string | undefined {
   const mode = given.get('sslmode')
   return firstOf([
     text.includes('#') && 'write each # of a name or password as %23',
-    // What comes after a password may be the rest of it.
+    // An unknown option after a password may be a part of the password.
     fixOfOptions(given, storeOptions, { isSecret: given.has('password') }),
     mode !== null && !sslModes.includes(mode) && `use one of these as sslmode: ${sslModes.join(', ')}`,
     mode === 'verify-ca' &&
       !given.has('sslrootcert') &&
-      'name the authority of sslmode=verify-ca with sslrootcert=FILE',
+      'set the certificate authority of sslmode=verify-ca with sslrootcert=FILE',
   ])
 }
 
@@ -143,7 +143,8 @@ function parseBucketUrl(text: string): Parsed<BucketAddress> {
   const fix = fixOfBucket(url, given, prefix)
   return {
     value: {
-      ...{ bucket: url.hostname, prefix: prefix ?? '' },
+      bucket: url.hostname,
+      prefix: prefix ?? '',
       ...(given.endpoint !== undefined && { endpoint: given.endpoint }),
       ...(given.region !== undefined && { region: given.region }),
       ...(given.path_style !== undefined && { forcePathStyle: given.path_style === 'true' }),
@@ -178,7 +179,7 @@ function fixOfEndpoint(text: string): Check {
     : 'end the endpoint after its host and port: https://host:9000'
 }
 
-/** As it was meant, null where nobody can say; of the text itself, for a parsed URL has no '..' any more. */
+/** The decoded prefix, or null. Read from the text, because a parsed URL has no '..' any more. */
 function prefixIn(text: string): string | null {
   const path = /^[^/]*\/\/[^/?#]*([^?#]*)/.exec(text)?.[1] ?? ''
   return decoded(path.replace(/^\/|\/$/g, ''))
@@ -196,7 +197,7 @@ function fixOfOptions(given: URLSearchParams, known: readonly string[], { isSecr
   return empty !== undefined && `give ${empty} a value, or leave it out`
 }
 
-/** Null where a % begins no escape: nobody could say what is meant, and the drivers would guess. */
+/** Null if a % starts no escape: the drivers would guess what it means. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text)

@@ -1,12 +1,12 @@
 import type { XStatic } from 'typebox/schema'
 
 /*
- * Every key of filmgate.yaml, once: its type, its limits, its description, and the message for a wrong value ("what is
- * wrong; how to fix it", in the keyword that editors read). The service checks the file by it (file.ts), the types are
- * derived from it, and `filmgate config schema` prints it. A key that may be null may be left empty in the file.
+ * Every key of filmgate.yaml: its type, its limits, its description, and the message for a wrong value ("what is wrong;
+ * how to fix it", in `errorMessage`, which editors read). file.ts checks the file by it, the types are derived from it,
+ * and `filmgate config schema` prints it. A key that may be null may be left empty in the file.
  */
 
-/** More tasks at once than any machine has open files for: a typo. */
+/** A larger number is a typo: no machine has that many open files. */
 export const mostAtOnce = 100_000
 export const mostPerMinute = 10_000_000
 export const durationPattern = '^[1-9]\\d{0,5}[smhd]$'
@@ -37,13 +37,13 @@ const onUnknown = {
   type: 'string',
   enum: ['hold', 'fail', 'resubmit'],
   description:
-    'What happens to a submit whose outcome is unknown. `hold`: the operator decides within 30 minutes. `fail`: the task fails. `resubmit`: it is submitted again, and may be paid for twice. The default is `hold`; for engines without a key on a private address it is `resubmit`.',
+    'What happens to a submit whose outcome is unknown. `hold`: the operator decides within 30 minutes. `fail`: the task fails. `resubmit`: it is submitted again, and you may pay twice. The default is `hold`; for engines without a key on a private address it is `resubmit`.',
 } as const
 
 const upstreamModel = {
   type: ['string', 'null'],
   minLength: 1,
-  errorMessage: 'it is not text; write in quotes what the provider or the catalogue calls the model',
+  errorMessage: 'it is not text; write the name of the model at the provider or in the catalogue, in quotes',
 } as const
 
 const duration = {
@@ -215,7 +215,7 @@ const engine = {
       type: 'string',
       minLength: 1,
       description: 'The address of the engine. The API is expected below /v1 unless the address has a path.',
-      errorMessage: 'it is empty or not text; say where the engine is: http://127.0.0.1:8000',
+      errorMessage: 'it is empty or not text; write the address of the engine: http://127.0.0.1:8000',
     },
     name: { ...accountName, description: 'The name of its account. The default is made of host and port.' },
     key: {
@@ -249,7 +249,7 @@ const token = {
       type: 'string',
       minLength: 1,
       description: `The text that the client sends. Write \${NAME} to read it from an environment variable.`,
-      errorMessage: 'it is empty or not text; write in quotes what the client will send',
+      errorMessage: 'it is empty or not text; write the secret of the client, in quotes',
     },
     models: {
       type: 'array',
@@ -274,7 +274,7 @@ const token = {
       type: 'string',
       enum: ['refuse', 'warn'],
       description:
-        '`refuse` answers 400 to a request with an unknown parameter. `warn` ignores the parameter and adds a warning. The default is FILMGATE_UNKNOWN_PARAMETERS.',
+        '`refuse` responds with 400 to a request with an unknown parameter. `warn` ignores the parameter and adds a warning. The default is FILMGATE_UNKNOWN_PARAMETERS.',
     },
   },
 } as const
@@ -341,7 +341,7 @@ export const fileSchema = {
   },
 } as const
 
-/** A value of the file without its mistakes: a wrong value is left out, wherever it was. An empty one is too. */
+/** A value of the file without its mistakes: wrong and empty values are left out. */
 type Valid<T> = T extends null
   ? never
   : T extends (infer Item)[]

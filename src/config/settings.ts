@@ -2,7 +2,7 @@ import type { UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
 
-/** A parsed setting: the value, and how to mend it where the text can't be used. */
+/** A parsed setting: the value, and how to fix the text if it can't be used. */
 export interface Parsed<T> {
   value: T
   fix?: string
@@ -20,7 +20,7 @@ function parseSwitch(text: string): Parsed<boolean> {
   return { value: text === 'on', ...(text === 'on' || text === 'off' ? {} : { fix: 'use on or off' }) }
 }
 
-/** Every setting of the process, once: its flag is its name here. The command line's help is made of this table. */
+/** Every setting of the process. Its flag is its name here; the help of `serve` is made of this table. */
 export const settings = {
   host: {
     variable: 'FILMGATE_HOST',
@@ -61,25 +61,25 @@ export const settings = {
   content: {
     variable: 'FILMGATE_CONTENT',
     fallback: 'proxy',
-    help: 'how videos are handed out: proxy, redirect, accel:/path/',
+    help: 'how videos are delivered: proxy, redirect, accel:/path/',
     parse: parseHandover,
   },
   role: {
     variable: 'FILMGATE_ROLE',
     fallback: 'all',
-    help: 'what this process does: api, worker, or all of it',
+    help: 'what this process does: api, worker, or all (both)',
     parse: parseRole,
   },
   token: {
     variable: 'FILMGATE_TOKEN',
     fallback: '',
-    help: "the client token named 'default', instead of a made one",
+    help: "the client token named 'default', else it is generated",
     parse: (text: string): Parsed<string> => ({ value: text }),
   },
   'operator-token': {
     variable: 'FILMGATE_OPERATOR_TOKEN',
     fallback: '',
-    help: "the operator's token, instead of a made one",
+    help: "the operator's token, else it is generated",
     parse: (text: string): Parsed<string> => ({ value: text }),
   },
   retention: {
@@ -94,7 +94,7 @@ export const settings = {
   rate: {
     variable: 'FILMGATE_RATE',
     fallback: '6000',
-    help: 'videos a token may ask for per minute; 0 for no limit',
+    help: 'videos a token may create per minute; 0 for no limit',
     parse: (text: string): Parsed<number> => ({
       value: Number(text),
       ...(/^\d+$/.test(text) && Number(text) <= mostPerMinute
@@ -114,7 +114,7 @@ export const settings = {
       })
       return value.every(([alias, model]) => alias !== '' && model !== '')
         ? { value }
-        : { value: [], fix: 'write alias=model, and a comma between two of them' }
+        : { value: [], fix: 'write alias=model, with commas between pairs' }
     },
   },
   'unknown-parameters': {
@@ -151,13 +151,13 @@ export const settings = {
   azure: {
     variable: 'FILMGATE_AZURE',
     fallback: 'off',
-    help: 'paths and header of Azure besides our own: on, off',
+    help: "also accept Azure's paths and header: on, off",
     parse: parseSwitch,
   },
   config: {
     variable: 'FILMGATE_CONFIG',
     fallback: '',
-    help: 'a filmgate.yaml; ./filmgate.yaml if there is one',
+    help: 'the path of filmgate.yaml; ./filmgate.yaml if it exists',
     parse: (text: string): Parsed<string> => ({ value: text }),
   },
 } as const

@@ -3,7 +3,7 @@ import { digestSecret, isPossibleSecret, type Token, type UnknownParameters } fr
 import type { Mistakes } from './mistakes.ts'
 import type { TokenSettings } from './schema.ts'
 
-/** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start without them makes. */
+/** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start generates. */
 export const defaultTokenName = 'default'
 export const operatorTokenName = 'operator'
 
@@ -38,7 +38,7 @@ export function readTokens(
   const warnings: string[] = []
   const clash = client.where === 'FILMGATE_TOKEN' ? clashOf(client.text, entries) : undefined
   if (clash === 'name')
-    warnings.push(`FILMGATE_TOKEN is not accepted by this service: tokens has another one named '${defaultTokenName}'`)
+    warnings.push(`FILMGATE_TOKEN is not accepted by this service: tokens of filmgate.yaml has another token named '${defaultTokenName}'`)
   if (client.text !== undefined && clash === undefined)
     given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
   if (operator.text !== undefined)
@@ -61,8 +61,8 @@ export function readTokens(
 }
 
 /**
- * The variable is also where a client keeps its own token. One that is exported for the command line must not keep the
- * service from starting: what the file says of that token, or of that name, holds.
+ * FILMGATE_TOKEN is also the variable of clients. A token that is set for the command line must not keep the service
+ * from starting, so the file wins if it has the same secret or the same name.
  */
 function clashOf(secret: string | undefined, entries: readonly TokenSettings[]): 'secret' | 'name' | undefined {
   if (secret === undefined) return undefined
@@ -75,17 +75,17 @@ function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[
     mistakes.add(where, "the secret can't be sent in a header", 'use printable ASCII, with no space at either end')
   }
   if (earlier.some((other) => other.name === name)) {
-    const taken = (quoted: string) => `the name ${quoted} is taken`
-    mistakes.addUnknown(`${where}.name`, name, 'give each token its own name', taken)
+    const repeated = (quoted: string) => `the name ${quoted} is used twice`
+    mistakes.addUnknown(`${where}.name`, name, 'give each token its own name', repeated)
   } else if (earlier.some((other) => other.secret === secret)) {
-    mistakes.add(where, 'the secret is used twice', 'give each token its own')
+    mistakes.add(where, 'the secret is used twice', 'give each token its own secret')
   }
 }
 
-/** A pattern that fits no model is most likely a typo; but the account of those it was for may be off for now. */
-export function unfitting(patterns: readonly Pattern[], { entries }: Catalog, mistakes: Mistakes): string[] {
+/** A pattern without a model is probably a typo, but its account may also be disabled for now. */
+export function warningsOfPatterns(patterns: readonly Pattern[], { entries }: Catalog, mistakes: Mistakes): string[] {
   return patterns.flatMap(({ where, glob }) => {
     if (glob === '*' || [...entries.values()].some((entry) => matchesModel(glob, entry))) return []
-    return [`${where}: ${mistakes.quote(where, glob)} fits no model`]
+    return [`${where}: ${mistakes.quote(where, glob)} matches no model`]
   })
 }

@@ -10,7 +10,7 @@ interface OpenFiles {
   used: number
 }
 
-/** Undefined where the system does not tell as Linux does, or sets no limit. */
+/** Undefined if the system has no /proc, or sets no limit. */
 function readOpenFiles(): OpenFiles | undefined {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -20,19 +20,19 @@ function readOpenFiles(): OpenFiles | undefined {
   }
 }
 
-/** With fewer the operator is warned. */
+/** Below this limit the operator is warned. */
 const fewFiles = 1_024
 
-/** What the workers need at the least: a film that is drawn, verified and stored, and a request to a provider. */
+/** The minimum for workers: to draw, verify and store a video, and to send a request to a provider. */
 const workerFiles = 12
 const fewestConnections = 6
 
-/** Each connection may need a second file, for the video that it is sent. The other half is for the workers, too. */
+/** Each connection may need a second file, for the video that it downloads. */
 function connectionsWithin({ limit, used }: OpenFiles): number {
   return Math.max(fewestConnections, Math.floor((limit - used - workerFiles) / 2))
 }
 
-/** Warns where that is little. */
+/** How many connections the limit of open files allows. Logs a warning if it is low. */
 export function limitConnections(clock: Clock, log: Log): { connections?: { most: number; clock: Clock } } {
   const files = readOpenFiles()
   if (!files) return {}
@@ -46,21 +46,21 @@ export function limitConnections(clock: Clock, log: Log): { connections?: { most
   return { connections: { most, clock } }
 }
 
-/** What the next action may open: a connection to a provider, or a child process with its pipes. */
+/** How many files one action may open: a connection to a provider, or a child process with its pipes. */
 const actionFiles = 6
-const askAgainMs = 100
+const checkAgainMs = 100
 
 /**
- * Whether this process can open what another action needs. One that can't would take tasks from processes that can, and
- * give each back with a longer wait.
+ * Whether this process can open the files of another action. Without this check it would claim tasks, fail, and return
+ * each with a longer wait, while other processes could run them.
  */
 export function openFilesLeft(clock: Clock, log: Log): () => boolean {
   let isEnough = true
-  let askedAt = Number.NEGATIVE_INFINITY
+  let checkedAt = Number.NEGATIVE_INFINITY
   return () => {
     const now = clock.now()
-    if (Math.abs(now - askedAt) < askAgainMs) return isEnough
-    askedAt = now
+    if (Math.abs(now - checkedAt) < checkAgainMs) return isEnough
+    checkedAt = now
     const before = isEnough
     isEnough = canOpen(actionFiles)
     if (before && !isEnough)

@@ -3,7 +3,7 @@ import type { Random } from '../core/clock.ts'
 
 const pageBytes = 4096
 
-/** Chance from the system, fetched a page at a time: one call for each id costs more than the rest of it. */
+/** Random bytes of the system, fetched a page at a time: a call for each id costs more than everything else about it. */
 export function openRandom(): Random {
   let page = Buffer.alloc(0)
   let used = 0

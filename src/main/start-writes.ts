@@ -4,9 +4,9 @@ import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** What a start writes. A store that can't be written keeps nobody from what it has: such a write is made later. */
+/** The writes of a start. If the store is read-only, they are retried later, so that the service can serve reads. */
 interface StartWrites extends AsyncDisposable {
-  /** False if it was put off. Throws what is no fault of the storage. */
+  /** False if the write is retried later. Throws errors that are not faults of the storage. */
   do(what: string, write: () => Promise<unknown>): Promise<boolean>
 }
 
@@ -16,7 +16,7 @@ export function openStartWrites({ clock, log }: { clock: Clock; log: Log }): Sta
   const stop = new AbortController()
   const late = new Set<Promise<void>>()
 
-  async function insist(what: string, write: () => Promise<unknown>): Promise<void> {
+  async function retry(what: string, write: () => Promise<unknown>): Promise<void> {
     for (;;) {
       await clock.sleep(everyMs, stop.signal)
       if (stop.signal.aborted) return
@@ -36,7 +36,7 @@ export function openStartWrites({ clock, log }: { clock: Clock; log: Log }): Sta
         return true
       } catch (error) {
         if (Problem.from(error).code !== 'storage_unavailable') throw error
-        late.add(insist(what, write))
+        late.add(retry(what, write))
         return false
       }
     },
@@ -47,7 +47,7 @@ export function openStartWrites({ clock, log }: { clock: Clock; log: Log }): Sta
   }
 }
 
-/** Why the store can only be read at the start; null if it can be written. */
+/** Why the store is read-only at the start; null if it is writable. */
 export async function findReadOnly(
   store: ProbeStore,
   startWrites: StartWrites,

@@ -2,25 +2,24 @@ import { createHash } from 'node:crypto'
 import type { Bucket, OpenObject } from '../buckets/bucket.ts'
 import { splitKey } from '../buckets/index.ts'
 import { Problem } from '../core/problem.ts'
+import type { Row } from '../core/row.ts'
 import type { Asset } from '../core/task.ts'
 import type { MoveTools } from '../migrate.ts'
 import type { Transfer } from '../stores/transfer/transfer.ts'
-import { assetsOf, isPast, type TaskAsset } from './assets.ts'
-import { patiently } from './patience.ts'
-import { pagesOf } from './rows.ts'
+import { assetsOf, pagesOf, type TaskAsset, withRetries } from './rows.ts'
 
 /** An object that could not be moved. */
 export interface Fault {
   task: string
   key: string
   what: string
-  /** Mending it is worth another run. What the source itself does not have any more is not. */
+  /** The operator can fix it and run the move again. False if the source itself lacks the object. */
   blocks: boolean
 }
 
 export interface Moved {
   copied: number
-  /** There already, with the right bytes. */
+  /** Already in the target, with the right bytes. */
   there: number
   bytes: number
   faults: Fault[]
@@ -37,17 +36,17 @@ interface Item extends TaskAsset {
 
 const atOnce = 4
 
-/** Every object that a task names, each compared with the checksum in its row. One that is broken does not stop the rest. */
+/** Moves every object that a task names, and compares it with the checksum in its row. A broken one does not stop the rest. */
 export async function moveObjects(source: Transfer, buckets: Buckets, total: number, tools: MoveTools): Promise<Moved> {
   const moved: Moved = { copied: 0, there: 0, bytes: 0, faults: [] }
   let done = 0
   const onBytes = (bytes: number) => {
     done += bytes
-    tools.report({ phase: 'films', done, total })
+    tools.report({ phase: 'videos', done, total })
   }
   onBytes(0)
   const items = itemsOf(source, moved.faults, tools)
-  // One that fails ends all, or the others would work on for nobody.
+  // A failure of one ends all of them.
   const failed = new AbortController()
   const signal = AbortSignal.any([tools.signal, failed.signal])
   const work = async () => {
@@ -68,10 +67,10 @@ export async function moveObjects(source: Transfer, buckets: Buckets, total: num
   return moved
 }
 
-/** Each of them takes the next one. */
+/** Shared by all workers: each gets the next item. */
 function itemsOf(source: Transfer, faults: Fault[], tools: MoveTools): AsyncIterable<Item> {
   const found = findItems(source, faults, tools)
-  // Without a `return`: the one who stops first must not end it for the others.
+  // Without `return`: a worker that stops must not end the iterator for the others.
   return { [Symbol.asyncIterator]: () => ({ next: () => found.next() }) }
 }
 
@@ -81,9 +80,14 @@ async function* findItems(source: Transfer, faults: Fault[], tools: MoveTools): 
       const { assets, broken } = assetsOf(row)
       for (const item of assets) yield { ...item, isPast: isPast(row, tools.now) }
       for (const column of broken)
-        faults.push({ task: String(row.id), key: column, what: 'its row can not be read', blocks: false })
+        faults.push({ task: String(row.id), key: column, what: "its row can't be read", blocks: false })
     }
   }
+}
+
+/** Clients can't read these objects any more, and a process that died may have removed them. */
+function isPast({ deleted_at: deletedAt, state, expires_at: expiresAt }: Row, now: number): boolean {
+  return deletedAt !== null || state === 'failed' || (typeof expiresAt === 'number' && expiresAt <= now)
 }
 
 interface ItemTools extends MoveTools {
@@ -99,7 +103,7 @@ async function moveOne({ task, asset, isPast }: Item, buckets: Buckets, moved: M
   }
   const again = () => count(-counted)
   try {
-    const outcome = await patiently(() => {
+    const outcome = await withRetries(() => {
       again()
       return copy(asset, buckets, tools.signal, count)
     }, tools)
@@ -110,7 +114,7 @@ async function moveOne({ task, asset, isPast }: Item, buckets: Buckets, moved: M
     const { message, blocks } = error
     if (!isPast || blocks) moved.faults.push({ task, key: asset.key, what: message, blocks })
   }
-  // Whatever became of it, it is dealt with.
+  // Counted as done, also if it failed.
   count(asset.bytes - counted)
 }
 
@@ -146,12 +150,12 @@ async function copy(
   }
 }
 
-/** No bucket takes it, so there never were bytes under it. */
+/** Buckets refuse such a key, so no object has it. */
 function refuseOdd(key: string): void {
   try {
     splitKey(key)
   } catch {
-    throw new Unmovable('its row names it by what is no key')
+    throw new Unmovable('its row has an invalid key for it')
   }
 }
 
@@ -172,7 +176,7 @@ async function hasBytes(
   return digest.digest('hex') === asset.sha256
 }
 
-/** The same bytes; it throws before its end if they are not those of the row, so that nothing is stored. */
+/** The same bytes. Throws before the end if they differ from the checksum, so that nothing is stored. */
 async function* checked({ stream }: OpenObject, { sha256 }: Asset, count: (bytes: number) => void) {
   const digest = createHash('sha256')
   try {
@@ -182,10 +186,10 @@ async function* checked({ stream }: OpenObject, { sha256 }: Asset, count: (bytes
       yield chunk
     }
   } catch (error) {
-    // A bucket that is away comes back; a disk that can't read its own file does not.
+    // A bucket may recover. A disk that can't read its own file does not.
     const { code } = error as NodeJS.ErrnoException
     throw error instanceof Problem || code !== 'EIO' ? error : new Unmovable('it is broken in the source: EIO')
   }
   if (digest.digest('hex') !== sha256)
-    throw new Unmovable('it is broken in the source: other bytes than its checksum says')
+    throw new Unmovable('it is broken in the source: its bytes do not match its checksum')
 }

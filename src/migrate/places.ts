@@ -7,20 +7,20 @@ import { type DataFolder, openDataFolder } from '../data-folder.ts'
 import { openPostgresTransfer, openSqliteTransfer } from '../stores/index.ts'
 import type { Transfer } from '../stores/transfer/transfer.ts'
 
-/** Where a service lives. */
+/** Where a service keeps its rows and bytes. */
 export interface Place {
-  /** Null only where neither rows nor bytes are in it. */
+  /** Null only if it has neither rows nor bytes. */
   data: string | null
   store: StorePlace
   bucket: BucketPlace
 }
 
-/** Both sides, opened. What does not move has no target. */
+/** Both sides, open. The target is null for what does not move. */
 export interface Sides extends AsyncDisposable {
   source: Transfer
   target: Transfer | null
   buckets: { source: Bucket; target: Bucket } | null
-  /** Where accounts keep what they work on, if that has to move. */
+  /** The folders of the accounts, if they have to move. */
   folders: { from: string; to: string } | null
 }
 
@@ -32,7 +32,7 @@ export async function openPlace({ from, to }: { from: Place; to: Place }): Promi
   const sameFolder = from.data !== null && to.data !== null && realPath(from.data) === realPath(to.data)
   const toFolder = sameFolder ? fromFolder : to.data === null ? null : stack.use(lock(to.data, 'target'))
   const stays = isSame(from, to)
-  if (fromFolder && !stays.store) refuseUntold(fromFolder)
+  if (fromFolder && !stays.store) refuseSpilled(fromFolder)
   const source = stack.use(await openTransfer(from.store, fromFolder, 'source'))
   const target = stays.store ? null : stack.use(await openTransfer(to.store, toFolder, 'target', source))
   const buckets = stays.bucket
@@ -43,7 +43,7 @@ export async function openPlace({ from, to }: { from: Place; to: Place }): Promi
   return { source, target, buckets, folders, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
-/** What need not move. */
+/** What does not move. */
 export function isSame(from: Place, to: Place): { store: boolean; bucket: boolean } {
   const folderOf = ({ data }: Place) => (data === null ? null : realPath(data))
   const storeOf = (place: Place) => JSON.stringify(place.store.kind === 'sqlite' ? folderOf(place) : place.store)
@@ -51,22 +51,23 @@ export function isSame(from: Place, to: Place): { store: boolean; bucket: boolea
   return { store: storeOf(from) === storeOf(to), bucket: bucketOf(from) === bucketOf(to) }
 }
 
-/** Where its rows are, without a password. */
+/** The place of its rows, without a password. */
 export function nameOf({ data, store }: Place): string {
   if (store.kind === 'sqlite') return realPath(data ?? '')
   const url = new URL(store.url)
   return `postgres://${url.host}${url.pathname}`
 }
 
-/** Where a move leads: to the same rows with films elsewhere is another move. */
+/** The target of a move. The same rows with videos in another bucket are another target. */
 export function targetOf({ from, to }: { from: Place; to: Place }): string {
   const { data, store, bucket } = to
   if (isSame(from, to).bucket || (store.kind === 'sqlite' && bucket.kind === 'disk')) return nameOf(to)
-  const films = bucket.kind === 'disk' ? realPath(data ?? '') : `s3://${bucket.bucket}/${bucket.prefix}`
-  return `${nameOf(to)}, its films to ${films}`
+  const videos = bucket.kind === 'disk' ? realPath(data ?? '') : `s3://${bucket.bucket}/${bucket.prefix}`
+  // This text is kept in the source, and compared by later runs.
+  return `${nameOf(to)}, its films to ${videos}`
 }
 
-/** One name for each folder, however one gets there. What is not there yet will be made below what is. */
+/** One name for each folder, without links. Of a folder that does not exist yet, the existing part is resolved. */
 function realPath(path: string): string {
   const whole = resolve(path)
   if (existsSync(whole)) return realpathSync(whole)
@@ -74,23 +75,23 @@ function realPath(path: string): string {
   return parent === whole ? whole : join(realPath(parent), basename(whole))
 }
 
-/** Before anything is written there: it may be anybody's. */
+/** Before anything is written: the folder may belong to another program. */
 function refuseForeign(path: string, { store }: Place): void {
   const whole = resolve(path)
   if (!existsSync(whole)) throw new Error(`there is no data folder ${whole}`)
-  if (!statSync(whole).isDirectory()) throw new Error(`${whole} is no folder; name the data folder with --from-data`)
+  if (!statSync(whole).isDirectory()) throw new Error(`${whole} is not a folder; choose the data folder with --from-data`)
   const has = (name: string) => existsSync(join(whole, name))
   if (store.kind === 'sqlite' && !has('filmgate.db')) throw new Error(`there is no database in ${whole}`)
   if (store.kind === 'sqlite' && statSync(join(whole, 'filmgate.db')).size === 0)
     throw new Error(`the database in ${whole} is an empty file; restore it from a backup first`)
   if (!['filmgate.db', 'bucket', 'accounts', 'lock.db'].some(has))
-    throw new Error(`${whole} is no data folder of a Filmgate; name the right one with --from-data`)
+    throw new Error(`${whole} is not a data folder of Filmgate; choose the right one with --from-data`)
 }
 
-/** Who removes the old folder afterwards would remove both. */
+/** An operator who removes the old folder later would remove both. */
 function refuseInside(inner: string, outer: string): void {
   if (realPath(inner).startsWith(`${realPath(outer)}${sep}`))
-    throw new Error(`${resolve(inner)} lies inside the source; name another folder with --to-data`)
+    throw new Error(`${resolve(inner)} is inside the source; choose another folder with --to-data`)
 }
 
 function lock(path: string, side: 'source' | 'target'): DataFolder {
@@ -106,12 +107,12 @@ function lock(path: string, side: 'source' | 'target'): DataFolder {
   }
 }
 
-/** Answers of providers that its database has not taken yet. They may be the only trace of what was paid for. */
-function refuseUntold({ path, spill }: DataFolder): void {
-  const untold = existsSync(spill) ? readdirSync(spill).filter((name) => name.endsWith('.json')) : []
-  if (untold.length > 0)
+/** Responses of providers that are not in the database yet. They may be the only trace of a paid job. */
+function refuseSpilled({ path, spill }: DataFolder): void {
+  const spilled = existsSync(spill) ? readdirSync(spill).filter((name) => name.endsWith('.json')) : []
+  if (spilled.length > 0)
     throw new Error(
-      `the data folder ${path} has answers of providers that its database has not taken yet; start the service there once and stop it`,
+      `the data folder ${path} has responses of providers that are not in its database yet; start the service there once and stop it`,
     )
 }
 
@@ -131,6 +132,6 @@ async function openTransfer(
 
 async function openBucket(bucket: BucketPlace, folder: DataFolder | null): Promise<Bucket> {
   if (bucket.kind === 's3') return openS3(bucket)
-  if (!folder) throw new Error('there is no data folder for the films')
+  if (!folder) throw new Error('there is no data folder for the videos')
   return openDisk({ folder: folder.bucket })
 }

@@ -56,7 +56,7 @@ describe('lines', () => {
   it('that are no text are told with their numbers', () => {
     const bad = ['a\0fox', '{"prompt": "\\ud800"}', '{"prompt": "x", "model": "\\u0000"}']
     assert.deepEqual(
-      readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [number, /no text has/.test(what)]),
+      readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [number, /an invalid character/.test(what)]),
       [2, 3, 4].map((number) => [number, true]),
     )
     const told = (bytes: Buffer) => decode(bytes).fault

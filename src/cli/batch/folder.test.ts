@@ -25,7 +25,7 @@ describe('a folder of several batches', () => {
     assert.equal((await batch(api, cwd, 'foxes')).code, 0)
     const refused = await batch(api, cwd, 'wolves')
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /line 2: name: film\.mp4 is the film of another line; choose another name/)
+    assert.match(refused.stderr, /line 2: name: film\.mp4 is the video of another line; choose another name/)
     assert.equal(submits(api), 1)
     // With that film out of the way it may be made, and then it is no film of the first list any more.
     rmSync(join(cwd, 'out', 'film.mp4'))

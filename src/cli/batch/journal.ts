@@ -4,37 +4,37 @@ import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../../wire/schema.ts'
 import { Failure } from '../failure.ts'
 
-/** What was about to be submitted. */
+/** A submit, written down before it is sent. */
 export interface Intent {
   /** The Idempotency-Key of the submit. */
   key: string
   model: string
-  /** Of the first try, by the server's clock, in milliseconds. */
+  /** The time of the first try, by the server's clock, in milliseconds. */
   time: number
-  /** Of the latest try, if there were several. */
+  /** The time of the latest try, if there were several. */
   latest?: number
 }
 
-/** What the journal knows of a line. Without an id it may or may not be on the server. */
+/** What the journal knows of a line. Without an id, the video may or may not be on the server. */
 export interface LineState {
   intent: Intent
   id: string | null
   done: { file: string; took: number | null } | null
-  /** Why there is no film. */
+  /** Why it failed. */
   failed: string | null
 }
 
-/** One step of one line; a line of the file. */
+/** One step of one line of the batch: one line of the journal. */
 export type Step = { line: string } & (
   | { intent: Intent }
   | { id: string }
   | { done: string; took: number | null }
   | { failed: string }
-  /** The server certainly did not take it. */
+  /** The server certainly did not accept it. */
   | { refused: string }
 )
 
-/** What happened so far, on the disk before the next thing happens. */
+/** The steps so far. Each is on the disk before the next one happens. */
 export interface Journal extends AsyncDisposable {
   readonly states: ReadonlyMap<string, LineState>
   /** Resolves after the fsync. */
@@ -44,14 +44,14 @@ export interface Journal extends AsyncDisposable {
 export const journalName = '.filmgate-batch.jsonl'
 const lockName = '.filmgate-batch.lock'
 
-/** Opens the journal of a folder for this process alone. `baseUrl`: ids mean nothing to another server. */
+/** Opens and locks the journal of a folder. `baseUrl`: its ids are valid only on that server. */
 export async function openJournal(folder: string, baseUrl: string): Promise<Journal> {
   await using stack = new AsyncDisposableStack()
   stack.use(takeLock(folder))
   const path = join(folder, journalName)
   const file = stack.use(await open(path, 'a+', 0o600))
   const { states, length } = await readJournal(file, path, baseUrl)
-  // A line that was being written when the process died was never acted on.
+  // A partial line is of a process that died before it acted on the step.
   await file.truncate(length)
   if (length === 0) {
     await append(file, { journal: 'filmgate-batch', version: 1, base_url: baseUrl })
@@ -64,7 +64,7 @@ export async function openJournal(folder: string, baseUrl: string): Promise<Jour
     try {
       await append(file, step)
     } catch (error) {
-      // Half a line in the middle would make the whole journal unreadable.
+      // A partial line in the middle would make the journal unreadable.
       await file.truncate(size)
       throw error
     }
@@ -94,7 +94,7 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-/** The kernel drops this lock when the process dies, however that happens. */
+/** The kernel releases this lock when the process dies. */
 function takeLock(folder: string): Disposable {
   let database: DatabaseSync | undefined
   try {
@@ -110,21 +110,21 @@ function takeLock(folder: string): Disposable {
   return { [Symbol.dispose]: () => held.close() }
 }
 
-/** SQLITE_BUSY: someone else holds it. */
+/** SQLITE_BUSY: another process holds the lock. */
 const busy = 5
 
-/** The states, and how many bytes of the file are whole lines. */
+/** The states, and the length in bytes of the complete lines. */
 async function readJournal(file: FileHandle, path: string, baseUrl: string) {
   const bytes = await file.readFile()
   const length = bytes.lastIndexOf(0x0a) + 1
   const states = new Map<string, LineState>()
   for (const [at, text] of bytes.subarray(0, length).toString('utf8').split('\n').slice(0, -1).entries()) {
     const entry = parse(text)
-    if (!entry) throw new Failure(`line ${at + 1} of ${path} can't be read; mend it, or use another folder`)
+    if (!entry) throw new Failure(`line ${at + 1} of ${path} can't be read; fix it, or use another folder`)
     if (at > 0) apply(states, entry as unknown as Step)
     else if (entry.base_url !== baseUrl) {
       throw new Failure(`${path} is of a batch on ${entry.base_url}, not on ${baseUrl}`, {
-        hint: 'Use another folder. If the server has only moved, change the first line of that file.',
+        hint: 'Use another folder. If the server has a new address, change the first line of that file.',
       })
     }
   }
@@ -154,18 +154,18 @@ function apply(states: Map<string, LineState>, step: Step): void {
   if ('id' in step) state.id = step.id
   else if ('failed' in step) state.failed = step.failed
   else {
-    // The file is of one line only: whose it was before, that line's film is gone.
+    // The file of another line with this name was replaced.
     for (const other of states.values()) if (other.done && isSameFile(other.done.file, step.done)) other.done = null
     state.done = { file: step.done, took: step.took }
   }
 }
 
-/** Some disks take capitals for small letters. */
+/** Some file systems ignore case. */
 function isSameFile(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** Whose film a file is, and how it is written there. */
+/** The line that owns a file, and the name as it was written. */
 export function ownerOf(file: string, states: Journal['states']): { line: string; file: string } | null {
   for (const [line, { done }] of states) if (done && isSameFile(done.file, file)) return { line, file: done.file }
   return null

@@ -2,19 +2,19 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { isObject } from '../../wire/schema.ts'
 import { suggestion } from '../arguments.ts'
-import { faultOf, type Order, withoutUndefined } from '../film.ts'
 import { slug } from '../slug.ts'
+import { faultOf, type Order, withoutUndefined } from '../video-request.ts'
 
-/** One film of a batch. */
+/** One video of a batch. */
 export interface Line {
-  /** Where it stands in the file, from 1. */
+  /** The line number in the file, from 1. */
   number: number
-  /** What it is known by in the journal: made of what it asks for, so that lines may be moved, added and dropped. */
+  /** Its key in the journal, derived from the request, so that lines may be moved, added and removed. */
   key: string
   order: Order
   /** The file's name, if the line gives one. */
   name: string | null
-  /** What it is called while it is made; no two lines share one. */
+  /** Its name in the progress; unique. */
   label: string
 }
 
@@ -25,11 +25,11 @@ export interface Fault {
 
 const fields = ['prompt', 'model', 'seconds', 'size', 'image', 'seed', 'caption', 'name']
 
-/** The text of a file, or what about its bytes is none. */
+/** The text of a file, or the first line that is not UTF-8. */
 export function decode(bytes: Buffer): { text: string; fault: Fault | null } {
   if (isUtf8(bytes)) return { text: bytes.toString('utf8'), fault: null }
   const wide = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2))
-  // The first is enough: the others are of the same kind.
+  // The first line is enough: the others have the same encoding.
   const number =
     bytes
       .toString('latin1')
@@ -38,7 +38,7 @@ export function decode(bytes: Buffer): { text: string; fault: Fault | null } {
   return { text: '', fault: { number, what: `it is ${wide ? 'UTF-16' : 'not UTF-8'}; save the file as UTF-8` } }
 }
 
-/** Reads the whole file; a line with a fault is told apart from the others, never guessed at. */
+/** Reads the whole file, and collects every fault. */
 export function readLines(text: string, defaults: Partial<Order>): { lines: Line[]; faults: Fault[] } {
   const lines: Omit<Line, 'label'>[] = []
   const faults: Fault[] = []
@@ -56,18 +56,18 @@ export function readLines(text: string, defaults: Partial<Order>): { lines: Line
       faults.push({ number, what: read })
       continue
     }
-    const twin = read.name === null ? undefined : names.get(read.name.toLowerCase())
-    if (twin !== undefined) faults.push({ number, what: `name: line ${twin} has the same` })
+    const other = read.name === null ? undefined : names.get(read.name.toLowerCase())
+    if (other !== undefined) faults.push({ number, what: `name: line ${other} has the same; choose another` })
     if (read.name !== null) names.set(read.name.toLowerCase(), number)
     const request = fingerprint(read.order, read.name)
-    const nth = seen.get(request) ?? 0
-    seen.set(request, nth + 1)
-    lines.push({ number, key: `${request}-${nth}`, ...read })
+    const repeats = seen.get(request) ?? 0
+    seen.set(request, repeats + 1)
+    lines.push({ number, key: `${request}-${repeats}`, ...read })
   }
   return { lines: withLabels(lines), faults }
 }
 
-/** The number tells lines apart that ask for the same, or begin with the same words. */
+/** With the line number, if several lines would have the same label. */
 function withLabels(lines: Omit<Line, 'label'>[]): Line[] {
   const plain = (line: Omit<Line, 'label'>) => line.name?.replace(/\.mp4$/i, '') ?? slug(line.order.prompt)
   const alike = Map.groupBy(lines, plain)
@@ -84,15 +84,16 @@ function readLine(text: string, defaults: Partial<Order>): Pick<Line, 'order' | 
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return `it starts like JSON but is none: ${(error as Error).message}`
+    return `it starts like JSON but is not valid JSON: ${(error as Error).message}`
   }
-  if (!isObject(json)) return 'it is no JSON object'
+  if (!isObject(json)) return 'it is not a JSON object'
   const given = Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null))
   const fault = faultIn(given)
   if (fault !== null) return fault
   const { name, caption, seconds, ...rest } = given
   const order = {
-    ...{ ...defaults, ...rest },
+    ...defaults,
+    ...rest,
     ...(seconds === undefined ? {} : { seconds: String(seconds) }),
     ...(caption === undefined ? {} : { caption: caption ? undefined : false }),
   }
@@ -110,7 +111,7 @@ function faultIn(given: Record<string, unknown>): string | null {
   for (const field of ['prompt', 'model', 'size', 'image', 'name']) {
     const value = given[field]
     if (value === undefined) continue
-    if (typeof value !== 'string') return `${field}: it is no text`
+    if (typeof value !== 'string') return `${field}: it is not text`
     if (!isText(value)) return `${field}: ${notText}`
   }
   if (given.caption !== undefined && typeof given.caption !== 'boolean') return 'caption: use true or false'
@@ -119,14 +120,14 @@ function faultIn(given: Record<string, unknown>): string | null {
   if (typeof name === 'string' && !/^[^./\\\p{Cc}][^/\\\p{Cc}]{0,120}$/u.test(name))
     return "name: use a plain file name, without '/' and not starting with '.'"
   if (typeof name === 'string' && Buffer.byteLength(fileName(name)) > longestName)
-    return `name: it is too long; a file name has room for ${longestName} bytes`
+    return `name: it is too long; use at most ${longestName} bytes`
   return faultOf(given)
 }
 
-/** No file system takes more, and most count bytes. */
+/** The limit of most file systems, in bytes. */
 const longestName = 255
 
-const notText = 'it has a character that no text has (NUL, or half of a pair)'
+const notText = 'it has an invalid character (NUL, or half of a surrogate pair)'
 
 function isText(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
@@ -136,7 +137,7 @@ function fileName(name: string): string {
   return /\.mp4$/i.test(name) ? name : `${name}.mp4`
 }
 
-/** The same for lines that ask for the same, however they are written. */
+/** The same for the same request, however the line is written. */
 export function fingerprint(order: Order, name: string | null): string {
   const { prompt, model, seconds, size, image, seed, caption } = order
   const parts = [prompt, model, seconds, size, image, seed, caption, name].map((part) => part ?? null)

@@ -1,5 +1,5 @@
 import type { Client } from '../client.ts'
-import { isTransient, ServerFailure } from '../failure.ts'
+import { ServerFailure } from '../failure.ts'
 import { newestFirst } from '../find-task.ts'
 import { patiently, type Trouble } from '../patience.ts'
 import type { Terminal } from '../terminal.ts'
@@ -7,18 +7,18 @@ import type { Task } from '../video.ts'
 import type { LineState } from './journal.ts'
 import { fingerprint, type Line } from './lines.ts'
 
-/** A line whose submit was begun and never answered, as far as the journal knows. */
+/** A line whose submit has no response in the journal. */
 export interface OpenLine {
   line: Line
   state: LineState
 }
 
-/** Adopt that task; there is none, so submit; or nobody can tell. */
+/** Adopt this task; 'none': no task exists, so submit; or it is unknown. */
 export type Verdict = { id: string } | 'none' | { unsure: string }
 
-/** Servers count in whole seconds, and the difference of the clocks was measured in them. */
+/** Servers count whole seconds, and so does the measured difference of the clocks. */
 const toleranceMs = 2_000
-/** How long a submit may be on its way into the list after its sender died; Filmgate itself knows a repeat for longer. */
+/** How long a submit may take to appear in the list after its sender died. Filmgate recognises a repeat for longer. */
 const settleMs = 5_000
 
 interface Recovery {
@@ -29,7 +29,7 @@ interface Recovery {
   bound: ReadonlySet<string>
 }
 
-/** Looks for the tasks of open lines in the server's list. Before anything new is submitted, or they would be confused. */
+/** Looks for the tasks of open lines in the server's list. Call it before new submits, which would look the same. */
 export async function recover(
   client: Client,
   open: readonly OpenLine[],
@@ -40,7 +40,7 @@ export async function recover(
   for (;;) {
     let tasks: Task[]
     try {
-      tasks = await patiently(() => tasksSince(client, since, signal), { ...recovery, worth: isTransient })
+      tasks = await patiently(() => tasksSince(client, since, signal), recovery)
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof ServerFailure || error instanceof TooMany)) throw error
@@ -70,7 +70,7 @@ async function tasksSince(client: Client, since: number, signal: AbortSignal): P
   return tasks
 }
 
-/** Whose is which. Lines that ask for exactly the same may share out what is found; any other doubt is left to people. */
+/** Assigns tasks to lines. Lines with the same request may share the tasks that are found; any other doubt is unsure. */
 export function match(
   open: readonly OpenLine[],
   tasks: readonly Task[],
@@ -82,11 +82,11 @@ export function match(
     const found = tasks.filter((task) => !bound.has(task.id) && group.some((one) => couldBe(one, task)))
     const rivals = open.filter((one) => !group.includes(one) && found.some((task) => couldBe(one, task)))
     const vague = found.some(({ prompt, createdAt }) => prompt === null || createdAt === null)
-    const several = found.length > group.length ? `${found.length} videos on the server could be it` : null
+    const several = found.length > group.length ? `${found.length} videos on the server match` : null
     const doubt =
       several ??
-      (vague ? 'the server does not say enough of its videos to tell' : null) ??
-      (rivals.length > 0 ? `what is on the server could be of line ${rivals[0]?.line.number} as well` : null)
+      (vague ? 'the server does not show the prompt or the time of its videos' : null) ??
+      (rivals.length > 0 ? `a video on the server could also be that of line ${rivals[0]?.line.number}` : null)
     const oldest = found.toReversed()
     for (const [at, { line }] of group.toSorted((a, b) => a.state.intent.time - b.state.intent.time).entries()) {
       const task = oldest[at]
@@ -96,11 +96,11 @@ export function match(
   return verdicts
 }
 
-/** Whether nothing that the server shows of a task speaks against it. */
+/** Whether nothing that the server shows of a task contradicts the line. */
 function couldBe({ line: { order }, state: { intent } }: OpenLine, task: Task): boolean {
-  const same = (asked: string | number | undefined, shown: string | number | null) =>
-    asked === undefined || shown === null || String(asked) === String(shown)
-  // Some servers answer with the dated name of a model.
+  const same = (requested: string | number | undefined, shown: string | number | null) =>
+    requested === undefined || shown === null || String(requested) === String(shown)
+  // Some servers show the dated name of a model.
   const model = task.model === '' || task.model.startsWith(intent.model)
   const late = task.createdAt === null || task.createdAt >= intent.time - toleranceMs
   const prompt = task.prompt === null || task.prompt.trim() === order.prompt.trim()

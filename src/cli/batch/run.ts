@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Client, Film } from '../client.ts'
-import { diskFault } from '../disk.ts'
-import { Failure, ServerFailure, UnknownOutcome, VideoFailure } from '../failure.ts'
-import { prepare } from '../film.ts'
+import type { Client, VideoRequest } from '../client.ts'
+import { diskFault, Failure, ServerFailure, UnknownOutcome, VideoFailure } from '../failure.ts'
 import { finish } from '../finish.ts'
 import type { Interrupts } from '../interrupts.ts'
 import { batchParts } from '../save.ts'
@@ -12,18 +10,19 @@ import type { Progress, Row } from '../screen/row.ts'
 import { submitOnce } from '../submit.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Task } from '../video.ts'
+import { prepare } from '../video-request.ts'
 import type { Intent, Journal, Step } from './journal.ts'
 import type { Line } from './lines.ts'
 import type { Verdict } from './recover.ts'
 
-/** What became of a line. */
+/** The result of a line. */
 export interface Outcome {
   line: Line
   status: 'done' | 'failed' | 'unknown' | 'error' | 'left running' | 'not started'
   id: string | null
-  /** Inside the folder. */
+  /** Relative to the folder. */
   file: string | null
-  /** An earlier run made it. */
+  /** It was done by an earlier run. */
   already: boolean
   tookMs: number | null
   error: string | null
@@ -36,25 +35,25 @@ export interface Batch {
   interrupts: Interrupts
   progress: Progress
   folder: string
-  /** Where the images of the lines lie. */
+  /** Paths of images are relative to it. */
   imageFolder: string
   model: string
   resubmitUnknown: boolean
   retryFailed: boolean
-  /** What was found out of the lines that the journal leaves open. */
+  /** For lines whose submit has no response in the journal. */
   verdicts: ReadonlyMap<string, Verdict>
-  /** So many submits in a row ended in doubt. */
+  /** The number of submits in a row with an unknown outcome. */
   doubts: number
-  /** Why nothing more is submitted, if so. */
+  /** Why nothing more is submitted; null while submits go on. */
   halted: string | null
-  /** The submit that is under way: one at a time, so that a crash leaves at most one in doubt. */
+  /** The running submit: one at a time, so that a crash leaves at most one outcome unknown. */
   submitting: Promise<unknown>
 }
 
 const mostDoubts = 3
 
-/** Makes the film of one line, from wherever it was left. It never throws what concerns this line only. */
-export async function makeLine(line: Line, batch: Batch): Promise<Outcome> {
+/** Creates the video of one line, or continues it. Failures of this line alone are in the outcome. */
+export async function createLine(line: Line, batch: Batch): Promise<Outcome> {
   const { journal, terminal, folder, progress } = batch
   const outcome: Outcome = { line, status: 'done', id: null, file: null, already: false, tookMs: null, error: null }
   const before = journal.states.get(line.key)
@@ -78,11 +77,11 @@ export async function makeLine(line: Line, batch: Batch): Promise<Outcome> {
     await journal.record({ line: line.key, done: file, took: tookMs })
     return { ...outcome, file, tookMs }
   } catch (error) {
-    return await accountFor(error, outcome, batch)
+    return await failedOutcome(error, outcome, batch)
   }
 }
 
-/** Thrown for a line that nothing was submitted for. */
+/** Nothing was submitted for the line. */
 class NotStarted extends Error {}
 
 async function idOf(line: Line, batch: Batch, row: Row): Promise<string> {
@@ -101,26 +100,26 @@ async function submitLine(line: Line, batch: Batch, row: Row): Promise<string> {
   return turn
 }
 
-/** Intent, submit, id: each on the disk before the next. */
+/** Intent, submit, id: each is on the disk before the next step. */
 async function submitNow(line: Line, batch: Batch, row: Row): Promise<string> {
   const { journal, interrupts } = batch
   if (interrupts.first.aborted || batch.halted !== null) throw new NotStarted(batch.halted ?? '')
   const intent = intentFor(line, batch)
-  const film = await prepare(line.order, intent.model, batch.imageFolder)
+  const request = await prepare(line.order, intent.model, batch.imageFolder)
   await journal.record({ line: line.key, intent })
   try {
-    const task = await submitIntent(film, intent, batch, row)
+    const task = await submitIntent(request, intent, batch, row)
     await recordIfRoom({ line: line.key, id: task.id }, batch)
     batch.doubts = 0
     row.onTask(task)
     return task.id
   } catch (error) {
-    if (madeNothing(error, intent)) await journal.record({ line: line.key, refused: (error as Error).message })
+    if (createdNothing(error, intent)) await journal.record({ line: line.key, refused: (error as Error).message })
     throw error
   }
 }
 
-/** The same for the same submit, in key and model: a server that knows either makes nothing twice, whatever we think. */
+/** A repeat has the key and the model of the first try, so that the server can recognise it. */
 function intentFor(line: Line, { client, journal, model }: Batch): Intent {
   const before = journal.states.get(line.key)
   const now = client.serverNow()
@@ -128,27 +127,32 @@ function intentFor(line: Line, { client, journal, model }: Batch): Intent {
   return { key: randomUUID(), model: line.order.model ?? model, time: now }
 }
 
-/** So long after the first try Filmgate knows a repeat. Later, it might take another film of the same words for it. */
+/** How long after the first try a repeat is recognised by Filmgate. Later, another video of the same prompt could match. */
 const repeatMs = 15 * 60_000
 const mostRepeats = 3
 
 /**
- * Submits, as a repeat if there was a try before. Filmgate answers a repeat with any film of the same words that may be
- * meant, each in its turn; if it names only those of other lines, there is none of this line's.
+ * Submits, as a repeat if there was an earlier try. Filmgate responds to repeats with the videos of the same request,
+ * one after the other. If all of them belong to other lines, the video of this line does not exist.
  */
-async function submitIntent(film: Film, { key, time, latest }: Intent, batch: Batch, row: Row): Promise<Task> {
+async function submitIntent(
+  request: VideoRequest,
+  { key, time, latest }: Intent,
+  batch: Batch,
+  row: Row,
+): Promise<Task> {
   const { client, journal, terminal, interrupts, progress } = batch
   const submitting = { terminal, interrupts, onTrouble: row.onTrouble, note: progress.note, key, patient: true }
   const bound = new Set([...journal.states.values()].map(({ id }) => id))
   const repeats = latest !== undefined && client.serverNow() - time < repeatMs ? mostRepeats : 0
   for (let count = 0; count < repeats; count += 1) {
-    const task = await submitOnce(client, film, { ...submitting, again: true })
+    const task = await submitOnce(client, request, { ...submitting, again: true })
     if (!bound.has(task.id)) return task
   }
-  return submitOnce(client, film, submitting)
+  return submitOnce(client, request, submitting)
 }
 
-/** For what the next run can find out again: a full disk is no reason to give it up in this one. */
+/** For steps that the next run can find out: on a full disk this run continues without them. */
 async function recordIfRoom(step: Step, batch: Batch): Promise<void> {
   try {
     await batch.journal.record(step)
@@ -158,25 +162,25 @@ async function recordIfRoom(step: Step, batch: Batch): Promise<void> {
   }
 }
 
-/** Whether it is certain that there is no film. A refusal of a repeat says nothing of the first try, unless of its content. */
-function madeNothing(error: unknown, { latest }: Intent): boolean {
+/** Whether certainly no video exists. A refused repeat proves nothing about the first try, unless its content is refused. */
+function createdNothing(error: unknown, { latest }: Intent): boolean {
   if (error instanceof UnknownOutcome || diskFault(error) !== null) return false
   return latest === undefined || (error instanceof ServerFailure && [400, 404, 422].includes(error.status))
 }
 
-async function accountFor(error: unknown, outcome: Outcome, batch: Batch): Promise<Outcome> {
+async function failedOutcome(error: unknown, outcome: Outcome, batch: Batch): Promise<Outcome> {
   const { line, id } = outcome
   if (error instanceof NotStarted) return { ...outcome, status: 'not started', error: error.message || null }
   if (error instanceof UnknownOutcome) {
     batch.doubts += 1
-    if (batch.doubts >= mostDoubts) batch.halted = 'the server does not answer as it should'
+    if (batch.doubts >= mostDoubts) batch.halted = `the outcome of ${mostDoubts} submits in a row is unknown`
     return { ...outcome, status: 'unknown', error: error.message }
   }
-  const full = diskFault(error)
-  if (full !== null) batch.halted = full
-  if (full !== null) return { ...outcome, status: id ? 'left running' : 'not started', error: full }
+  const fault = diskFault(error)
+  if (fault !== null) batch.halted = fault
+  if (fault !== null) return { ...outcome, status: id ? 'left running' : 'not started', error: fault }
   if (batch.interrupts.first.aborted) return { ...outcome, status: id ? 'left running' : 'not started' }
-  // What is gone from the server is not coming back: like a failure, it is only made anew when asked for.
+  // A video that was removed from the server counts as failed: only --retry-failed creates it again.
   const gone = id !== null && error instanceof ServerFailure && (error.status === 404 || error.status === 410)
   if (error instanceof VideoFailure || gone) {
     const reason = error instanceof VideoFailure ? (error.task.error?.message ?? error.message) : error.message

@@ -7,7 +7,7 @@ import type { Outcome } from './run.ts'
 
 type Shown = Outcome['status'] | 'already there'
 
-/** In the order in which they are counted. */
+/** In the order of the tally. */
 const colours: Record<Shown, Colour> = {
   done: 'green',
   'already there': 'green',
@@ -18,7 +18,7 @@ const colours: Record<Shown, Colour> = {
   'not started': 'dim',
 }
 
-/** What people are told: a film that was there before this run is done, but not by it. */
+/** Distinguishes videos that an earlier run has downloaded. */
 export function shownStatus({ status, already }: Outcome): Shown {
   return already ? 'already there' : status
 }
@@ -31,7 +31,9 @@ export function summary(outcomes: readonly Outcome[], terminal: Terminal): strin
     { title: 'FILE', text: ({ line, file }) => file ?? `(${line.label})`, least: 12, cut: 'middle' },
     { title: 'STATUS', text: shownStatus, paint: (outcome, text) => paint(colours[shownStatus(outcome)], text) },
     {
-      ...{ title: 'TOOK', align: 'right', extra: true },
+      title: 'TOOK',
+      align: 'right',
+      extra: true,
       text: ({ tookMs }) => (tookMs === null ? '' : clockTime(tookMs)),
     },
     { title: 'ERROR', text: ({ error }) => error ?? '', least: 8 },
@@ -50,8 +52,8 @@ export function tally(outcomes: readonly Outcome[]): string {
 /** The line below the bars. */
 export function totalLine(outcomes: readonly Outcome[], all: number, elapsedMs: number): string {
   const waiting = all - outcomes.length
-  const told = tally(outcomes)
-  return `${outcomes.length} of ${all}${told ? `: ${told}` : ''}${waiting > 0 ? `, ${waiting} to go` : ''}  ${clockTime(elapsedMs)}`
+  const counts = tally(outcomes)
+  return `${outcomes.length} of ${all}${counts ? `: ${counts}` : ''}${waiting > 0 ? `, ${waiting} to go` : ''}  ${clockTime(elapsedMs)}`
 }
 
 export function toJson({ line, status, id, file, tookMs, error }: Outcome, pathOf: (file: string) => string) {

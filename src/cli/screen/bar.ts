@@ -2,18 +2,18 @@ import { fit, type Paint, padEnd, widthOf } from './text.ts'
 import { clockTime, roughly } from './wording.ts'
 
 export interface BarView {
-  /** Which film, where there are several. */
+  /** The name of the video, if there are several. */
   label: string | null
   phase: string
-  /** 0 to 1, or null while there is nothing to measure. */
+  /** 0 to 1, or null while it is unknown. */
   fraction: number | null
   elapsedMs: number
   leftMs: number | null
-  /** Instead of the time that is left. */
+  /** Shown instead of the time that is left. */
   detail: string | null
-  /** What went wrong and will be tried again: instead of either. */
+  /** A failure that will be retried, shown instead of both. */
   trouble: string | null
-  /** Counts up, for what turns. */
+  /** The frame number of the spinner. */
   frame: number
 }
 
@@ -21,7 +21,7 @@ interface BarLook {
   columns: number
   unicode: boolean
   paint: Paint
-  /** The width of the longest label, so that bars stand under each other. */
+  /** The width of the longest label, so that bars align. */
   labelWidth?: number
 }
 
@@ -29,7 +29,7 @@ const phaseWidth = 'downloading'.length
 const tailWidth = 'almost done'.length
 const [leastBar, mostBar] = [8, 40]
 
-/** One line, never wider than the screen: what there is no room for goes, the least telling first. */
+/** One line, never wider than the screen. On a narrow screen the least important parts are left out first. */
 export function renderBar(view: BarView, { columns, unicode, paint, labelWidth = 0 }: BarLook): string {
   const { label, phase, fraction, elapsedMs, leftMs, detail, trouble } = view
   const percent = fraction === null ? '' : `${Math.floor(fraction * 100)}%`
@@ -39,23 +39,23 @@ export function renderBar(view: BarView, { columns, unicode, paint, labelWidth =
   const shownLabel = Math.min(labelWidth, narrow ? 12 : 26)
   const parts = {
     label: alone ? '' : padEnd(fit(label, shownLabel), shownLabel),
-    // Beside a label there is no room for both, and a percentage says that it is being made.
+    // A label leaves no room for both, and a percentage implies the phase.
     phase: narrow ? (alone || fraction === null ? phase : '') : padEnd(phase, phaseWidth),
     percent: percent.padStart(4),
     elapsed: clockTime(elapsedMs).padStart(5),
-    // Bars that stand under each other end under each other.
+    // Padded, so that several bars end in the same column.
     tail: trouble ?? detail ?? (alone ? left : padEnd(left, tailWidth)),
   }
   const room = () =>
     columns - 2 - Object.values(parts).reduce((sum, part) => sum + (part === '' ? 0 : widthOf(part) + 1), 0)
   if (room() < leastBar && trouble === null) parts.tail = ''
   if (room() < leastBar) parts.elapsed = ''
-  // What went wrong is worth more than the bar.
+  // The failure is more important than the bar.
   if (room() < 0) parts.tail = fit(parts.tail, Math.max(0, widthOf(parts.tail) + room()))
   if (room() < 0) parts.label = fit(parts.label.trimEnd(), Math.max(0, widthOf(parts.label) + room()))
   const width = Math.min(mostBar, room())
   const line = [
-    turning(view, { unicode, paint }),
+    spinner(view, { unicode, paint }),
     paint('bold', parts.label),
     parts.phase,
     width < leastBar || (narrow && parts.percent.trim() === '' && !alone)
@@ -71,12 +71,12 @@ export function renderBar(view: BarView, { columns, unicode, paint, labelWidth =
     .trimEnd()
 }
 
-function turning({ frame }: BarView, { unicode, paint }: { unicode: boolean; paint: Paint }): string {
+function spinner({ frame }: BarView, { unicode, paint }: { unicode: boolean; paint: Paint }): string {
   const shapes = unicode ? '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏' : '|/-\\'
   return paint('cyan', shapes[frame % shapes.length] ?? '')
 }
 
-/** The bar itself, to half a cell. */
+/** The bar itself, in steps of half a cell. */
 export function gauge(
   fraction: number | null,
   width: number,
@@ -87,7 +87,7 @@ export function gauge(
   const half = halves % 2
   const rest = width - full - half
   if (!unicode) return `${paint('cyan', '#'.repeat(full + half))}${paint('dim', '-'.repeat(rest))}`
-  // The same thin line in two colours, as it reads well on dark and light; without colours the rest is dotted.
+  // One thin line in two colours, readable on dark and light screens. Without colours the rest is dotted.
   const empty = paint('dim', 'x') === 'x' ? '┄' : '━'
   return `${paint('cyan', '━'.repeat(full) + (half ? '╸' : ''))}${paint('dim', empty.repeat(rest))}`
 }

@@ -1,10 +1,10 @@
-/** What was seen of a task's progress, and when. */
+/** The progress of a task at a time. */
 export interface Sample {
   at: number
   percent: number
 }
 
-/** Adds a sample; only the last minute counts, since the pace of a queue or a warming engine is no guide. */
+/** Adds a sample. Only the last minute counts: a queue or a cold engine says nothing about the pace now. */
 export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
   const last = samples.at(-1)
   if (last && sample.percent <= last.percent) return [...samples]
@@ -12,7 +12,7 @@ export function withSample(samples: readonly Sample[], sample: Sample): Sample[]
   return [...(recent.length > 0 ? recent : samples.slice(-1)), sample]
 }
 
-/** Milliseconds that are left at the pace seen so far, or null while there is no pace to speak of. */
+/** The remaining milliseconds at the pace so far, or null if that is unknown. */
 export function timeLeft(samples: readonly Sample[], now: number): number | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (!first || !last || last.percent - first.percent < 3 || last.at <= first.at) return null

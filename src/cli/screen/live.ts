@@ -6,12 +6,12 @@ import { fit, painter, printable, widthOf } from './text.ts'
 const frameMs = 120
 const hideCursor = '\x1b[?25l'
 const showCursor = '\x1b[?25h'
-/** Terminals that know it show a frame only when it is whole; others ignore it. */
+/** Terminals that support it show a frame only when it is complete; others ignore it. */
 const [beginFrame, endFrame] = ['\x1b[?2026h', '\x1b[?2026l']
 
 /**
- * Bars that are drawn over themselves at the bottom of a terminal. Nothing is cleared before it is drawn, so nothing
- * flickers; the cursor rests at the start of the last line, where the ^C that a terminal echoes is drawn over.
+ * Bars at the bottom of a terminal. Nothing is cleared before it is drawn again, so nothing flickers. The cursor stays
+ * at the start of the last line, so that the next frame replaces an echoed ^C.
  */
 export function openLive(terminal: Terminal): Progress {
   const paint = painter(terminal.colour.stderr)
@@ -20,7 +20,7 @@ export function openLive(terminal: Terminal): Progress {
   let question: string | null = null
   let drawn: string[] = []
   let frame = 0
-  // It only grows: bars that jump as films come and go are hard to read.
+  // It only grows: bars that jump when videos come and go are hard to read.
   let labelWidth = 0
 
   function lines(): string[] {
@@ -44,14 +44,14 @@ export function openLive(terminal: Terminal): Progress {
     drawn = next
   }
 
-  /** Up to the first line of what was drawn: a window that became narrower has broken its lines since. */
+  /** Moves to the first line that was drawn. A window that became narrower has wrapped the lines. */
   function toTop(): string {
     const { columns } = terminal.size()
     const height = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
     return `\r${height > 1 ? `\x1b[${height - 1}A` : ''}`
   }
 
-  /** What stands there now is left to the shell; the next frame starts below whatever it prints. */
+  /** Leaves the drawn lines to the shell; the next frame starts below its output. */
   function suspend(): void {
     terminal.err(`\n${showCursor}`)
     drawn = []

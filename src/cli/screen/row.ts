@@ -5,19 +5,19 @@ import { type Sample, timeLeft, withSample } from './estimate.ts'
 import { printable } from './text.ts'
 import { bytes, roughly } from './wording.ts'
 
-/** Shows what is going on, on stderr: bars in a terminal, lines elsewhere. */
+/** Shows progress on stderr: bars in a terminal, lines elsewhere. */
 export interface Progress extends Disposable {
-  /** A film to be watched; its label is null where there is only one. */
+  /** A video to show; its label is null if there is only one. */
   row(label: string | null): Row
   /** A line that stays. */
   note(text: string): void
   /** The line below the bars; only in a terminal. */
   total(text: () => string): void
-  /** A question below the bars; disposed, it goes. */
+  /** A question below the bars, until it is disposed. */
   question(text: string): Disposable
 }
 
-/** One film being watched. Its callbacks are those that `follow` and `save` call. */
+/** One video. `follow` and `save` call its callbacks. */
 export interface Row extends Disposable {
   readonly facts: Readonly<RowFacts>
   onTask(task: Task): void
@@ -27,37 +27,35 @@ export interface Row extends Disposable {
 
 type Phase = 'sending' | 'queued' | 'drawing' | 'downloading'
 
-/** What is known of a film, for whoever shows it. */
+/** What is known of a video, for bars and lines. */
 export interface RowFacts {
   label: string | null
   phase: Phase
   percent: number | null
   startedAt: number
   samples: readonly Sample[]
-  /** What goes beside a bar that has no percents. */
+  /** Shown beside a bar without a percentage. */
   detail: string | null
-  /** What went wrong and will be tried again. */
+  /** A failure that will be retried. */
   trouble: string | null
 }
 
 interface RowOwner {
   now(): number
-  /** Called with what was known before each change. */
+  /** Called after each change, with the facts before and after it. */
   onChange?(before: RowFacts, after: RowFacts): void
   onEnd?(): void
 }
 
 export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner): Row {
   const facts: RowFacts = {
-    ...{
-      label: label && printable(label),
-      phase: 'sending',
-      percent: null,
-      startedAt: now(),
-      samples: [],
-      detail: null,
-      trouble: null,
-    },
+    label: label && printable(label),
+    phase: 'sending',
+    percent: null,
+    startedAt: now(),
+    samples: [],
+    detail: null,
+    trouble: null,
   }
   const change = (changes: Partial<RowFacts>) => {
     const before = { ...facts }
@@ -75,7 +73,7 @@ export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner
 
 function factsOf(task: Task, samples: readonly Sample[], now: number): Partial<RowFacts> {
   if (task.status === 'queued') return { phase: 'queued', percent: null }
-  // Nothing is drawn any more: what comes next, comes by itself.
+  // Finished: the download sets the next phase.
   if (task.status !== 'in_progress') return {}
   const percent = task.progress === null ? null : Math.min(100, Math.max(0, task.progress))
   return { phase: 'drawing', percent, samples: percent === null ? samples : withSample(samples, { at: now, percent }) }

@@ -4,24 +4,24 @@ export interface Column<Row> {
   title: string
   text(row: Row): string
   align?: 'right'
-  /** The least width that a narrow terminal may cut it to; columns without one are never cut. */
+  /** The minimum width on a narrow screen. Columns without it are never cut. */
   least?: number
-  /** Where it is cut: at the end, unless the end is what tells it from others. */
+  /** Where a text is cut. The default is the end; the middle is for names that differ at the end. */
   cut?: 'middle'
-  /** Left out where the screen is too narrow for all, the last first. */
+  /** Left out if the screen is too narrow, the last column first. */
   extra?: true
   paint?(row: Row, text: string): string
 }
 
 interface Look {
-  /** Null: nobody's screen, nothing is cut. */
+  /** Null if it is not for a screen: nothing is cut. */
   columns: number | null
   paint: Paint
 }
 
-/** Aligned lines under a heading, cut to the screen. */
+/** Aligned columns with a heading, cut to the screen. */
 export function table<Row>(rows: readonly Row[], all: readonly Column<Row>[], { columns: room, paint }: Look): string {
-  // Not all at once: a call takes only so many arguments.
+  // Not `Math.max(...rows)`: the number of arguments of a call is limited.
   const widthIn = (column: Column<Row>) =>
     rows.reduce((most, row) => Math.max(most, widthOf(printable(column.text(row)))), widthOf(column.title))
   const columns = all.map((column) => ({ ...column, width: widthIn(column) }))
@@ -62,11 +62,11 @@ function leaveOut(columns: Fitting[], room: number): void {
   }
 }
 
-/** Takes from the widest column that may give, until all fit. */
+/** Narrows the widest column that may be cut, until all fit. */
 function squeeze(columns: Fitting[], room: number): void {
   while (totalOf(columns.map(({ width }) => width)) > room) {
-    const giving = columns.filter(({ width, least = width }) => width > least)
-    const widest = giving.toSorted((a, b) => b.width - a.width)[0]
+    const cuttable = columns.filter(({ width, least = width }) => width > least)
+    const widest = cuttable.toSorted((a, b) => b.width - a.width)[0]
     if (!widest) return
     widest.width -= 1
   }
@@ -76,7 +76,7 @@ function totalOf(widths: number[]): number {
   return widths.reduce((sum, width) => sum + width + 2, -2)
 }
 
-/** `name  value` lines, for one thing; a colour is for the value. */
+/** `name  value` lines. The colour is for the value. */
 export function facts(
   pairs: readonly (readonly [name: string, value: string, colour?: Colour])[],
   paint: Paint,

@@ -1,13 +1,10 @@
-/*
- * Text in columns. Prompts and messages come from elsewhere: whatever could move the cursor or recolour the screen is
- * taken out before it is shown.
- */
+/* Text in columns. Prompts and messages are untrusted: control characters are removed before they are shown. */
 
 const wide =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}])/u
 const segmenter = new Intl.Segmenter()
 
-/** C0, DEL, C1, and the marks that turn the direction of what follows. */
+/** C0, DEL, C1, and the marks that change the direction of text. */
 const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
 /** One line, without control characters. */
@@ -15,13 +12,13 @@ export function printable(text: string): string {
   return text.replaceAll(unprintable, ' ').trim()
 }
 
-/** What `--json` prints: JSON escapes only some of what moves the cursor. */
+/** What `--json` prints. JSON itself escapes only some control characters. */
 export function jsonLine(value: unknown): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return `${JSON.stringify(value).replaceAll(unprintable, (run) => [...run].map(escaped).join(''))}\n`
 }
 
-/** The same for words of ours that stand on several lines, and keep their indents. */
+/** The same for several lines, with their indents. */
 export function printableLines(text: string): string {
   return text
     .split('\n')
@@ -29,7 +26,7 @@ export function printableLines(text: string): string {
     .join('\n')
 }
 
-/** How many columns a terminal gives it; colours count nothing. */
+/** The width in columns of a terminal, without colours. */
 export function widthOf(text: string): number {
   const bare = withoutColours(text)
   if (/^[\x20-\x7e]*$/.test(bare)) return bare.length
@@ -38,7 +35,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** At most `width` columns, with an ellipsis where it was cut. Only for text without colours. */
+/** Cut to `width` columns, with an ellipsis. Only for text without colours. */
 export function fit(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   if (width < 1) return ''
@@ -53,7 +50,7 @@ export function fit(text: string, width: number): string {
   return `${kept.trimEnd()}…`
 }
 
-/** The same, cut in the middle: for names whose ends tell them apart. */
+/** Cut in the middle, for names that differ at the end. */
 export function fitMiddle(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   const end = [...text].slice(-Math.min(10, Math.floor(width / 2))).join('')

@@ -1,7 +1,5 @@
 import type { VideoOutput } from '../../wire/videos.ts'
 
-/** Numbers in the words of people. */
-
 /** `0:07`, `12:05`, `1:02:03`. */
 export function clockTime(ms: number): string {
   const total = Math.max(0, Math.floor(ms / 1000))
@@ -10,7 +8,7 @@ export function clockTime(ms: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${tail}` : `${minutes}:${tail}`
 }
 
-/** `9 s`, `3 min`, `2 h`, `4 d`: rounded as one would say it. */
+/** `9 s`, `3 min`, `2 h`, `4 d`. */
 export function roughly(ms: number): string {
   const seconds = Math.max(1, Math.round(ms / 1000))
   if (seconds < 90) return `${seconds} s`
@@ -26,7 +24,7 @@ export function relative(at: number, now: number): string {
   return distance > 0 ? `${roughly(distance)} ago` : `in ${roughly(-distance)}`
 }
 
-/** `in 23 h`, or `now` of what was due before: it is about to happen, and never `20 s ago`. */
+/** `in 23 h`, or `now` for a time in the past, because it is about to happen. */
 export function ahead(at: number, now: number): string {
   return at <= now ? 'now' : relative(at, now)
 }
@@ -49,7 +47,7 @@ export function describeOutput({ duration, width, height, frame_rate, codec, byt
   return `${seconds} s, ${width}x${height}, ${rate} fps, ${codec}, ${bytes(length)}`
 }
 
-/** `1 film`, `3 films`. */
+/** `1 video`, `3 videos`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

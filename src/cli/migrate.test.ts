@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { Place } from '../../migrate.ts'
-import { advice } from './summary.ts'
+import type { Place } from '../migrate.ts'
+import { advice } from './migrate.ts'
 
 it('a prefix is shown as it has to be written', () => {
   const from: Place = { data: './old', store: { kind: 'sqlite' }, bucket: { kind: 'disk' } }

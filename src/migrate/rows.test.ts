@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { assetsOf } from './assets.ts'
+import { assetsOf } from './rows.ts'
 
 const asset = (name: string) => ({ key: `video_1/${name}`, bytes: 7, sha256: 'abc' })
 

@@ -1,17 +1,40 @@
 import { askedMs } from '../core/retry-after.ts'
 import { isObject } from '../wire/schema.ts'
-import { readText, TooLong } from './body.ts'
-import { type Failure, NetworkFailure, ServerFailure } from './failure.ts'
+import { Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
 import { textOf } from './video.ts'
 
-/** An answer that is no success, in the server's own words. */
+/** A page of a hundred tasks with the longest prompts is far smaller. */
+const mostBytes = 8 * 2 ** 20
+
+/** A response without an end would fill the memory. */
+class TooLong extends Failure {
+  constructor() {
+    super('the response of the server is larger than 8 MiB; the connection was closed')
+  }
+}
+
+/** The text of a response that is not a video. */
+export async function readText({ body }: Response): Promise<string> {
+  if (!body) return ''
+  const chunks: Uint8Array[] = []
+  let length = 0
+  // Leaving the loop closes the connection.
+  for await (const chunk of body) {
+    length += chunk.length
+    if (length > mostBytes) throw new TooLong()
+    chunks.push(chunk)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+/** An error response, with the server's own message. */
 export async function readFailure(
-  answer: Response,
+  response: Response,
   { baseUrl, tokenSource }: { baseUrl: string; tokenSource: string },
 ): Promise<ServerFailure> {
-  const { status, headers } = answer
-  const text = await readText(answer).catch((thrown: unknown) => (thrown instanceof TooLong ? thrown : ''))
+  const { status, headers } = response
+  const text = await readText(response).catch((thrown: unknown) => (thrown instanceof TooLong ? thrown : ''))
   const error = errorOf(text instanceof TooLong ? '' : text)
   const { message, hint } = inOurWords(printable(textOf(error.message) ?? '').slice(0, 2_000))
   const facts = {
@@ -21,13 +44,13 @@ export async function readFailure(
     requestId: headers.get('x-request-id'),
     retryAfterMs: retryAfterOf(headers),
   }
-  const plain = `the server at ${baseUrl} answered ${status}${answer.statusText ? ` ${answer.statusText}` : ''}`
+  const plain = `the server at ${baseUrl} responded with ${status}${response.statusText ? ` ${response.statusText}` : ''}`
   const said = text instanceof TooLong ? `${plain}; ${text.message}` : message || plain
-  const missing = status === 404 && /\/videos\/[^/]+/.test(answer.url) ? 'The videos there are:\n  filmgate list' : null
+  const missing = status === 404 && /\/videos\/[^/]+/.test(response.url) ? 'Your videos:\n  filmgate list' : null
   return new ServerFailure(said, facts, hint ?? (status === 401 ? `The token came from ${tokenSource}.` : missing))
 }
 
-/** What the API calls by names that nobody types here. */
+/** Replaces names of the API with the flags and commands of the command line. */
 function inOurWords(message: string): { message: string; hint: string | null } {
   const models = / ?GET \/v1\/models lists the models you can use\./
   return {
@@ -42,39 +65,39 @@ function errorOf(text: string): Record<string, unknown> {
     const error = isObject(json) ? (json.error ?? json) : {}
     return isObject(error) ? error : { message: error }
   } catch {
-    // A proxy's page in HTML says less than its status.
+    // The HTML page of a proxy says less than its status.
     return {}
   }
 }
 
-/** Clamped to a minute: a server that asks for an hour would look like a hang. */
+/** At most a minute: a server that asks for an hour would look like a hang. */
 export function retryAfterOf(headers: Headers): number | null {
   const exact = Number(headers.get('retry-after-ms') ?? Number.NaN)
   const ms = Number.isFinite(exact) ? exact : askedMs(headers.get('retry-after'), Date.parse(headers.get('date') ?? ''))
   return ms === undefined ? null : Math.min(60_000, Math.max(0, ms))
 }
 
-export function redirected(answer: Response, baseUrl: string): Failure {
-  const where = answer.headers.get('location')
-  const target = where === null ? 'elsewhere' : (URL.parse(where, answer.url)?.origin ?? 'elsewhere')
-  const facts = { status: answer.status, code: null, param: null, requestId: null, retryAfterMs: null }
-  return new ServerFailure(`${baseUrl} sends requests on to ${target}`, facts, 'Give that as the --base-url.')
+export function redirected(response: Response, baseUrl: string): Failure {
+  const where = response.headers.get('location')
+  const target = where === null ? 'elsewhere' : (URL.parse(where, response.url)?.origin ?? 'elsewhere')
+  const facts = { status: response.status, code: null, param: null, requestId: null, retryAfterMs: null }
+  return new ServerFailure(`${baseUrl} redirects to ${target}`, facts, 'Use that as --base-url.')
 }
 
-/** Where nothing can have been sent. Any other code may come after the request went out. */
+/** With these codes certainly nothing was sent. Any other code may come after the request was sent. */
 const beforeSending: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no host of that name',
-  EAI_AGAIN: 'the name could not be looked up',
-  EHOSTUNREACH: 'the host can not be reached',
-  ENETUNREACH: 'the network can not be reached',
-  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be resolved',
+  EHOSTUNREACH: "the host can't be reached",
+  ENETUNREACH: "the network can't be reached",
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
   'bad port': 'fetch refuses that port',
 }
 
 const notListening = `Is the server running? Start one:
   filmgate serve
-Is it elsewhere? Say where with --base-url, or set FILMGATE_BASE_URL.`
+Is it elsewhere? Set its address with --base-url or FILMGATE_BASE_URL.`
 
 export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl: string; timedOut: boolean }) {
   const { cause = thrown } = thrown as { cause?: unknown }
@@ -86,6 +109,6 @@ export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl
     const reason = before ?? `its certificate is not accepted (${message})`
     return new NetworkFailure(`can't connect to ${baseUrl}: ${reason}`, { sent: false, hint, cause: thrown })
   }
-  const reason = timedOut ? 'no answer in time' : `the connection broke (${code || 'no reason given'})`
+  const reason = timedOut ? 'no response in time' : `the connection broke (${code || 'no reason given'})`
   return new NetworkFailure(`${reason}: ${baseUrl}`, { sent: true, cause: thrown })
 }
