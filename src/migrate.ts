@@ -43,8 +43,8 @@ export interface Outcome {
 }
 
 /**
- * Continues an interrupted move. The target must be empty, or left by an interrupted move; nothing there is overwritten.
- * In the source only the schema is updated, as by any start, and at the end a mark keeps services from starting on it.
+ * Starts or continues a move. The target must be empty, or left by an interrupted move; nothing there is overwritten. In
+ * the source only the schema is updated, as by any start, and at the end a mark keeps services from starting on it.
  */
 export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Outcome> {
   await using sides = await openPlace({ from, to })

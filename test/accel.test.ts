@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true }))
 
 it('what a bucket can not do is said at the start', async () => {
   const { path, ...rest } = await openDisk({ folder: join(folder, 'other') })
-  await assert.rejects(serveContent({ ...rest }, 'redirect'), /redirect does not work with videos in the data folder/)
+  await assert.rejects(serveContent({ ...rest }, 'redirect'), /no links to redirect to/)
   await assert.rejects(serveContent({ ...rest }, { accel: '/protected/' }), /no folder that a front server/)
 })
 

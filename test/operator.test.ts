@@ -539,7 +539,7 @@ describe('the command line', () => {
     const options = { env: { ...env, FILMGATE_BASE_URL: fleet.service.url }, cwd: root }
     const { stdout, stderr } = await runCli(['accounts'], options)
     assert.match(stdout, /\nstudio +ok /)
-    assert.equal(stderr, "Other processes work on accounts of their own, which can't be resumed here: studio@5ad1.\n")
+    assert.equal(stderr, "Other processes have accounts of their own, which can't be resumed here: studio@5ad1.\n")
     const resumed = await runCli(['accounts', 'resume', 'studio@5ad1'], options)
     assert.equal(resumed.code, 1)
     assert.match(resumed.stderr, /another process's own account, and can't be resumed here\. Its pause ends by itself/)

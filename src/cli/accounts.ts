@@ -52,11 +52,11 @@ export const command: Command = {
     const read = readArguments(resuming ? args.slice(1) : args, { options: connectionOptions, operands })
     const operator = openOperator(read.values, terminal)
     const [name = ''] = read.operands
-    const answer = resuming
+    const response = resuming
       ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`, Resumed)
       : await operator.get('/accounts', OperatorAccountList)
-    if (read.values.json) terminal.out(jsonLine(answer))
-    else terminal.out('missing' in answer ? show(answer, terminal) : showResumed(answer))
+    if (read.values.json) terminal.out(jsonLine(response))
+    else terminal.out('missing' in response ? show(response, terminal) : showResumed(response))
     return 0
   },
 }

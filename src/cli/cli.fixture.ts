@@ -73,7 +73,7 @@ export interface FakeTask {
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => boolean | undefined
 
-/** A Videos API whose every answer a test may replace. It makes films of eight bytes at once. */
+/** A Videos API whose responses a test may replace. It completes each task at once, with a video of eight bytes. */
 export interface FakeApi extends AsyncDisposable {
   url: string
   tasks: FakeTask[]
@@ -83,7 +83,7 @@ export interface FakeApi extends AsyncDisposable {
   keys: string[]
   /** The X-Stainless-Retry-Count of each submit. */
   retries: (string | undefined)[]
-  /** Tried first; true if it has answered, or means not to. */
+  /** Tried first; true if it has responded, or does not want a response. */
   handle: Handler
 }
 
@@ -98,7 +98,7 @@ export async function startFakeApi(handle: Handler = () => false): Promise<FakeA
       api.keys.push(String(request.headers['idempotency-key']))
       api.retries.push(request.headers['x-stainless-retry-count']?.toString())
     }
-    if (!api.handle(request, response, body)) answer(api, request, response, body)
+    if (!api.handle(request, response, body)) respond(api, request, response, body)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   api.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -117,7 +117,7 @@ export function send(response: ServerResponse, status: number, json: unknown, he
   return true
 }
 
-/** Takes a task as a server would. */
+/** Adds a task, as a submit does. */
 export function addTask(api: Pick<FakeApi, 'tasks'>, body: string): FakeTask {
   const { prompt, model } = JSON.parse(body)
   const id = `video_${String(api.tasks.length).padStart(8, '0')}`
@@ -126,7 +126,7 @@ export function addTask(api: Pick<FakeApi, 'tasks'>, body: string): FakeTask {
   return task
 }
 
-function answer(
+function respond(
   api: Omit<FakeApi, keyof AsyncDisposable>,
   request: IncomingMessage,
   response: ServerResponse,

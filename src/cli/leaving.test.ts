@@ -47,7 +47,7 @@ describe('generate', () => {
     }
   })
 
-  it('waits for the answer to a submit, says so, and then how to fetch the film', async () => {
+  it('waits for the response to a submit, says so, and then how to fetch the video', async () => {
     await using api = await slowApi()
     await using run = startCli(['generate', 'x'], { env: envFor(api), cwd: newFolder() })
     const { response, body } = await api.asked
@@ -90,7 +90,7 @@ describe('generate', () => {
       }
       const terminal = {
         ...openTerminal(),
-        ...{ canAsk: true, live: false, err() {}, out() {} },
+        canAsk: true, live: false, err() {}, out() {},
         onInterrupt(listener: typeof interrupt) {
           interrupt = listener
           return { [Symbol.dispose]() {} }

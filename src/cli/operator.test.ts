@@ -8,7 +8,7 @@ import { table } from './screen/table.ts'
 import { command, type ShownTask, showTask } from './task.ts'
 import type { Terminal } from './terminal.ts'
 
-/* What operators are shown, and of whom. The whole service is asked in test/operator.test.ts. */
+/* The commands for operators, with a fake server. test/operator.test.ts has the whole service. */
 
 const cwd = mkdtempSync(join(tmpdir(), 'filmgate-operator-'))
 after(() => rmSync(cwd, { recursive: true }))
@@ -16,27 +16,25 @@ after(() => rmSync(cwd, { recursive: true }))
 const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1000).toISOString()
 
 const task: ShownTask = {
-  ...{ id: `video_${'0'.repeat(48)}`, owner: 'default', model: 'fox', card: 'fox', prompt: 'a fox', seconds: '4' },
-  ...{ size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main' },
-  ...{ created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9) },
-  ...{ expires_at: at(99), due_at: at(99), deleted_at: null, attempts: [], timeline: [] },
-  ...{ output: null, warnings: [] },
+  id: `video_${'0'.repeat(48)}`, owner: 'default', model: 'fox', card: 'fox', prompt: 'a fox', seconds: '4',
+  size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main',
+  created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9),
+  expires_at: at(99), due_at: at(99), deleted_at: null, attempts: [], timeline: [],
+  output: null, warnings: [],
 }
 
 function terminalAt(seconds: number, said: string[] = []): Terminal {
   const fake = {
-    ...{ canAsk: true, colour: { stdout: false, stderr: false }, stdoutIsTerminal: false },
-    ...{
-      now: () => Date.parse(at(seconds)),
-      out: (text: string) => said.push(text),
-      err: (text: string) => said.push(text),
-    },
+    canAsk: true, colour: { stdout: false, stderr: false }, stdoutIsTerminal: false,
+    now: () => Date.parse(at(seconds)),
+    out: (text: string) => said.push(text),
+    err: (text: string) => said.push(text),
     readKey: () => assert.fail('it asked'),
   }
   return fake as unknown as Terminal
 }
 
-it('no account is said of the process that answered, which may be one that needs none', async () => {
+it('without accounts, the process that responded is named: it may need none', async () => {
   const none = { object: 'list', data: [], has_more: false, first_id: null, last_id: null, missing: [], elsewhere: [] }
   await using api = await startFakeApi((_, response) => send(response, 200, none))
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
@@ -47,7 +45,7 @@ it('no account is said of the process that answered, which may be one that needs
 
 it('an account has one failure, and its next try is never in the past', async () => {
   const account = (name: string, health: object) => ({
-    ...{ name, provider: 'fal', recovery: 'none', concurrency: 1, on_unknown: 'hold' },
+    name, provider: 'fal', recovery: 'none', concurrency: 1, on_unknown: 'hold',
     health: { state: 'paused', reason: null, paused_until: null, failures: 1, ...health },
   })
   const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
@@ -60,32 +58,33 @@ it('an account has one failure, and its next try is never in the past', async ()
     assert.match(stdout, text)
 })
 
-it('a server that answers otherwise than Filmgate is told as such, by every command', async () => {
+it('every command reports a server that does not respond like Filmgate', async () => {
   const id = task.id
   const commands = [
-    ...[
-      ['task', 'show', id],
-      ['task', 'held'],
-      ['task', 'orphans'],
-      ['task', 'adopt', id, 'x'],
-    ],
-    ...[['task', 'resubmit', id, '--yes'], ['task', 'give-up', id, '-y', '--json'], ['accounts']],
-    ...[
-      ['accounts', '--json'],
-      ['accounts', 'resume', 'main'],
-    ],
+    ['task', 'show', id],
+    ['task', 'held'],
+    ['task', 'orphans'],
+    ['task', 'adopt', id, 'x'],
+    ['task', 'resubmit', id, '--yes'],
+    ['task', 'give-up', id, '-y', '--json'],
+    ['accounts'],
+    ['accounts', '--json'],
+    ['accounts', 'resume', 'main'],
   ]
   const health = { state: 'ok', reason: null, paused_until: null, failures: 'none' }
   const answers: unknown[] = [
-    ...[{}, [], null, { data: null }, { data: [{}], has_more: false, missing: [] }, { data: [], has_more: 0 }],
-    ...[
-      { ...task, prompt: 7 },
-      { ...task, timeline: [{ at: 'soon', name: 'x' }] },
-      { ...task, attempts: [null] },
-    ],
+    {},
+    [],
+    null,
+    { data: null },
+    { data: [{}], has_more: false, missing: [] },
+    { data: [], has_more: 0 },
+    { ...task, prompt: 7 },
+    { ...task, timeline: [{ at: 'soon', name: 'x' }] },
+    { ...task, attempts: [null] },
     {
       data: [{ name: 'a', provider: 'b', recovery: 'key', concurrency: 1, on_unknown: 'hold', health }],
-      ...{ missing: [], elsewhere: [] },
+      missing: [], elsewhere: [],
     },
   ]
   let answer: unknown
@@ -109,7 +108,7 @@ it('a table may have as many rows as there are', () => {
   assert.equal(text.split('\n').length, rows.length + 2)
 })
 
-it('what is not held is refused before anybody is asked', async () => {
+it('a task that is not held is refused before the question', async () => {
   let answer: object = task
   await using api = await startFakeApi((_, response) => send(response, 200, answer))
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
@@ -151,7 +150,7 @@ describe('a task that is shown', () => {
       assert.doesNotMatch(shown(older), /output|warning/)
   })
 
-  it('has what it met last, with the cause, and when the next try is due', () => {
+  it('has its last problem, with the cause, and when the next try is due', () => {
     const begun = { status: 'in_progress', completed_at: null, due_at: at(40) }
     const timeline = [
       { at: at(1), name: 'running', detail: null },

@@ -9,7 +9,7 @@ export function programOf(env: Readonly<Record<string, string | undefined>>): st
   return env.npm_command === undefined ? 'filmgate' : 'npx filmgate'
 }
 
-/** Help and hints with the command that works here. Only the first `filmgate` of a line: the rest may be a file name. */
+/** Help and hints with the command that works here. Only the first `filmgate` of a line: others may be file names. */
 export function asTyped(text: string, env: Readonly<Record<string, string | undefined>>): string {
   return text.replace(/^(.*?)(?<![\w/.-])filmgate (?=[a-z<-])/gm, `$1${programOf(env)} `)
 }

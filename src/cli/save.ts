@@ -38,22 +38,22 @@ async function saveOnce(client: Client, id: string, path: string, watch: SaveWat
   const destination = await followed(path)
   // Not derived from the name of the video, which may have the maximum length.
   const part = join(dirname(destination), `.${watch.parts ?? 'filmgate'}-${randomBytes(4).toString('hex')}.part`)
-  const answer = await client.content(id, variant, watch.signal)
-  const total = lengthOf(answer)
+  const response = await client.content(id, variant, watch.signal)
+  const total = lengthOf(response)
   let file: FileHandle | undefined
   try {
-    if (/^(application\/json|text\/)/.test(answer.headers.get('content-type') ?? ''))
+    if (/^(application\/json|text\/)/.test(response.headers.get('content-type') ?? ''))
       throw new Failure('the server sent text instead of a video')
-    if (variant !== 'video' && !answer.headers.get('content-type')?.startsWith('image/'))
+    if (variant !== 'video' && !response.headers.get('content-type')?.startsWith('image/'))
       throw new Failure(`the server did not send an image; it may not support --variant ${variant}`)
     file = await open(part, 'wx')
-    const bytes = await copy(answer, file, { ...watch, total, baseUrl: client.baseUrl })
+    const bytes = await copy(response, file, { ...watch, total, baseUrl: client.baseUrl })
     await file.sync()
     await file.close()
     await rename(part, destination)
     return { path, bytes }
   } catch (error) {
-    await answer.body?.cancel().catch(() => {})
+    await response.body?.cancel().catch(() => {})
     await file?.close().catch(() => {})
     await rm(part, { force: true }).catch(() => {})
     throw explain(error, path)
@@ -65,8 +65,8 @@ interface Copying extends SaveWatch {
   baseUrl: string
 }
 
-async function copy(answer: Response, file: FileHandle, { total, baseUrl, ...watch }: Copying): Promise<number> {
-  const reader = answer.body?.getReader()
+async function copy(response: Response, file: FileHandle, { total, baseUrl, ...watch }: Copying): Promise<number> {
+  const reader = response.body?.getReader()
   let done = 0
   for (;;) {
     const chunk = await nextChunk(reader, baseUrl, watch)

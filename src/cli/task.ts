@@ -81,7 +81,7 @@ interface Verb {
 }
 
 interface Shown {
-  answer: object
+  response: object
   show(): string
 }
 
@@ -89,22 +89,22 @@ const verbs: Record<string, Verb> = {
   show: {
     operands: ['the id'],
     async run(operator, [id = ''], _, terminal) {
-      const answer = await operator.get(pathOf(id), ShownTask)
-      return { answer, show: () => showTask(answer, terminal) }
+      const response = await operator.get(pathOf(id), ShownTask)
+      return { response, show: () => showTask(response, terminal) }
     },
   },
   held: {
     operands: [],
     async run(operator, _, values, terminal) {
-      const answer = onlyHeld(await listed(operator, ['open'], values))
-      return { answer, show: () => showAttempts(answer, 'No task waits for a decision.', terminal) }
+      const response = onlyHeld(await listed(operator, ['open'], values))
+      return { response, show: () => showAttempts(response, 'No task waits for a decision.', terminal) }
     },
   },
   orphans: {
     operands: [],
     async run(operator, _, values, terminal) {
-      const answer = await listed(operator, ['orphan', 'abandoned'], values)
-      return { answer, show: () => showAttempts(answer, 'There are no orphaned attempts.', terminal) }
+      const response = await listed(operator, ['orphan', 'abandoned'], values)
+      return { response, show: () => showAttempts(response, 'There are no orphaned attempts.', terminal) }
     },
   },
   adopt: {
@@ -135,8 +135,8 @@ export const command: Command = {
       )
     }
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    const { answer, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
-    terminal.out(values.json ? jsonLine(answer) : show())
+    const { response, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
+    terminal.out(values.json ? jsonLine(response) : show())
     return 0
   },
 }
@@ -159,8 +159,8 @@ async function listed(
 }
 
 /** An open attempt of a task that continued without it needs no decision. */
-function onlyHeld(answer: AttemptList): AttemptList {
-  return { ...answer, data: answer.data.filter(({ task_state: state }) => state === 'held') }
+function onlyHeld(response: AttemptList): AttemptList {
+  return { ...response, data: response.data.filter(({ task_state: state }) => state === 'held') }
 }
 
 function showAttempts({ data, has_more: more }: AttemptList, none: string, terminal: Terminal): string {
@@ -185,8 +185,8 @@ function showAttempts({ data, has_more: more }: AttemptList, none: string, termi
   )
 }
 
-function decided(what: string, answer: ShownTask): Shown {
-  return { answer, show: () => `${what}: ${printable(`${answer.id} is ${answer.state} now`)}\n` }
+function decided(what: string, response: ShownTask): Shown {
+  return { response, show: () => `${what}: ${printable(`${response.id} is ${response.state} now`)}\n` }
 }
 
 /** The questions before decisions that can't be undone. */

@@ -14,9 +14,9 @@ after(() => rmSync(cwd, { recursive: true }))
 
 const now = Date.parse('2026-11-15T12:00:00Z')
 const endpoint = {
-  ...{ id: 'whe_1', name: 'films\u001b[2J', url: 'https://example.com/hook', event_types: ['video.failed'] },
-  ...{ created_at: now / 1000 - 7_200, updated_at: now / 1000 - 60, signing_secret_hint: 'whsec_****abcd' },
-  ...{ disabled_at: now / 1000 - 30, disabled_reason: 'The receiver answered 410 (Gone).' },
+  id: 'whe_1', name: 'films\u001b[2J', url: 'https://example.com/hook', event_types: ['video.failed'],
+  created_at: now / 1000 - 7_200, updated_at: now / 1000 - 60, signing_secret_hint: 'whsec_****abcd',
+  disabled_at: now / 1000 - 30, disabled_reason: 'The receiver answered 410 (Gone).',
 }
 
 /** Runs it in this process; returns what it said, and asked. */
@@ -28,7 +28,7 @@ async function run(args: string[], answer: unknown) {
     return send(response, 200, answer)
   })
   const terminal = {
-    ...{ colour: { stdout: false, stderr: false }, stdoutIsTerminal: false, now: () => now },
+    colour: { stdout: false, stderr: false }, stdoutIsTerminal: false, now: () => now,
     env: { FILMGATE_BASE_URL: api.url, FILMGATE_TOKEN: 'x' },
     out(text: string) {
       said.out += text
@@ -73,7 +73,7 @@ it('prints the secret alone, so that it can be kept', async () => {
   }
 })
 
-it('a test is worth what the endpoint answered', async () => {
+it('the exit code of a test follows the response of the endpoint', async () => {
   const answer = (status: number) => ({ event_type: 'video.completed', status_code: status })
   assert.equal((await run(['test', 'whe_1'], answer(204))).code, 0)
   const refused = await run(['test', 'whe_1', '--event', 'video.failed'], answer(302))
@@ -108,7 +108,7 @@ it('says what is missing or unknown before a server is asked', async () => {
   }
 })
 
-it('a server that answers otherwise than Filmgate is told as such, by every word', async () => {
+it('every word reports a server that does not respond like Filmgate', async () => {
   for (const args of [
     ['list'],
     ['add', 'https://x.test/'],

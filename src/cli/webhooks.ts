@@ -73,7 +73,7 @@ interface Invocation {
 }
 
 interface Shown {
-  answer: object
+  response: object
   show(): string
   /** The exit code; 0 by default. */
   code?: number
@@ -100,8 +100,8 @@ const verbs: Record<string, Verb> = {
   list: {
     operands: [],
     async run({ filmgate, terminal }) {
-      const answer = await filmgate.get(`${all}?limit=100`, EndpointPage)
-      return { answer, show: () => showEndpoints(answer, terminal) }
+      const response = await filmgate.get(`${all}?limit=100`, EndpointPage)
+      return { response, show: () => showEndpoints(response, terminal) }
     },
   },
   add: {
@@ -109,49 +109,49 @@ const verbs: Record<string, Verb> = {
     async run({ filmgate, operands: [url = ''], values, terminal }) {
       const { name = URL.parse(url)?.host || url, events = 'video.completed,video.failed' } = values
       const types = events.split(',').map((type) => type.trim())
-      const answer = await filmgate.post(all, WebhookEndpointWithSecret, { name, url, event_types: types })
-      return { answer, show: () => showSecret('added', answer, terminal) }
+      const response = await filmgate.post(all, WebhookEndpointWithSecret, { name, url, event_types: types })
+      return { response, show: () => showSecret('added', response, terminal) }
     },
   },
   show: {
     operands: [theId],
     async run({ filmgate, operands: [id], terminal }) {
-      const answer = await filmgate.get(pathOf(id), WebhookEndpoint)
-      return { answer, show: () => showEndpoint(answer, terminal) }
+      const response = await filmgate.get(pathOf(id), WebhookEndpoint)
+      return { response, show: () => showEndpoint(response, terminal) }
     },
   },
   enable: {
     operands: [theId],
     async run({ filmgate, operands: [id] }) {
-      const answer = await filmgate.post(pathOf(id), WebhookEndpoint, {})
-      return { answer, show: () => `${printable(answer.id)} is enabled\n` }
+      const response = await filmgate.post(pathOf(id), WebhookEndpoint, {})
+      return { response, show: () => `${printable(response.id)} is enabled\n` }
     },
   },
   remove: {
     operands: [theId],
     async run({ filmgate, operands: [id] }) {
-      const answer = await filmgate.remove(pathOf(id), DeletedWebhookEndpoint)
-      return { answer, show: () => `removed ${printable(answer.id)}\n` }
+      const response = await filmgate.remove(pathOf(id), DeletedWebhookEndpoint)
+      return { response, show: () => `removed ${printable(response.id)}\n` }
     },
   },
   rotate: {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { now = false }, terminal }) {
       const body = { keep_old_secret_active_for_24_hours: !now }
-      const answer = await filmgate.post(`${pathOf(id)}/rotate_secret`, WebhookEndpointWithSecret, body)
+      const response = await filmgate.post(`${pathOf(id)}/rotate_secret`, WebhookEndpointWithSecret, body)
       const what = now ? 'the old secret has ended for' : 'both secrets sign for 24 hours for'
-      return { answer, show: () => showSecret(what, answer, terminal) }
+      return { response, show: () => showSecret(what, response, terminal) }
     },
   },
   test: {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { event = 'video.completed' } }) {
-      const answer = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
-      const isAccepted = answer.status_code >= 200 && answer.status_code < 300
+      const response = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
+      const isAccepted = response.status_code >= 200 && response.status_code < 300
       const verdict = isAccepted ? '' : ', which counts as a failure'
       const show = () =>
-        `${printable(answer.event_type)}: the endpoint responded with ${answer.status_code}${verdict}\n`
-      return { answer, show, code: isAccepted ? 0 : 1 }
+        `${printable(response.event_type)}: the endpoint responded with ${response.status_code}${verdict}\n`
+      return { response, show, code: isAccepted ? 0 : 1 }
     },
   },
   deliveries: {
@@ -159,16 +159,16 @@ const verbs: Record<string, Verb> = {
     async run({ filmgate, operands: [id], values: { limit = '20', state }, terminal }) {
       if (!/^([1-9]\d?|100)$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 100`)
       const query = new URLSearchParams({ limit, ...(state !== undefined && { state }) })
-      const answer = await filmgate.get(`${pathOf(id)}/deliveries?${query}`, DeliveryPage)
-      return { answer, show: () => showDeliveries(answer, terminal) }
+      const response = await filmgate.get(`${pathOf(id)}/deliveries?${query}`, DeliveryPage)
+      return { response, show: () => showDeliveries(response, terminal) }
     },
   },
   replay: {
     operands: [theId, 'the delivery, or --failed-since,'],
     async run({ filmgate, operands: [id, delivery = ''] }) {
       const path = `${pathOf(id)}/deliveries/${encodeURIComponent(delivery)}/replay`
-      const answer = await filmgate.post(path, WebhookDelivery)
-      return { answer, show: () => `${printable(answer.id)} will be sent again\n` }
+      const response = await filmgate.post(path, WebhookDelivery)
+      return { response, show: () => `${printable(response.id)} will be sent again\n` }
     },
   },
 }
@@ -177,8 +177,8 @@ const replayFailed: Verb = {
   operands: [theId],
   async run({ filmgate, operands: [id], values, terminal }) {
     const since = readSince(values['failed-since'] ?? '', terminal.now())
-    const answer = await filmgate.post(`${pathOf(id)}/replay`, Replayed, { since })
-    return { answer, show: () => showReplayed(answer.replayed) }
+    const response = await filmgate.post(`${pathOf(id)}/replay`, Replayed, { since })
+    return { response, show: () => showReplayed(response.replayed) }
   },
 }
 
@@ -188,8 +188,8 @@ export const command: Command = {
     const verb = word === 'replay' && args.some((arg) => arg.startsWith('--failed-since')) ? replayFailed : verbOf(word)
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
     const filmgate = openFilmgate(findConnection(values, terminal.env))
-    const { answer, show, code = 0 } = await verb.run({ filmgate, operands, values, terminal })
-    terminal.out(values.json ? jsonLine(answer) : show())
+    const { response, show, code = 0 } = await verb.run({ filmgate, operands, values, terminal })
+    terminal.out(values.json ? jsonLine(response) : show())
     return code
   },
 }

@@ -129,8 +129,8 @@ function checkBase(where: string, text: string, example: string, mistakes: Mista
 }
 
 /**
- * The operator's own servers with OpenAI's Videos API, such as vLLM-Omni and SGLang. The address is enough: their models
- * are read from them. The default concurrency is 1, because a GPU generates one video at a time.
+ * The operator's own servers with OpenAI's Videos API, such as vLLM-Omni and SGLang. The address is enough: they list
+ * their models. The default concurrency is 1, because a GPU generates one video at a time.
  */
 function readEngines(
   given: readonly EngineSettings[],

@@ -109,9 +109,9 @@ export interface KeySchema {
 }
 
 /**
- * Reports every value that its schema refuses, and returns the rest, so that later checks find their own mistakes in the
- * same run. A refused or empty map is {}; any other refused or empty value is left out. schema.test.ts compares it with a
- * validator of JSON Schema, which would not return the rest.
+ * Reports every value that its schema refuses, and returns the rest, so that later checks find their own mistakes in
+ * the same run. A refused or empty map is {}; any other refused or empty value is left out. schema.test.ts compares it
+ * with a validator of JSON Schema, which would not return the rest.
  */
 export function readBySchema(schema: KeySchema, value: unknown, where: string, mistakes: Mistakes): unknown {
   const types = [schema.type].flat()

@@ -3,7 +3,7 @@ import type { Random } from '../core/clock.ts'
 
 const pageBytes = 4096
 
-/** Random bytes of the system, fetched a page at a time: a call for each id costs more than everything else about it. */
+/** Random bytes of the system, fetched a page at a time: a call for each id would cost more than all else for it. */
 export function openRandom(): Random {
   let page = Buffer.alloc(0)
   let used = 0

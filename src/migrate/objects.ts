@@ -36,7 +36,7 @@ interface Item extends TaskAsset {
 
 const atOnce = 4
 
-/** Moves every object that a task names, and compares it with the checksum in its row. A broken one does not stop the rest. */
+/** Moves every object that a task names, and compares it with the checksum in its row. A fault does not stop the rest. */
 export async function moveObjects(source: Transfer, buckets: Buckets, total: number, tools: MoveTools): Promise<Moved> {
   const moved: Moved = { copied: 0, there: 0, bytes: 0, faults: [] }
   let done = 0

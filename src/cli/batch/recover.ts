@@ -70,7 +70,7 @@ async function tasksSince(client: Client, since: number, signal: AbortSignal): P
   return tasks
 }
 
-/** Assigns tasks to lines. Lines with the same request may share the tasks that are found; any other doubt is unsure. */
+/** Assigns tasks to lines. Lines with the same request may share the found tasks; any other doubt is unsure. */
 export function match(
   open: readonly OpenLine[],
   tasks: readonly Task[],

@@ -127,7 +127,7 @@ function intentFor(line: Line, { client, journal, model }: Batch): Intent {
   return { key: randomUUID(), model: line.order.model ?? model, time: now }
 }
 
-/** How long after the first try a repeat is recognised by Filmgate. Later, another video of the same prompt could match. */
+/** How long after the first try Filmgate recognises a repeat. Later, another video of the same prompt could match. */
 const repeatMs = 15 * 60_000
 const mostRepeats = 3
 
@@ -162,7 +162,7 @@ async function recordIfRoom(step: Step, batch: Batch): Promise<void> {
   }
 }
 
-/** Whether certainly no video exists. A refused repeat proves nothing about the first try, unless its content is refused. */
+/** Whether certainly no video exists. A refused repeat proves that only if its content is refused. */
 function createdNothing(error: unknown, { latest }: Intent): boolean {
   if (error instanceof UnknownOutcome || diskFault(error) !== null) return false
   return latest === undefined || (error instanceof ServerFailure && [400, 404, 422].includes(error.status))

@@ -10,7 +10,13 @@ import { bytes, clockTime, relative, roughly } from './wording.ts'
 
 const plain = painter(false)
 const view: BarView = {
-  ...{ label: null, phase: 'drawing', fraction: 0.425, elapsedMs: 7_000, leftMs: 9_400, detail: null, trouble: null },
+  label: null,
+  phase: 'drawing',
+  fraction: 0.425,
+  elapsedMs: 7_000,
+  leftMs: 9_400,
+  detail: null,
+  trouble: null,
   frame: 0,
 }
 
