@@ -184,7 +184,7 @@ it('a token that is exported for the command line keeps no service from starting
   const named = load(yaml('default'), { FILMGATE_TOKEN: 'other' })
   assert.deepEqual(namesOf(named), [['default', 'studio']])
   assert.match(named.warnings.join(), /FILMGATE_TOKEN is not accepted by this service/)
-  assert.deepEqual([both.takesGivenToken, named.takesGivenToken], [true, false])
+  assert.deepEqual([both.acceptsGivenToken, named.acceptsGivenToken], [true, false])
   // A flag is meant for the service alone.
   assert.throws(() => load(yaml('team'), {}, { token: 'mine' }), /used twice/)
 })

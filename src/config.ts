@@ -37,7 +37,7 @@ export interface Config {
   accounts: readonly AccountConfig[]
   tokens: readonly Token[]
   /** Whether FILMGATE_TOKEN is one of them: the file may have another token with its name. */
-  takesGivenToken: boolean
+  acceptsGivenToken: boolean
   /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
   /** All secrets in plain text, which the log removes. */
@@ -84,7 +84,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const accounts = readAccounts(file, members, { cores: availableParallelism(), env }, mistakes)
   const given = { where: raw('alias').where, pairs: read('alias') }
   const { cards, aliases, defaultModel } = readModels(file, accounts, members, given, mistakes)
-  const { tokens, patterns, warnings, takesGiven, secrets } = readTokens(
+  const { tokens, patterns, warnings, acceptsGiven, secrets } = readTokens(
     file.tokens ?? [],
     { client: raw('token'), operator: raw('operator-token') },
     mistakes,
@@ -107,7 +107,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     catalog,
     accounts: accounts.list,
     tokens,
-    takesGivenToken: takesGiven,
+    acceptsGivenToken: acceptsGiven,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
     outboundAllow,
     warnings: [...warnings, ...warningsOf(places), ...warningsOfPatterns(patterns, catalog, mistakes)],

@@ -97,9 +97,19 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
 
-  const means = { bucket, media, outbound, scratch: folder.scratch, retentionMs: config.retentionMs }
-  const knowledge = { catalog: config.catalog, durations: await store.durations() }
-  const tools = { ...means, ...knowledge, accounts: accounts.all, clock, random, maxVideoBytes }
+  const tools = {
+    bucket,
+    media,
+    outbound,
+    scratch: folder.scratch,
+    retentionMs: config.retentionMs,
+    catalog: config.catalog,
+    durations: await store.durations(),
+    accounts: accounts.all,
+    clock,
+    random,
+    maxVideoBytes,
+  }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
   const app = buildApp({

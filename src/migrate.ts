@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { probe } from './buckets/index.ts'
 import { type Moved, moveObjects } from './migrate/objects.ts'
-import { nameOf, openPlace, type Place, type Sides, targetOf } from './migrate/places.ts'
+import { nameOf, openSides, type Place, type Sides, targetOf } from './migrate/places.ts'
 import { type Compared, checksumOf, compare, copyRows, type Sums, survey } from './migrate/rows.ts'
 import { awayTable } from './stores/transfer/transfer.ts'
 
@@ -47,7 +47,7 @@ export interface Outcome {
  * the source only the schema is updated, as by any start, and at the end a mark keeps services from starting on it.
  */
 export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Outcome> {
-  await using sides = await openPlace({ from, to })
+  await using sides = await openSides({ from, to })
   const { source, target } = sides
   if (await isDone(sides, targetOf({ from, to }))) return { rows: null, objects: null, finished: true, repeated: true }
   // First, so that a mistake in its name is reported before all rows are copied.

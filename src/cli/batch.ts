@@ -5,16 +5,16 @@ import { type Journal, openJournal, ownerOf } from './batch/journal.ts'
 import { decode, type Fault, type Line, readLines } from './batch/lines.ts'
 import { recover, type Verdict } from './batch/recover.ts'
 import { type Batch, createLine, exists, type Outcome } from './batch/run.ts'
-import { exitCodeOf, shownStatus, summary, tally, toJson, totalLine } from './batch/summary.ts'
 import { type Client, openClient } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { diskFault, Failure, UsageFailure } from './failure.ts'
+import { diskFault, exits, Failure, UsageFailure } from './failure.ts'
 import { type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { sweepParts } from './save.ts'
 import { openProgress } from './screen/progress.ts'
 import type { Progress } from './screen/row.ts'
-import { jsonLine, printable } from './screen/text.ts'
-import { count } from './screen/wording.ts'
+import { type Column, table } from './screen/table.ts'
+import { type Colour, jsonLine, painter, printable } from './screen/text.ts'
+import { clockTime, count } from './screen/wording.ts'
 import { faultOfFile } from './target.ts'
 import type { Terminal } from './terminal.ts'
 import { isImageUrl, loadImage, type Order, readOrder, usingModel, videoHelp, videoOptions } from './video-request.ts'
@@ -37,8 +37,8 @@ Examples:
   filmgate batch prompts.txt -o out/ -n 2 --size 1280x720 --seconds 4
 
 Options:
-  -o, --output DIR    the folder for the videos, and for the journal of the batch;
-                      an existing file is replaced
+  -o, --output DIR    the folder for the videos and the journal of the batch; an
+                      existing file is replaced
   -n, --parallel N    how many at a time, up to 99 (4)
   --resubmit-unknown  submit a line again if it is unknown whether the server
                       accepted it
@@ -237,4 +237,66 @@ function report(outcomes: Outcome[], { terminal, folder, json, interrupted }: Re
     has('failed') ? 'Failed videos stay failed; --retry-failed creates them again.' : null,
   ]
   terminal.err(`${[tally(outcomes), ...advice].filter(Boolean).join('\n')}\n`)
+}
+
+type Shown = Outcome['status'] | 'already there'
+
+/** In the order of the tally. */
+const colours: Record<Shown, Colour> = {
+  done: 'green',
+  'already there': 'green',
+  failed: 'red',
+  error: 'red',
+  unknown: 'yellow',
+  'left running': 'cyan',
+  'not started': 'dim',
+}
+
+/** Distinguishes videos that an earlier run has downloaded. */
+function shownStatus({ status, already }: Outcome): Shown {
+  return already ? 'already there' : status
+}
+
+/** The table at the end. */
+function summary(outcomes: readonly Outcome[], terminal: Terminal): string {
+  const paint = painter(terminal.colour.stdout)
+  const columns: Column<Outcome>[] = [
+    { title: 'LINE', text: ({ line }) => String(line.number), align: 'right' },
+    { title: 'FILE', text: ({ line, file }) => file ?? `(${line.label})`, least: 12, cut: 'middle' },
+    { title: 'STATUS', text: shownStatus, paint: (outcome, text) => paint(colours[shownStatus(outcome)], text) },
+    {
+      title: 'TOOK',
+      align: 'right',
+      extra: true,
+      text: ({ tookMs }) => (tookMs === null ? '' : clockTime(tookMs)),
+    },
+    { title: 'ERROR', text: ({ error }) => error ?? '', least: 8 },
+  ]
+  const kept = outcomes.some(({ error }) => error) ? columns : columns.slice(0, -1)
+  return table(outcomes, kept, { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint })
+}
+
+/** `4 done, 1 failed, 1 not started`. */
+function tally(outcomes: readonly Outcome[]): string {
+  const counts = Map.groupBy(outcomes, shownStatus)
+  const order = Object.keys(colours) as Shown[]
+  return order.flatMap((status) => (counts.has(status) ? [`${counts.get(status)?.length} ${status}`] : [])).join(', ')
+}
+
+/** The line below the bars. */
+function totalLine(outcomes: readonly Outcome[], all: number, elapsedMs: number): string {
+  const waiting = all - outcomes.length
+  const counts = tally(outcomes)
+  return `${outcomes.length} of ${all}${counts ? `: ${counts}` : ''}${waiting > 0 ? `, ${waiting} to go` : ''}  ${clockTime(elapsedMs)}`
+}
+
+function toJson({ line, status, id, file, tookMs, error }: Outcome, pathOf: (file: string) => string) {
+  const seconds = tookMs === null ? null : Math.round(tookMs / 1000)
+  return { line: line.number, status, id, file: file === null ? null : pathOf(file), seconds_taken: seconds, error }
+}
+
+function exitCodeOf(outcomes: readonly Outcome[], interrupted: boolean): number {
+  if (outcomes.every(({ status }) => status === 'done')) return exits.done
+  if (interrupted) return exits.interrupted
+  return outcomes.some(({ status }) => status === 'failed') ? exits.videoFailed : exits.error
 }

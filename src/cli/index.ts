@@ -14,7 +14,7 @@ interface Entry {
 const creating = (name: 'generate' | 'remix' | 'edit' | 'extend') => async () => ({
   command: (await import('./create.ts'))[name],
 })
-const videos = (name: 'list' | 'get' | 'remove') => async () => ({ command: (await import('./videos.ts'))[name] })
+const videos = (name: 'list' | 'get' | 'download' | 'remove') => async () => ({ command: (await import('./videos.ts'))[name] })
 
 const commands: Record<string, Entry> = {
   serve: { summary: 'run the service', load: () => import('./serve.ts') },
@@ -25,7 +25,7 @@ const commands: Record<string, Entry> = {
   batch: { summary: 'create a video for each line of a file', load: () => import('./batch.ts') },
   list: { summary: 'list videos, newest first', load: videos('list') },
   get: { summary: 'show one video', load: videos('get') },
-  download: { summary: 'wait for a video and download it', load: () => import('./download.ts') },
+  download: { summary: 'wait for a video and download it', load: videos('download') },
   delete: { summary: 'delete a video, or cancel a running one', load: videos('remove') },
   models: { summary: 'list the models', load: () => import('./models.ts') },
   webhooks: { summary: 'manage webhook endpoints and their deliveries', load: () => import('./webhooks.ts') },

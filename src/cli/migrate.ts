@@ -224,7 +224,8 @@ function summary({ rows, objects }: Outcome, terminal: Terminal): string {
 /** What to do next. */
 export function advice({ rows, objects, finished }: Outcome, { from, to }: Move): string {
   if (!finished) {
-    const changed = rows?.some(({ same }) => !same) ? 'The source and the target differ. Was the source in use during the move?\n' : ''
+    const isChanged = rows?.some(({ same }) => !same)
+    const changed = isChanged ? 'The source and the target differ. Was the source in use during the move?\n' : ''
     return `\n${changed}The move has not finished. Fix the problem, and run the same command again.\n`
   }
   const lost = objects?.faults.length

@@ -44,7 +44,7 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const service = await startClearly(config)
   const setBy = flags.token
     ? '--token'
-    : terminal.env.FILMGATE_TOKEN && config.takesGivenToken
+    : terminal.env.FILMGATE_TOKEN && config.acceptsGivenToken
       ? 'FILMGATE_TOKEN'
       : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'

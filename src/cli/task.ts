@@ -17,7 +17,7 @@ const help = `Usage: filmgate task show ID             everything that happened 
        filmgate task adopt ID OPERATION  continue with a job of the provider
        filmgate task resubmit ID         send it again; you may pay twice
        filmgate task give-up ID          let it fail
-       filmgate task orphans             jobs without a task; you may pay for them
+       filmgate task orphans             jobs without a task, perhaps billed
 
 For operators, with the operator's token. A task is held if it is unknown
 whether the provider accepted it, because the response was lost. It is not sent

@@ -57,7 +57,7 @@ export function readTokens(
   const patterns: Pattern[] = given.flatMap(({ where, models }) =>
     models.map((glob, at) => ({ where: `${where}.models[${at}]`, glob })),
   )
-  return { tokens, patterns, warnings, takesGiven: clash !== 'name', secrets: given.map(({ secret }) => secret) }
+  return { tokens, patterns, warnings, acceptsGiven: clash !== 'name', secrets: given.map(({ secret }) => secret) }
 }
 
 /**

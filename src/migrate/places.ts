@@ -24,7 +24,7 @@ export interface Sides extends AsyncDisposable {
   folders: { from: string; to: string } | null
 }
 
-export async function openPlace({ from, to }: { from: Place; to: Place }): Promise<Sides> {
+export async function openSides({ from, to }: { from: Place; to: Place }): Promise<Sides> {
   await using stack = new AsyncDisposableStack()
   if (from.data !== null) refuseForeign(from.data, from)
   const fromFolder = from.data === null ? null : stack.use(lock(from.data, 'source'))
