@@ -172,7 +172,7 @@ tokens: [{ name: a, secret: b, concurrency: 0 }]
     )
 })
 
-it('a token that is exported for the command line keeps no service from starting', () => {
+it('a FILMGATE_TOKEN for the command line does not keep the service from starting', () => {
   const yaml = (name: string) => `tokens: [{ name: ${name}, secret: mine, models: [studio] }]`
   const namesOf = ({ tokens }: ReturnType<typeof load>) => tokens.map(({ name, models }) => [name, ...models])
   assert.deepEqual(namesOf(load(yaml('team'), { FILMGATE_TOKEN: 'mine' })), [['team', 'studio']])

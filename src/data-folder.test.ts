@@ -21,7 +21,7 @@ it('a folder is one process’s at a time, and the next one’s when it is let g
 
 const asRoot = process.getuid?.() === 0 && 'root may write to what is read-only: run this as another user'
 
-it('a lock that can only be read locks nobody out, so it is refused', { skip: asRoot }, () => {
+it('a read-only lock file is refused, because it would lock no process out', { skip: asRoot }, () => {
   const path = join(root, 'read-only')
   openDataFolder(path)[Symbol.dispose]()
   chmodSync(join(path, 'lock.db'), 0o444)
@@ -62,7 +62,7 @@ it('a folder that exists is closed to other users, with everything that is and t
   }
 })
 
-it('a group that was let in keeps its access, and the operator hears of it', () => {
+it('a group with access on purpose keeps it, and the operator is warned', () => {
   for (const [mode, expected, inside] of [
     [0o750, '750', '640'],
     [0o775, '770', '660'],
@@ -121,7 +121,7 @@ it("a folder of another user that everybody can read is refused; a pod's volume 
   }
 })
 
-it('a process keeps its name, and takes another where a full disk left none of it', () => {
+it('a process keeps its name, and gets a new one if a full disk lost it', () => {
   const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
   const folder = mkdtempSync(join(root, 'identity-'))
   const file = join(folder, 'identity')

@@ -55,7 +55,7 @@ it('fits into 80 columns, however many models and tokens there are', () => {
   assert.match(shown({ models: many('model') }), /Models +model-0, model-1, .+ and \d+ more\n/)
 })
 
-it('names the token by where it comes from, and shows no variable that nobody set', () => {
+it('says where the token comes from, and shows no variable that is not set', () => {
   assert.match(shown({ firstSecret: secret }), /Bearer fg_x+"[\s\S]+export FILMGATE_TOKEN=fg_x+\n/)
   const own = shown({ names: ['default'], setBy: 'FILMGATE_TOKEN' })
   assert.match(own, /Token +set as FILMGATE_TOKEN\n[\s\S]+Bearer \$FILMGATE_TOKEN"/)
@@ -67,12 +67,12 @@ it('names the token by where it comes from, and shows no variable that nobody se
   }
 })
 
-it('says where the service is only where the command line would not look by itself', () => {
+it('shows the base URL only if it is not the default of the command line', () => {
   assert.doesNotMatch(shown({}), /FILMGATE_BASE_URL/)
   assert.match(shown({ url: 'http://127.0.0.1:1' }), /export FILMGATE_BASE_URL=http:\/\/127\.0\.0\.1:1\/v1\n/)
 })
 
-it('says where the reference is, where there is one', () => {
+it('shows the address of the reference, if it is on', () => {
   assert.match(shown({}), /Docs +http:\/\/127\.0\.0\.1:8484\/docs\n/)
   assert.doesNotMatch(shown({ docs: false }), /Docs/)
 })
@@ -84,7 +84,7 @@ it("says at every start where the operator's token is from", () => {
   assert.match(later, /Operator +printed at the first start \(lost it\? set FILMGATE_OPERATOR_TOKEN\)\n/)
 })
 
-it('a worker asks nobody to send it requests', () => {
+it('the banner of a worker does not ask for requests', () => {
   const text = shown({ role: 'worker' })
   assert.match(text, /is ready\.\n\n {2}Role +worker: generates videos; send requests to a process with role api\n/)
   assert.match(text, /Health +http:\/\/127\.0\.0\.1:8484\/readyz\n/)
@@ -92,7 +92,7 @@ it('a worker asks nobody to send it requests', () => {
   assert.match(shown({ role: 'api' }), /Base URL/)
 })
 
-it('says that it can only be read, why, and what to do, and invites nobody to create a video', () => {
+it('says that the service is read-only, why, and what to do, and shows no first steps', () => {
   for (const role of ['all', 'worker'] as const) {
     const text = shown({ readOnly: 'full', role })
     assert.match(text, /is running, read-only\.\n\n {2}Read-only +the disk of the database is full: free some space/)

@@ -24,7 +24,7 @@ describe('the connection', () => {
     const { baseUrl, token } = findConnection(flags, env)
     return `${baseUrl} ${token}`
   }
-  it('is of the flags, then of our variables, then of those of OpenAI', () => {
+  it('uses the flags, then FILMGATE_*, then OPENAI_*', () => {
     const ours = { FILMGATE_BASE_URL: 'http://a:1', FILMGATE_TOKEN: 'fg' }
     const openai = { OPENAI_BASE_URL: 'https://b.example/v1/', OPENAI_API_KEY: 'sk' }
     assert.equal(
@@ -37,7 +37,7 @@ describe('the connection', () => {
     assert.equal(of({ 'base-url': 'films.example' }, openai), 'https://films.example/v1 sk')
     assert.equal(of({ 'base-url': 'localhost:1/' }, openai), 'http://localhost:1/v1 sk')
   })
-  it('never hands our token to a server that is named for other programs', () => {
+  it('never sends FILMGATE_TOKEN to OPENAI_BASE_URL', () => {
     assert.equal(
       of({}, { FILMGATE_TOKEN: 'fg', OPENAI_BASE_URL: 'https://b.example/v1' }),
       'http://127.0.0.1:8484/v1 fg',
@@ -50,7 +50,7 @@ describe('the connection', () => {
   })
 })
 
-it('a slip of the finger is guessed, a different word is not', () => {
+it('a typo gets a suggestion, a different word does not', () => {
   const known = ['--model', '--seconds', '--size', '--seed', '--no-caption']
   assert.equal(suggestion('--sezonds', known), '; did you mean --seconds?')
   assert.equal(suggestion('--mdoel', known), '; did you mean --model?')
@@ -75,7 +75,7 @@ it('a wait that a server asks for is honoured up to a minute', () => {
   assert.equal(after({ 'retry-after': '-5' }), 0)
 })
 
-it('only what certainly was not sent is called so', () => {
+it('a failure is called unsent only if that is certain', () => {
   const sent = (code: string) =>
     networkFailure(new TypeError('', { cause: { code } }), { baseUrl: '', timedOut: false }).sent
   for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])
@@ -105,7 +105,7 @@ describe('patience', () => {
     const broken = new NetworkFailure('broken', { sent: true })
     assert.deepEqual(await waits([refusal(503), broken, refusal(429, 7_000), refusal(500)]), [500, 1_000, 7_000, 4_000])
   })
-  it('does not hammer a server that asks for no pause, or for one that is over', async () => {
+  it('pauses even if the server asks for no pause, or for one that is over', async () => {
     assert.deepEqual(await waits([refusal(429, 0), refusal(429, 0), refusal(429, 1)]), [500, 1_000, 2_000])
   })
   it('ends where waiting does not help, and after ten minutes', async () => {

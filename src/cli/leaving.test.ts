@@ -73,7 +73,7 @@ describe('generate', () => {
     assert.match(stderr, /it is unknown whether the server accepted the video: interrupted\n/)
   })
 
-  it('asks after Ctrl-C in a terminal, and nobody after any other signal', async () => {
+  it('asks after Ctrl-C in a terminal, and after no other signal', async () => {
     for (const [signal, asked] of [
       ['SIGINT', 1],
       ['SIGTERM', 0],

@@ -46,7 +46,7 @@ it('config schema prints the JSON Schema of filmgate.yaml, and nothing else is a
   }
 })
 
-describe('what is wrong with a command is said with its fix, before any server is asked', () => {
+describe('a mistake in a command is reported with its fix, before any request', () => {
   const cases: [name: string, args: string[], text: RegExp][] = [
     ['a negative seed', ['generate', 'x', '--seed', '-1'], /seed: '-1' is not a whole number, 0 or more\n/],
     ['an empty seed', ['generate', 'x', '--seed', ''], /seed: '' is not a whole number/],
@@ -136,7 +136,7 @@ it("the server's own names are put into those of the command line", async () => 
   assert.match(image.stderr, /Invalid --image: it is no picture\. \(--image\)\n/)
 })
 
-it('a film that is finished is downloaded, not drawn; a file of that name is replaced', async () => {
+it('a finished video is downloaded, and replaces an existing file', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
   const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
@@ -146,7 +146,7 @@ it('a film that is finished is downloaded, not drawn; a file of that name is rep
   assert.deepEqual(readFileSync(join(cwd, 'fox.mp4')), filmBytes)
 })
 
-it('a picture is saved as one, and a server that has none is not believed', async () => {
+it('a picture is saved as an image, and a video in its place is refused', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
   const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
@@ -182,7 +182,7 @@ it('list takes the status as the API names it and as the table shows it', async 
   }
 })
 
-it('list shows those of one model, and asks for no others', async () => {
+it('list --model shows the videos of one model, and requests no others', async () => {
   const asked: string[] = []
   await using api = await startFakeApi((request) => {
     asked.push(request.url ?? '')
@@ -196,7 +196,7 @@ it('list shows those of one model, and asks for no others', async () => {
   assert.match(asked[1] ?? '', /status=failed&model=none/)
 })
 
-it('a batch names its model, tells lines that ask for the same apart, and the next run says what was there', async () => {
+it('a batch names its model, distinguishes equal lines, and the next run skips what exists', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
   writeFileSync(join(cwd, 'prompts.txt'), 'a fox\na wolf\na fox\n')

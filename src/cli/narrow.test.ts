@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { addTask, send, startFakeApi } from './cli.fixture.ts'
-import { command as list } from './list.ts'
 import { command as models } from './models.ts'
 import { widthOf } from './screen/text.ts'
 import { openTerminal } from './terminal.ts'
+import { list } from './videos.ts'
 
 /** What a command prints on a terminal of 40 columns. */
 async function printed(command: typeof list, url: string): Promise<string[]> {
@@ -20,7 +20,7 @@ async function printed(command: typeof list, url: string): Promise<string[]> {
   return output.trimEnd().split('\n')
 }
 
-it('a list fits while films are drawn', async () => {
+it('a list of running videos fits', async () => {
   await using api = await startFakeApi()
   const task = addTask(api, '{"prompt": "a red fox in snow at dusk", "model": "studio"}')
   Object.assign(task, { status: 'in_progress', progress: 100, created_at: Date.now() / 1000 - 3_000 })

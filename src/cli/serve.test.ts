@@ -6,7 +6,7 @@ const place = { host: '127.0.0.1', port: 80 }
 const thrown = (fields: object) => Object.assign(new Error('as it was'), fields)
 const said = (fields: object) => (startFailure(thrown(fields), place) as Error).message
 
-it('the port is blamed only for what happened to the port', () => {
+it('the address is named only in errors of listening', () => {
   assert.match(said({ code: 'EACCES', syscall: 'listen' }), /^this user may not use port 80 on 127\.0\.0\.1;/)
   assert.match(said({ code: 'EADDRINUSE', syscall: 'listen' }), /^port 80 on 127\.0\.0\.1 is already in use;/)
   assert.match(said({ code: 'EADDRNOTAVAIL', syscall: 'listen' }), /^127\.0\.0\.1 is not an address of this machine;/)

@@ -23,7 +23,7 @@ after(() => rmSync(root, { recursive: true }))
 const newFolder = () => mkdtempSync(join(root, 'x-'))
 const envFor = ({ url }: FakeApi) => ({ FILMGATE_BASE_URL: url, FILMGATE_TOKEN: 'fg' })
 
-describe('a place that can not hold a film is refused before anything is sent', () => {
+describe("an output that can't hold a video is refused before any request", () => {
   const cwd = newFolder()
   writeFileSync(join(cwd, 'file'), 'kept')
   spawnSync('mkfifo', [join(cwd, 'pipe')])
@@ -70,7 +70,7 @@ describe('a place that can not hold a film is refused before anything is sent', 
   })
 })
 
-it('a link is followed, also to where nothing is yet', async () => {
+it('a link is followed, even to a file that does not exist yet', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
   mkdirSync(join(cwd, 'elsewhere'))
@@ -85,7 +85,7 @@ it('a link is followed, also to where nothing is yet', async () => {
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['new.mp4', 'old.mp4'])
 })
 
-it('a film may have the longest name that there is', async () => {
+it('a file name may have the maximum length', async () => {
   const cwd = newFolder()
   await using api = await startFakeApi()
   const name = `${'x'.repeat(251)}.mp4`

@@ -17,7 +17,7 @@ it('a key is taken without the line break that a secret file ends in', () => {
   }
 })
 
-it('a key that no header can carry is a mistake at start, and is not shown', () => {
+it("a key that can't be sent in a header is a mistake, and is not shown", () => {
   for (const key of [' abc', 'a\nbc', 'schlüssel', 'a\u0000b'])
     assert.deepEqual(wrong({ base_url, key }), [
       "accounts.main.key: it can't be sent in a header; use printable ASCII, with no space at either end",
@@ -39,7 +39,7 @@ it('a provider on the network needs an address that can be one', () => {
   assert.deepEqual(wrong({ base_url }), [])
 })
 
-it('a word in a list is not that word', () => {
+it('a list of one word is not that word', () => {
   for (const on_unknown of [['hold'], { toString: 'x' }, 5])
     assert.deepEqual(wrong({ base_url, on_unknown }), [
       'accounts.main.on_unknown: it is not text; use hold, fail or resubmit',
@@ -49,7 +49,7 @@ it('a word in a list is not that word', () => {
     assert.deepEqual(wrong({ provider }), ['accounts.main.provider: it is not text; use one of: acme'])
 })
 
-it('one mistake hides no other, and makes none', () => {
+it('one mistake neither hides nor causes another', () => {
   const yaml = `
 accounts: { main: { provider: acme, enabled: maybe, concurrency: 0 }, other: { provider: akme, concurrency: 1e300 } }
 models:
@@ -109,7 +109,7 @@ it('a key may be a file of JSON, which is never shown', () => {
   assert.deepEqual(secrets, [accounts[0]?.credential])
 })
 
-it('a variable makes no second account of a name that is taken', () => {
+it('a variable adds no second account with the same name', () => {
   const two = { ...keyed, other: { ...keyed.acme, key: { variable: 'OTHER_KEY' } } } as typeof remote
   const { accounts } = load('accounts: { acme: { provider: other, key: x } }', { ACME_KEY: 'abc' }, {}, two)
   assert.deepEqual(
@@ -166,7 +166,7 @@ it('resubmits what the list of an engine without a key, on a private address, sh
   assert.equal(policyOf('{ url: "http://8.8.8.8", on_unknown: resubmit }'), 'resubmit')
 })
 
-it('refuses two accounts at one place with one key: their jobs could not be told apart', () => {
+it('refuses two accounts with the same address and key: their jobs could not be distinguished', () => {
   const message = /'a' and 'b' have the same address and the same key; use one of them/
   const twice = 'engines: [{ url: "http://127.0.0.1:8000", name: a }, { url: "http://127.0.0.1:8000/v1/", name: b }]'
   assert.throws(() => load(twice), message)

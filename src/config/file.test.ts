@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { load, mistakesOf } from './load.fixture.ts'
 
-it('YAML that leads nowhere, or to itself, is a mistake of the file', () => {
+it('an alias of nothing, or of itself, is a mistake of the file', () => {
   const bomb = ['a: &a [x, x, x, x, x, x, x, x, x, x]', ...'bcdefg'].map((line, at, all) => {
     const before = at === 1 ? 'a' : all[at - 1]
     return at === 0 ? line : `${line}: &${line} [${Array.from({ length: 10 }, () => `*${before}`).join(', ')}]`

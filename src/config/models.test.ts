@@ -23,7 +23,7 @@ it('a mistake in a route is told where it is', () => {
   }
 })
 
-it('what could mean two things, or nothing, is a mistake', () => {
+it('an ambiguous or empty setting is a mistake', () => {
   for (const [settings, mistake] of [
     [{ routes: [{ account: 'studio' }] }, 'models.fox.account: it is set together with routes; leave out one of the two'],
     [{ model: '' }, 'models.fox.model: it is not text; write the name of the model at the provider or in'],
@@ -54,7 +54,7 @@ it('a model that has to end early has to start early too, unless it says when', 
   assert.deepEqual(deadlines, { startMs: 7_200_000, totalMs: 7_200_000 })
 })
 
-it('a model offers nothing that its provider can not make', () => {
+it('a model allows nothing that its provider does not generate', () => {
   const size = "models.fox.size: 'studio' does not generate videos of"
   const takes = "Model 'studio' takes <width>x<height> with each side from 256 to 1920, a multiple of 2"
   for (const [settings, mistake] of [
@@ -78,7 +78,7 @@ it('a model offers nothing that its provider can not make', () => {
   assert.deepEqual(mistakesOf(model({ size: { values: ['256x1920'] }, seconds: { values: [1, 20] } })), [])
 })
 
-it('each of its routes has to be able to make all that a model offers, as far as its provider says what it can', () => {
+it('each route of a model supports all that the model allows, as far as the limits of its provider are known', () => {
   const accounts = { main: { provider: 'acme', base_url: 'https://api.example.com' } }
   const both = (settings: object) =>
     mistakesOf(JSON.stringify({ accounts, models: { fox: settings } }), {}, {}, { ...providers, ...remote })
@@ -174,7 +174,7 @@ tokens:
   assert.deepEqual(load('accounts: { studio: { enabled: false } }', { FILMGATE_TOKEN: 'x' }).warnings, [])
 })
 
-it('whatever stands in the wrong place is a mistake with a place and a fix, and never a crash', () => {
+it('any value in the wrong place is a mistake with a place and a fix, never a crash', () => {
   const odd: unknown[] = [{ toString: 'x', valueOf: 'x' }, ['x'], [[]], [null], true, 1e300, -1, '', 'x', {}]
   const places: ((value: unknown) => object)[] = [
     ...['models', 'aliases', 'default_model', 'accounts', 'tokens', 'outbound'].map((name) => (value: unknown) => ({
@@ -212,13 +212,13 @@ it('a model that is changed keeps the words of its provider for the sizes that a
   assert.deepEqual(shapesOf('models: { kling-3.0: { size: { values: [1280x720] } } }'), ['1280x720'])
 })
 
-it('a model of ones own has no price of another', () => {
+it('a new model does not get the price of another', () => {
   const { entries } = load('models: { mine: { account: fal, model: acme/film } }', { FAL_KEY: 'abc' }).catalog
   assert.equal(entries.get('mine')?.card.facts, undefined)
   assert.ok(entries.get('fal/veo-3.1')?.card.facts?.price)
 })
 
-it('a model makes of videos what all of its routes can: another provider would leave the source out', () => {
+it('a model derives videos only if all of its routes can: another provider would ignore the source', () => {
   const accounts = `accounts: {far: {provider: fal, key: k}, second: {provider: studio}}`
   const makes = (routes: string) =>
     load(`${accounts}\nmodels: {studio: {${routes}}}`).catalog.entries.get('studio')?.card.makes ?? []

@@ -20,7 +20,7 @@ it('a process that does a part of the work needs a store and a bucket that the o
   }
 })
 
-it('films in the data folder, rows in a database that others can use: one is warned', () => {
+it('videos in the data folder and rows in a shared database are a warning', () => {
   assert.deepEqual(load('', postgres).warnings, [
     'FILMGATE_BUCKET: the videos are in the data folder of this process, so it must be the only process on its database; for more processes, set an S3 bucket',
   ])
@@ -51,7 +51,7 @@ it('what cuts a password short in the URL of the store is named, without the pas
   assert.deepEqual(others, [`FILMGATE_STORE: its value can't be used; use ${shape}, or leave it out`])
 })
 
-it('a password is a secret wherever pg takes one from, as it is written and as it is meant', () => {
+it('a password in any part of the URL is a secret, encoded and decoded', () => {
   const secrets = (url: string) => [...secretsOf({ kind: 'postgres', url })].sort()
   assert.deepEqual(secrets('postgres://me:s%2Fx@db/films'), ['s%2Fx', 's/x'])
   assert.deepEqual(secrets('postgres://me@db/films?sslmode=require&password=s%2Fx'), ['s%2Fx', 's/x'])
@@ -61,7 +61,7 @@ it('a password is a secret wherever pg takes one from, as it is written and as i
   assert.ok(all.includes('hush'))
 })
 
-it('what means nothing in the URL of a store is a mistake, and the fix names it', () => {
+it('a part of a store URL without an effect is a mistake, and the fix names it', () => {
   const fixOf = (url: string) => mistakesOf('', { FILMGATE_STORE: url }).join('\n')
   const own = "FILMGATE_STORE: its value can't be used; "
   for (const [query, fix] of [
@@ -92,7 +92,7 @@ it('what means nothing in the URL of a store is a mistake, and the fix names it'
     assert.equal(fixOf(`postgres://db/films?${query}`), '')
 })
 
-it('what means nothing in the URL of a bucket is a mistake, and the fix names it', () => {
+it('a part of a bucket URL without an effect is a mistake, and the fix names it', () => {
   for (const [rest, fix] of [
     ['films?endpoint=minio:9000', 'begin the endpoint with https:// or http://'],
     ['films?endpoint=minio', 'begin the endpoint with'],
@@ -120,7 +120,7 @@ it('what means nothing in the URL of a bucket is a mistake, and the fix names it
   })
 })
 
-it('a bucket that can not be read is one mistake, and what does not go together is named as it was set', () => {
+it('a wrong bucket URL is one mistake, and conflicts name the flag or the variable', () => {
   const bad = { ...postgres, FILMGATE_BUCKET: 'films', FILMGATE_ROLE: 'api', FILMGATE_CONTENT: 'redirect' }
   assert.deepEqual(
     mistakesOf('', bad).map((line) => line.split(':')[0]),

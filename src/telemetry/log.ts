@@ -1,11 +1,11 @@
-/** How the parts of the service report to the operator. `main.ts` opens it and hands it to each part, like the clock. */
+/** How each part reports to the operator. `main.ts` opens it and passes it to each part, like the clock. */
 export interface Telemetry {
   readonly log: Log
-  /** Cuts every secret out of a piece of JSON. */
+  /** Replaces every secret in a piece of JSON. */
   readonly redact: (json: string) => string
 }
 
-/** JSON lines for the operator. Whatever was given as a secret is cut out of every line. */
+/** JSON lines for the operator, with every secret replaced. */
 export interface Log {
   info(event: string, fields?: Record<string, unknown>): void
   warn(event: string, fields?: Record<string, unknown>): void
@@ -19,7 +19,7 @@ interface LogOptions {
 }
 
 function openRedactor(secrets: readonly string[]): (json: string) => string {
-  // A secret of a few letters would be found in every second word, and hides nothing.
+  // A secret of a few letters would match ordinary words.
   const hidden = secrets.filter(({ length }) => length >= 8).map((secret) => JSON.stringify(secret).slice(1, -1))
   return (json) => hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json)
 }
@@ -39,7 +39,7 @@ export function openLog({ write, now, secrets }: LogOptions): Log {
   return { info: line('info'), warn: line('warn'), error: line('error') }
 }
 
-/** An Error has no enumerable fields of its own; its whole chain of causes is what the operator needs. */
+/** `JSON.stringify` skips the fields of an Error. The operator needs them, and the whole chain of causes. */
 function readable(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { name, message, stack, cause, code } = value as Error & { code?: unknown }

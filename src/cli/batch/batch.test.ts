@@ -33,7 +33,7 @@ describe('lines', () => {
     assert.deepEqual(keys('new\n{"prompt": "a wolf"}\n{"prompt": "a fox", "seed": null}'), [keys('new')[0], wolf, fox])
   })
 
-  it('with faults are told with their numbers', () => {
+  it('with faults are reported with their numbers', () => {
     const bad = [
       '{"prompt": "x", "name": "../x"}',
       '{"prompt": "x", "seed": 1.5}',
@@ -53,7 +53,7 @@ describe('lines', () => {
     assert.deepEqual([faults('狐'.repeat(83)), faults('狐'.repeat(84))], [0, 1])
   })
 
-  it('that are no text are told with their numbers', () => {
+  it('with invalid text are reported with their numbers', () => {
     const bad = ['a\0fox', '{"prompt": "\\ud800"}', '{"prompt": "x", "model": "\\u0000"}']
     assert.deepEqual(
       readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [number, /an invalid character/.test(what)]),
@@ -133,7 +133,7 @@ describe('the journal', () => {
   })
 })
 
-describe('a submit that nobody saw answered', () => {
+describe('a submit without a response in the journal', () => {
   const time = 1_000_000
   function open(...texts: string[]): OpenLine[] {
     const state: LineState = { intent: { key: '', model: 'm', time }, id: null, done: null, failed: null }

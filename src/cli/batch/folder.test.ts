@@ -17,7 +17,7 @@ describe('a folder of several batches', () => {
   const batch = (api: FakeApi, cwd: string, list: string) =>
     runCli(['batch', list, '-o', 'out'], { env: envFor(api), cwd })
 
-  it('gives a name to one film: another list that asks for it is refused before it is sent', async () => {
+  it('gives a name to one video: another list with the same name is refused before any submit', async () => {
     const cwd = newFolder()
     await using api = await startFakeApi()
     writeFileSync(join(cwd, 'foxes'), '{"prompt": "a fox", "name": "film"}\n')
@@ -33,7 +33,7 @@ describe('a folder of several batches', () => {
     assert.equal((await batch(api, cwd, 'foxes')).code, 2)
   })
 
-  it('keeps the half-fetched films of others', async () => {
+  it('keeps the partial files of other commands', async () => {
     const cwd = newFolder()
     await using api = await startFakeApi()
     mkdirSync(join(cwd, 'out'))

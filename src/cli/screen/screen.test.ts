@@ -21,7 +21,7 @@ const view: BarView = {
 }
 
 describe('a bar', () => {
-  it('says all there is to say where there is room', () => {
+  it('shows everything on a wide screen', () => {
     assert.equal(
       renderBar(view, { columns: 70, unicode: true, paint: plain }),
       '⠋ drawing     ━━━━━━━━━━━━━━━╸┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄  42%  0:07 9 s left',
@@ -126,7 +126,7 @@ describe('a table', () => {
       ' ID  MODEL   ABOUT\n a1  studio  short\nb22  m       雪の中の赤い狐\n',
     )
   })
-  it('is cut where it may be, then leaves out what it may', () => {
+  it('cuts columns first, then leaves out columns', () => {
     assert.equal(
       table(rows, columns, { columns: 20, paint: plain }),
       ' ID  MODEL   ABOUT\n a1  studio  short\nb22  m       雪の中…\n',
@@ -145,7 +145,7 @@ it('text is measured and cut as a terminal shows it', () => {
   assert.equal(jsonLine({ a: '\x9b\u202e\n' }), '{"a":"\\u009b\\u202e\\n"}\n')
 })
 
-it('numbers are told as people tell them', () => {
+it('numbers are rounded for people', () => {
   assert.deepEqual([7_000, 725_000, 3_723_000].map(clockTime), ['0:07', '12:05', '1:02:03'])
   assert.deepEqual([400, 9_400, 180_000, 7_200_000, 400_000_000].map(roughly), ['1 s', '9 s', '3 min', '2 h', '5 d'])
   assert.deepEqual(
