@@ -70,7 +70,7 @@ export const command: Command = {
     const [path = ''] = operands
     const lines = await readVideos(path, values)
     const client = openClient(findConnection(values, terminal.env), terminal)
-    await makeFolder(folder)
+    await createFolder(folder)
     await using journal = await openJournal(folder, client.baseUrl)
     await checkNames(lines, { folder, path, journal })
     await sweepParts(folder)
@@ -127,7 +127,7 @@ function throwFaults(faults: Fault[], path: string): void {
   throw new UsageFailure(`${count(faults.length, 'mistake')} in ${path}; nothing was submitted`, list.join('\n'))
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function createFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
   } catch (error) {

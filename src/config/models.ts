@@ -251,30 +251,30 @@ function readSeconds(where: string, given: Part<'seconds'>, base: SecondsRule, m
     mistakes.add(where, `min (${min}) is greater than max (${max})`, 'write for example min: 1 and max: 20')
     return base
   }
-  const usual = given.default ?? Math.min(Math.max(base.default, min), max)
-  if (usual < min || usual > max || mistakes.isRefused(`${where}.default`))
+  const defaultValue = given.default ?? Math.min(Math.max(base.default, min), max)
+  if (defaultValue < min || defaultValue > max || mistakes.isRefused(`${where}.default`))
     mistakes.add(`${where}.default`, 'it is outside the range', `choose from ${min} to ${max}`)
-  return { min, max, default: usual }
+  return { min, max, default: defaultValue }
 }
 
 function readSize(where: string, given: Part<'size'>, base: SizeRule, mistakes: Mistakes): SizeRule {
   if (mistakes.isRefused(`${where}.values`)) return base
   const values = given.values ?? ('values' in base ? base.values : undefined)
   if (!values) {
-    const { default: usual = base.default } = given
-    if (takesSize(base, usual)) return { ...base, default: usual }
+    const { default: defaultValue = base.default } = given
+    if (takesSize(base, defaultValue)) return { ...base, default: defaultValue }
     mistakes.add(`${where}.default`, 'the model does not accept this size', `choose one such as '${base.default}'`)
     return base
   }
   // The provider's names of the sizes that are left.
   const shapes = 'shapes' in base ? base.shapes : undefined
   const left = shapes && Object.fromEntries(Object.entries(shapes).filter(([size]) => values.includes(size)))
-  const usual = defaultOf(where, given.default, values, base.default, mistakes)
-  return { values, default: usual, ...(left && { shapes: left }) }
+  const defaultValue = defaultOf(where, given.default, values, base.default, mistakes)
+  return { values, default: defaultValue, ...(left && { shapes: left }) }
 }
 
-function defaultOf<T>(where: string, given: T | undefined, values: readonly T[], usual: T, mistakes: Mistakes): T {
-  const chosen = given ?? (values.includes(usual) ? usual : (values[0] ?? usual))
+function defaultOf<T>(where: string, given: T | undefined, values: readonly T[], defaultValue: T, mistakes: Mistakes): T {
+  const chosen = given ?? (values.includes(defaultValue) ? defaultValue : (values[0] ?? defaultValue))
   if (!values.includes(chosen) || mistakes.isRefused(`${where}.default`))
     mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
   return chosen
