@@ -162,9 +162,14 @@ models:
 tokens: [{ name: a, secret: b, concurrency: 0 }]
 `)
   for (const part of [
-    'models.a.routes[0].weight', 'models.a.routes[0].priority', 'models.a.routes: two routes',
-    'models.b.routes: it is not a list', "models.c.account: there is no account 'nobody'",
-    'models.studio.deadlines.start', 'models.studio.concurrency', 'tokens[0].concurrency',
+    'models.a.routes[0].weight',
+    'models.a.routes[0].priority',
+    'models.a.routes: two routes',
+    'models.b.routes: it is not a list',
+    "models.c.account: there is no account 'nobody'",
+    'models.studio.deadlines.start',
+    'models.studio.concurrency',
+    'tokens[0].concurrency',
   ])
     assert.ok(
       list.some((line) => line.startsWith(part)),

@@ -95,7 +95,9 @@ async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: 
         'database (drop it and create it again), and move before a service is first started there',
     )
   if (found.source !== source)
-    throw new Error(`the target has an unfinished move of ${found.source}; choose an empty target, or finish that move first`)
+    throw new Error(
+      `the target has an unfinished move of ${found.source}; choose an empty target, or finish that move first`,
+    )
   if (found.checksum === checksum) return
   await target?.clear()
   await target?.begin({ source, checksum })

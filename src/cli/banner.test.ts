@@ -63,7 +63,10 @@ it('says where the token comes from, and shows no variable that is not set', () 
     const text = shown({ names })
     assert.ok(!text.includes('$FILMGATE_TOKEN'))
     assert.match(text, /Bearer <token>"[\s\S]+export FILMGATE_TOKEN='<token>'\n/)
-    assert.match(text, names.length > 0 ? /Token +configured: (default|team-a, team-b)\n/ : /Token +printed at the first start/)
+    assert.match(
+      text,
+      names.length > 0 ? /Token +configured: (default|team-a, team-b)\n/ : /Token +printed at the first start/,
+    )
   }
 })
 

@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import type { Service } from '../main.ts'
 import { standardUrl } from './connection.ts'
-import { fit } from './screen/text.ts'
 import { version } from './program.ts'
+import { fit } from './screen/text.ts'
 
 interface Start {
   /** The command that runs this program. */

@@ -298,6 +298,9 @@ async function cancel(client: Client, task: Task, later: string): Promise<Interr
   } catch (error) {
     const refused = error instanceof ServerFailure && (error.status === 404 || error.status === 405)
     const reason = refused ? `this server can't cancel videos (${error.status})` : (error as Error).message
-    return new Interrupted(`not cancelled: ${reason}`, { task, hint: `It is still running. Fetch it later:\n  ${later}` })
+    return new Interrupted(`not cancelled: ${reason}`, {
+      task,
+      hint: `It is still running. Fetch it later:\n  ${later}`,
+    })
   }
 }

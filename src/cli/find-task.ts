@@ -36,7 +36,11 @@ function endingIn(given: string, ids: readonly string[]): string[] {
 /** The tasks that the server lists, up to ten pages. */
 export async function* newestFirst(
   client: Client,
-  { signal, pageSize = 100, only = {} }: { signal?: AbortSignal | undefined; pageSize?: number; only?: ListFilter } = {},
+  {
+    signal,
+    pageSize = 100,
+    only = {},
+  }: { signal?: AbortSignal | undefined; pageSize?: number; only?: ListFilter } = {},
 ): AsyncGenerator<Task> {
   let after: string | undefined
   for (let page = 0; page < mostPages; page += 1) {

@@ -14,7 +14,9 @@ interface Entry {
 const creating = (name: 'generate' | 'remix' | 'edit' | 'extend') => async () => ({
   command: (await import('./create.ts'))[name],
 })
-const videos = (name: 'list' | 'get' | 'download' | 'remove') => async () => ({ command: (await import('./videos.ts'))[name] })
+const videos = (name: 'list' | 'get' | 'download' | 'remove') => async () => ({
+  command: (await import('./videos.ts'))[name],
+})
 
 const commands: Record<string, Entry> = {
   serve: { summary: 'run the service', load: () => import('./serve.ts') },

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { addTask, type FakeApi, runCli, send, startCli, startFakeApi } from './cli.fixture.ts'
-import { Interrupted } from './failure.ts'
 import { generate } from './create.ts'
+import { Interrupted } from './failure.ts'
 import { openTerminal } from './terminal.ts'
 
 /* What signals do, and when. */
@@ -90,7 +90,10 @@ describe('generate', () => {
       }
       const terminal = {
         ...openTerminal(),
-        canAsk: true, live: false, err() {}, out() {},
+        canAsk: true,
+        live: false,
+        err() {},
+        out() {},
         onInterrupt(listener: typeof interrupt) {
           interrupt = listener
           return { [Symbol.dispose]() {} }

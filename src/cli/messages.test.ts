@@ -151,7 +151,10 @@ it('a picture is saved as an image, and a video in its place is refused', async 
   await using api = await startFakeApi()
   const { id } = addTask(api, '{"prompt": "a fox", "model": "fake"}')
   const run = (variant: string) => runCli(['download', id, '--variant', variant], { env: envFor(api), cwd })
-  assert.match((await run('thumbnail')).stderr, /the server did not send an image; it may not support --variant thumbnail\n/)
+  assert.match(
+    (await run('thumbnail')).stderr,
+    /the server did not send an image; it may not support --variant thumbnail\n/,
+  )
   const slip = await run('thumbnial')
   assert.deepEqual([slip.code, readdirSync(cwd)], [2, []])
   assert.match(slip.stderr, /--variant thumbnial: use one of video, thumbnail, spritesheet; did you mean thumbnail\?/)

@@ -1,6 +1,15 @@
 import { resolve } from 'node:path'
 import { parseBucket, parseStore } from '../config/places.ts'
-import { type Compared, explainS3, isSame, type Move, migrate, type Outcome, type Place, type Progress } from '../migrate.ts'
+import {
+  type Compared,
+  explainS3,
+  isSame,
+  type Move,
+  migrate,
+  type Outcome,
+  type Place,
+  type Progress,
+} from '../migrate.ts'
 import { type Command, readArguments, type Values } from './arguments.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'

@@ -11,7 +11,9 @@ async function printed(command: typeof list, url: string): Promise<string[]> {
   let output = ''
   const terminal = {
     ...openTerminal(),
-    stdoutIsTerminal: true, colour: { stdout: false, stderr: false }, size: () => ({ columns: 40, rows: 24 }),
+    stdoutIsTerminal: true,
+    colour: { stdout: false, stderr: false },
+    size: () => ({ columns: 40, rows: 24 }),
     out(text: string) {
       output += text
     },

@@ -16,16 +16,37 @@ after(() => rmSync(cwd, { recursive: true }))
 const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1000).toISOString()
 
 const task: ShownTask = {
-  id: `video_${'0'.repeat(48)}`, owner: 'default', model: 'fox', card: 'fox', prompt: 'a fox', seconds: '4',
-  size: '1280x720', state: 'completed', status: 'completed', progress: 100, error: null, account: 'main',
-  created_at: at(0), start_by: at(3_600), finish_by: at(7_200), started_at: at(1), completed_at: at(9),
-  expires_at: at(99), due_at: at(99), deleted_at: null, attempts: [], timeline: [],
-  output: null, warnings: [],
+  id: `video_${'0'.repeat(48)}`,
+  owner: 'default',
+  model: 'fox',
+  card: 'fox',
+  prompt: 'a fox',
+  seconds: '4',
+  size: '1280x720',
+  state: 'completed',
+  status: 'completed',
+  progress: 100,
+  error: null,
+  account: 'main',
+  created_at: at(0),
+  start_by: at(3_600),
+  finish_by: at(7_200),
+  started_at: at(1),
+  completed_at: at(9),
+  expires_at: at(99),
+  due_at: at(99),
+  deleted_at: null,
+  attempts: [],
+  timeline: [],
+  output: null,
+  warnings: [],
 }
 
 function terminalAt(seconds: number, said: string[] = []): Terminal {
   const fake = {
-    canAsk: true, colour: { stdout: false, stderr: false }, stdoutIsTerminal: false,
+    canAsk: true,
+    colour: { stdout: false, stderr: false },
+    stdoutIsTerminal: false,
     now: () => Date.parse(at(seconds)),
     out: (text: string) => said.push(text),
     err: (text: string) => said.push(text),
@@ -45,7 +66,11 @@ it('without accounts, the process that responded is named: it may need none', as
 
 it('an account has one failure, and its next try is never in the past', async () => {
   const account = (name: string, health: object) => ({
-    name, provider: 'fal', recovery: 'none', concurrency: 1, on_unknown: 'hold',
+    name,
+    provider: 'fal',
+    recovery: 'none',
+    concurrency: 1,
+    on_unknown: 'hold',
     health: { state: 'paused', reason: null, paused_until: null, failures: 1, ...health },
   })
   const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
@@ -84,7 +109,8 @@ it('every command reports a server that does not respond like Filmgate', async (
     { ...task, attempts: [null] },
     {
       data: [{ name: 'a', provider: 'b', recovery: 'key', concurrency: 1, on_unknown: 'hold', health }],
-      missing: [], elsewhere: [],
+      missing: [],
+      elsewhere: [],
     },
   ]
   let answer: unknown

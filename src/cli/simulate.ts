@@ -71,7 +71,8 @@ async function open(orders: Orders, options: Parameters<typeof startUpstream>[0]
     return await startUpstream({ ...orders, ...options })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new UsageFailure('that port, or the next one, is in use; choose another, or leave out --port')
+    if (code === 'EADDRINUSE')
+      throw new UsageFailure('that port, or the next one, is in use; choose another, or leave out --port')
     if (error instanceof RangeError) throw new UsageFailure(`--orders: ${error.message}`)
     throw error
   }

@@ -39,7 +39,8 @@ export const videoHelp = `Video:
 export async function promptOf(given: string, terminal: Terminal): Promise<string> {
   if (given !== '-') return given
   const piped = await terminal.readInput()
-  if (piped === null) throw new UsageFailure('- reads the prompt from stdin, and stdin is a terminal; use a pipe or a file')
+  if (piped === null)
+    throw new UsageFailure('- reads the prompt from stdin, and stdin is a terminal; use a pipe or a file')
   return piped.trim()
 }
 

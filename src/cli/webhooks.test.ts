@@ -14,9 +14,15 @@ after(() => rmSync(cwd, { recursive: true }))
 
 const now = Date.parse('2026-11-15T12:00:00Z')
 const endpoint = {
-  id: 'whe_1', name: 'films\u001b[2J', url: 'https://example.com/hook', event_types: ['video.failed'],
-  created_at: now / 1000 - 7_200, updated_at: now / 1000 - 60, signing_secret_hint: 'whsec_****abcd',
-  disabled_at: now / 1000 - 30, disabled_reason: 'The receiver answered 410 (Gone).',
+  id: 'whe_1',
+  name: 'films\u001b[2J',
+  url: 'https://example.com/hook',
+  event_types: ['video.failed'],
+  created_at: now / 1000 - 7_200,
+  updated_at: now / 1000 - 60,
+  signing_secret_hint: 'whsec_****abcd',
+  disabled_at: now / 1000 - 30,
+  disabled_reason: 'The receiver answered 410 (Gone).',
 }
 
 /** Runs it in this process; returns what it said, and asked. */
@@ -28,7 +34,9 @@ async function run(args: string[], answer: unknown) {
     return send(response, 200, answer)
   })
   const terminal = {
-    colour: { stdout: false, stderr: false }, stdoutIsTerminal: false, now: () => now,
+    colour: { stdout: false, stderr: false },
+    stdoutIsTerminal: false,
+    now: () => now,
     env: { FILMGATE_BASE_URL: api.url, FILMGATE_TOKEN: 'x' },
     out(text: string) {
       said.out += text

@@ -18,7 +18,11 @@ export function readYaml(
   } catch (error) {
     const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
     if (!absent)
-      mistakes.add(where, `${mistakes.file} can't be read (${(error as Error).message})`, 'set it to the path of a readable YAML file')
+      mistakes.add(
+        where,
+        `${mistakes.file} can't be read (${(error as Error).message})`,
+        'set it to the path of a readable YAML file',
+      )
   }
   // Sets, dates and other YAML types are not used: as unknown tags they are reported.
   const value = contentOf(parseDocument(content, { resolveKnownTags: false }), mistakes) ?? {}

@@ -15,7 +15,10 @@ it('a mistake in a route is told where it is', () => {
     ['[main]', 'models.m.routes[0]: it is not a map; write it as indented "name: value" lines'],
     ['[{account: main}]', "models.m.routes[0].account: there is no account 'main'; use one of: studio"],
     ['[{account: {}}]', 'models.m.routes[0].account: it is not text; use one of: studio'],
-    ['[{account: studio, model: ""}]', 'models.m.routes[0].model: it is not text; write the name of the model at the provider'],
+    [
+      '[{account: studio, model: ""}]',
+      'models.m.routes[0].model: it is not text; write the name of the model at the provider',
+    ],
     ['[{account: studio, weight: .inf}]', 'models.m.routes[0].weight: it is not a number above 0; leave it out for 1'],
   ] as const) {
     const [first = ''] = mistakesOf(`models: {m: {routes: ${routes}}}`)
@@ -25,7 +28,10 @@ it('a mistake in a route is told where it is', () => {
 
 it('an ambiguous or empty setting is a mistake', () => {
   for (const [settings, mistake] of [
-    [{ routes: [{ account: 'studio' }] }, 'models.fox.account: it is set together with routes; leave out one of the two'],
+    [
+      { routes: [{ account: 'studio' }] },
+      'models.fox.account: it is set together with routes; leave out one of the two',
+    ],
     [{ model: '' }, 'models.fox.model: it is not text; write the name of the model at the provider or in'],
     [{ concurrency: 1e300 }, 'models.fox.concurrency: it is not a whole number from 1 to 100000; leave it out for no'],
     [{ deadlines: { start: ['1h'] } }, 'models.fox.deadlines.start: it is not a duration; use a number and a unit'],
@@ -69,7 +75,10 @@ it('a model allows nothing that its provider does not generate', () => {
       { seconds: { max: 21 } },
       "models.fox.seconds: 'studio' does not generate videos of 21 s; Model 'studio' takes whole seconds",
     ],
-    [{ seconds: { values: [4, 60] } }, "models.fox.seconds: 'studio' does not generate videos of 60 s; Model 'studio' takes"],
+    [
+      { seconds: { values: [4, 60] } },
+      "models.fox.seconds: 'studio' does not generate videos of 60 s; Model 'studio' takes",
+    ],
   ] as const) {
     const list = mistakesOf(model(settings))
     assert.equal(list.length, 1, list.join('\n'))

@@ -117,7 +117,15 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   const isOneProvider = routes.every(
     ({ account }) => accounts.list.find(({ name }) => name === account)?.provider === base.ownedBy,
   )
-  const card = { ...like, ...own, ...(isOneProvider && { makes }), id, ownedBy: provider ?? base.ownedBy, routes, ...rules }
+  const card = {
+    ...like,
+    ...own,
+    ...(isOneProvider && { makes }),
+    id,
+    ownedBy: provider ?? base.ownedBy,
+    routes,
+    ...rules,
+  }
   checkLimits(where, card, known, mistakes)
   return card
 }
@@ -149,7 +157,8 @@ function readModelRoutes(
       : { model: given.model, where: place }
   if (mistakes.isRefused(`${where}.routes`)) return []
   if (routes) {
-    if (only !== undefined) mistakes.add(`${where}.account`, 'it is set together with routes', 'leave out one of the two')
+    if (only !== undefined)
+      mistakes.add(`${where}.account`, 'it is set together with routes', 'leave out one of the two')
     return readRoutes(`${where}.routes`, routes, named, providers, mistakes)
   }
   if (only === undefined && base && !mistakes.isRefused(`${where}.account`)) {
@@ -273,7 +282,13 @@ function readSize(where: string, given: Part<'size'>, base: SizeRule, mistakes: 
   return { values, default: defaultValue, ...(left && { shapes: left }) }
 }
 
-function defaultOf<T>(where: string, given: T | undefined, values: readonly T[], defaultValue: T, mistakes: Mistakes): T {
+function defaultOf<T>(
+  where: string,
+  given: T | undefined,
+  values: readonly T[],
+  defaultValue: T,
+  mistakes: Mistakes,
+): T {
   const chosen = given ?? (values.includes(defaultValue) ? defaultValue : (values[0] ?? defaultValue))
   if (!values.includes(chosen) || mistakes.isRefused(`${where}.default`))
     mistakes.add(`${where}.default`, 'it is not among the values', 'choose one of them')
@@ -290,7 +305,11 @@ function checkLimits(where: string, card: ModelCard, providers: Providers, mista
     const takes = whatItTakes({ ...limit, id: limit.upstreamModel })
     const tooLong = secondsOf(card).find((seconds) => !takesSeconds(limit.seconds, seconds))
     if (tooLong !== undefined)
-      mistakes.add(`${where}.seconds`, `'${limit.provider}' does not generate videos of ${tooLong} s`, inOneLine(takes.seconds))
+      mistakes.add(
+        `${where}.seconds`,
+        `'${limit.provider}' does not generate videos of ${tooLong} s`,
+        inOneLine(takes.seconds),
+      )
     const wrong = sizesOf(card, limit).find((size) => !takesSize(limit.size, size))
     if (wrong !== undefined)
       mistakes.add(`${where}.size`, `'${limit.provider}' does not generate videos of ${wrong}`, inOneLine(takes.size))

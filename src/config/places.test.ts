@@ -116,7 +116,10 @@ it('a part of a bucket URL without an effect is a mistake, and the fix names it'
   }
   const { bucket } = load('', { FILMGATE_BUCKET: 's3://films/my%20films/b%C3%BC/?endpoint=http://127.0.0.1:9000/' })
   assert.deepEqual(bucket, {
-    kind: 's3', bucket: 'films', prefix: 'my films/bü', endpoint: 'http://127.0.0.1:9000/',
+    kind: 's3',
+    bucket: 'films',
+    prefix: 'my films/bü',
+    endpoint: 'http://127.0.0.1:9000/',
   })
 })
 

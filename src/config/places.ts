@@ -62,7 +62,11 @@ export function checkPlaces(
       'set FILMGATE_BUCKET to an S3 bucket that all processes use: s3://…',
     )
   if (handover === 'redirect' && bucket.kind === 'disk')
-    mistakes.add(whereOf('content'), 'redirect does not work with videos in the data folder', 'use proxy, or an S3 bucket')
+    mistakes.add(
+      whereOf('content'),
+      'redirect does not work with videos in the data folder',
+      'use proxy, or an S3 bucket',
+    )
   if (typeof handover === 'object' && bucket.kind === 's3')
     mistakes.add(whereOf('content'), 'nginx can only deliver files of the data folder', 'use proxy or redirect')
 }

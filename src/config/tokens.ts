@@ -38,7 +38,9 @@ export function readTokens(
   const warnings: string[] = []
   const clash = client.where === 'FILMGATE_TOKEN' ? clashOf(client.text, entries) : undefined
   if (clash === 'name')
-    warnings.push(`FILMGATE_TOKEN is not accepted by this service: tokens of filmgate.yaml has another token named '${defaultTokenName}'`)
+    warnings.push(
+      `FILMGATE_TOKEN is not accepted by this service: tokens of filmgate.yaml has another token named '${defaultTokenName}'`,
+    )
   if (client.text !== undefined && clash === undefined)
     given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
   if (operator.text !== undefined)

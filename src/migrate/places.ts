@@ -79,7 +79,8 @@ function realPath(path: string): string {
 function refuseForeign(path: string, { store }: Place): void {
   const whole = resolve(path)
   if (!existsSync(whole)) throw new Error(`there is no data folder ${whole}`)
-  if (!statSync(whole).isDirectory()) throw new Error(`${whole} is not a folder; choose the data folder with --from-data`)
+  if (!statSync(whole).isDirectory())
+    throw new Error(`${whole} is not a folder; choose the data folder with --from-data`)
   const has = (name: string) => existsSync(join(whole, name))
   if (store.kind === 'sqlite' && !has('filmgate.db')) throw new Error(`there is no database in ${whole}`)
   if (store.kind === 'sqlite' && statSync(join(whole, 'filmgate.db')).size === 0)

@@ -56,7 +56,10 @@ describe('lines', () => {
   it('with invalid text are reported with their numbers', () => {
     const bad = ['a\0fox', '{"prompt": "\\ud800"}', '{"prompt": "x", "model": "\\u0000"}']
     assert.deepEqual(
-      readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [number, /an invalid character/.test(what)]),
+      readLines(['fine', ...bad].join('\n'), {}).faults.map(({ number, what }) => [
+        number,
+        /an invalid character/.test(what),
+      ]),
       [2, 3, 4].map((number) => [number, true]),
     )
     const told = (bytes: Buffer) => decode(bytes).fault
