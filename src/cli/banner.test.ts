@@ -89,7 +89,7 @@ it("says at every start where the operator's token is from", () => {
 
 it('the banner of a worker does not ask for requests', () => {
   const text = shown({ role: 'worker' })
-  assert.match(text, /is ready\.\n\n {2}Role +worker: generates videos; send requests to a process with role api\n/)
+  assert.match(text, /is ready\.\n\n {2}Role +worker: runs tasks; send requests to a process with role api\n/)
   assert.match(text, /Health +http:\/\/127\.0\.0\.1:8484\/readyz\n/)
   assert.doesNotMatch(text, /curl|generate|Base URL|Token/)
   assert.match(shown({ role: 'api' }), /Base URL/)

@@ -56,7 +56,7 @@ function readOnlyFact({ readOnly }: Service): string[][] {
 function workerBanner(service: Service, models: readonly string[], { data }: Config): string {
   const facts = [
     ...readOnlyFact(service),
-    ['Role', 'worker: generates videos; send requests to a process with role api'],
+    ['Role', 'worker: runs tasks; send requests to a process with role api'],
     ['Health', `${service.url}/readyz`],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
     ['Data', resolve(data)],
