@@ -37,7 +37,7 @@ describe("an output that can't hold a video is refused before any request", () =
     ['pipe', /it is neither a file nor a folder/],
     ['to-device', /it is neither a file nor a folder/],
     ['circle', /its links form a loop/],
-    ['to-gone', /there is not a folder .*gone; create it first/],
+    ['to-gone', /there is no folder .*gone; create it first/],
     ['file/x.mp4', /file is not a folder/],
     ['file/', /file\/ is not a folder/],
     [`${'ü'.repeat(130)}.mp4`, /the name is too long/],
