@@ -127,7 +127,7 @@ it('goes on after kill -9, run by its command line', async (test) => {
   using source = await makeSource({ each: 40, filmBytes: 1_000_000 })
   const target = await makeTarget()
   const args = ['migrate', '--from-data', source.data, '--to-store', target.store, '--to-bucket', target.bucket]
-  const moments = [/counting/, /rows \d0 %/, /films \d/, /films [1-9]0 %/, /films [2-9]0 %/, /films [4-9]0 %/]
+  const moments = [/counting/, /rows \d0 %/, /videos \d/, /videos [1-9]0 %/, /videos [2-9]0 %/, /videos [4-9]0 %/]
   let ended: Awaited<ReturnType<typeof startCli>['exit']> | undefined
   let kills = 0
   for (; kills < 12; kills += 1) {
