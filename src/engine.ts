@@ -11,31 +11,31 @@ import { openRuns, type Runs } from './engine/runs.ts'
 
 export type { EngineOptions } from './engine/options.ts'
 
-/** Disposing drains: no new claims, actions under way get `graceMs` to end, the rest is aborted and left to its lease. */
+/** Disposing drains: no new claims; running actions get `graceMs` to end; the rest is aborted, and its leases run out. */
 type Engine = AsyncDisposable
 
 const graceMs = 10_000
 
 /**
  * claim → run → record, for every lane. The only place that retries. One loop and one renewal timer serve all tasks, so
- * that thousands in flight cost no timer each.
+ * that thousands of running tasks need no timer each.
  */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options
   const stop = new AbortController()
   const ended = new AbortController()
   const bell = openBell(clock)
-  const tellOld = openReplay(options)
-  await tellOld().catch((error) => putOff(options, error))
+  const replayOnce = openReplay(options)
+  await replayOnce().catch((error) => postponeReplay(options, error))
   const lanes = await openLanes(options)
   const outcomes = openOutcomes(options)
   const records = openRecords(options, outcomes)
   const runs = openRuns(options, { outcomes, records, onEnd: bell.ring })
   const mayClaim = () => !records.stuck && options.hasFiles() && !stop.signal.aborted
   const claim = openClaims(options, { lanes, runs, mayClaim })
-  // Not before: what an earlier process learnt of an attempt decides what is done about it.
+  // The replay comes first: what an earlier process learnt about an attempt decides what is done with its task.
   const claimDue = async () => {
-    await tellOld()
+    await replayOnce()
     return claim()
   }
   const stopListening = store.onDue(bell.ring)
@@ -56,7 +56,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   }
 }
 
-/** Until it is done, once. */
+/** Replays at each call until a replay has succeeded. */
 function openReplay(options: EngineOptions): () => Promise<void> {
   let isDone = false
   return async () => {
@@ -66,8 +66,8 @@ function openReplay(options: EngineOptions): () => Promise<void> {
   }
 }
 
-/** A store that can't be written is waited for: what it has can be read meanwhile. */
-function putOff({ log }: EngineOptions, error: unknown): void {
+/** A store that can't be written does not stop the start: it can still be read. */
+function postponeReplay({ log }: EngineOptions, error: unknown): void {
   if (Problem.from(error).code !== 'storage_unavailable') throw error
   log.warn('answers that were kept are recorded later', { error })
 }
@@ -85,7 +85,7 @@ async function keepClaiming(
       isSetBack ||= clock.now() < last - idleMs
       last = clock.now()
       delay = await claimDue()
-      // What is in flight would else be due in a future that is far away.
+      // Without this, unfinished tasks stay due at times that the clock reaches much later.
       if (isSetBack) await store.recover(clock.now())
       isSetBack = false
     } catch (error) {

@@ -9,17 +9,17 @@ import type { Lanes, WorkerLane } from './lanes.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Runs } from './runs.ts'
 
-/** A lane that had something due is looked at again so soon, for there may be more. A run that ends wakes us earlier. */
+/** After a claim in a lane, the next one follows this soon, because more may be due. A run that ends wakes us earlier. */
 const crowdedMs = 100
 
-/** Starts what is due and returns how long nothing else will be. `mayClaim` is asked before each claim. */
+/** Starts what is due, and returns the time until something else is. `mayClaim` is checked before each claim. */
 export function openClaims(
   { store, tools, healths, access, clock, random }: EngineOptions,
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
   const claimShares = openShares(store, runs)
 
-  /** Returns after how long the lane has something else to do. */
+  /** Returns the time until the lane has something else to do. */
   async function claimIn(
     lane: WorkerLane,
     limit: number,
@@ -34,17 +34,17 @@ export function openClaims(
       for (const task of tasks) runs.begin(task, lane)
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
-    const then = now - lane.lagMs
-    const times = { now: then, leaseUntil }
-    if (due <= then)
+    const dueBy = now - lane.lagMs
+    const times = { now: dueBy, leaseUntil }
+    if (due <= dueBy)
       for (const task of isShared(lane.where)
         ? await claimShares(lane, lane.where, times)
         : await store.claim({ ...lane.where, limit, ...times }))
         runs.begin(task, lane)
-    return due - then
+    return due - dueBy
   }
 
-  /** Every card with the accounts that may be given work now, the preferred first. */
+  /** Every card with the accounts that have a free slot now, the preferred one first. */
   function openCards(now: number, queue: WorkerLane): QueueCard[] {
     const inQueue = [...runs.active].filter(({ lane }) => lane === queue)
     const sending = Map.groupBy(inQueue, ({ task }) => task.account)
@@ -54,8 +54,8 @@ export function openClaims(
       cap: card.concurrency,
       accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
         const account = tools.accounts.get(name)
-        const most = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
-        const room = most - (sending.get(name)?.length ?? 0)
+        const limit = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
+        const room = limit - (sending.get(name)?.length ?? 0)
         if (!account || room <= 0) return []
         return [{ name, cap: account.concurrency, room, spare: account.spareSlots ?? 0 }]
       }),
@@ -63,30 +63,30 @@ export function openClaims(
   }
 
   let learntAt = Number.NEGATIVE_INFINITY
-  async function learn(): Promise<void> {
+  async function learnHealths(): Promise<void> {
     if (Math.abs(clock.now() - learntAt) < idleMs) return
     learntAt = clock.now()
     await healths.learn()
   }
 
   return async () => {
-    // After a stall, or a clock set ahead, our own leases look as if they had ended: they are renewed before anything is
-    // claimed, and all is claimed by the time of that moment.
+    // After a stall, or if the clock was set ahead, our own leases seem to have ended: they are renewed before any claim,
+    // and all claims use the time of this moment.
     const now = clock.now()
     if (Math.abs(now - runs.renewedAt) > 2 * renewMs) await runs.renew()
-    await learn()
+    await learnHealths()
     await lanes.extend(now)
     const busy = new Map<WorkerLane, number>()
     for (const { lane } of runs.active) busy.set(lane, (busy.get(lane) ?? 0) + 1)
     const dues = await lanes.nextDues()
-    // All at once, so that a store can take them together: there are three lanes for each account.
+    // All at once, so that a store can batch them: there are three lanes for each account.
     const delays = lanes.all.map(async (lane) => {
-      // One queue for all accounts, so its room is theirs: one that hangs must not use up that of the others.
+      // All accounts share the queue, and each has a limit of its own: one that hangs must not use up the others' slots.
       const room = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
       if (room <= 0 || !mayClaim()) return idleMs
       return Math.max(crowdedMs, await claimIn(lane, room, now, dues.get(lane)))
     })
-    // To the last of them, also where one fails: nothing may be claimed behind the back of the next look, or of a drain.
+    // Waits for all claims, even if one fails: none may still run during the next round, or during a drain.
     const settled = await Promise.allSettled(delays)
     const failed = settled.find((result) => result.status === 'rejected')
     if (failed) throw failed.reason
@@ -99,8 +99,8 @@ function isShared(lane: Lane): lane is SharedLane {
 }
 
 /**
- * Claims in a lane that owners share: an owner whose tasks are slow leaves slots to the others. Slots are counted in this
- * process alone, as its limit is: each process on a shared store has slots for every owner.
+ * Claims in a lane that owners share, so that an owner with slow tasks leaves slots to the others. The limit and the slots
+ * are those of this process: each process on a shared store has slots for every owner.
  */
 function openShares(store: LeaseStore, runs: Pick<Runs, 'active'>) {
   const rotations = new WeakMap<WorkerLane, Rotation>()

@@ -4,78 +4,78 @@ import type { Lane, LeaseStore } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
-/** Tasks that wait in one line for one worker. A line that is stuck holds up no other. */
+/** A queue of tasks for one worker. A slow lane does not delay another one. */
 export interface WorkerLane {
   worker: Worker
   where: Lane | 'queue'
-  /** What is due is left alone for so long: its own process comes first. */
+  /** A task is claimed only when it is overdue by this much, so that the process that owns it comes first. */
   lagMs: number
 }
 
 export interface Lanes {
   readonly all: readonly WorkerLane[]
   /**
-   * Says that this process lives, which is said before anything is claimed. Lays the lanes of accounts that were added;
-   * and now and then, since it asks the store, of those that others have begun to use. Takes up those that nobody uses.
+   * Reports that this process is alive, which must precede every claim. Opens the lanes of accounts that were added.
+   * Every `extendMs` it also reads from the store which accounts have tasks, and drops the lanes of all others.
    */
   extend(now: number): Promise<void>
-  /** When each lane has something to do. One question for all: there are three lanes for each account. */
+  /** When each lane has a task due, in one query: there are three lanes for each account. */
   nextDues(): Promise<Map<WorkerLane, number | undefined>>
 }
 
 /**
- * What its own process left alone for so long, it does not come back to, now that it is gone. That of an earlier release
- * says nothing of itself: it is told by this alone.
+ * How overdue a task of another process must be before it is taken over. A process of an earlier release does not report
+ * that it is alive: this delay is the only sign that it is gone.
  */
-const leftMs = 15_000
+const foreignLagMs = 15_000
 
-/** Tasks of an account that nobody here configured wait at most this much longer for their deadline. */
+/** How often the store is asked which accounts have tasks: an account that is not configured here may have some. */
 const extendMs = 30_000
 
-/** One for each state; where an account is asked, one for each account, so that a slow one holds up nobody else's. */
+/** One lane for each state; for states with an account, one for each account, so that a slow one delays no other. */
 export async function openLanes({ store, workers, rehome, tools, clock, healths }: EngineOptions): Promise<Lanes> {
   const common = lanesOf(workers)
-  const laid = new Map<string, WorkerLane[]>()
-  let extended = clock.now()
+  const byAccount = new Map<string, WorkerLane[]>()
+  let extendedAt = clock.now()
 
   const isForeign = (account: string) => isLocalName(account) && !tools.accounts.has(account)
-  /** Of a store that was one process's own, and moved: nobody is called so any more. */
-  const isNobodys = (account: string) => [...tools.accounts.keys()].some((own) => own.startsWith(`${account}@`))
-  const layOne = (account: string) => {
-    if (isNobodys(account)) return lanesOfAccount([rehome], account)
-    return isForeign(account) ? lanesOfAccount([rehome], account, leftMs) : lanesOfAccount(workers, account)
+  /** Its name is from before the store was shared: no process has it any more. */
+  const isOrphanedAccount = (account: string) => [...tools.accounts.keys()].some((own) => own.startsWith(`${account}@`))
+  const openAccount = (account: string) => {
+    if (isOrphanedAccount(account)) return lanesOfAccount([rehome], account)
+    return isForeign(account) ? lanesOfAccount([rehome], account, foreignLagMs) : lanesOfAccount(workers, account)
   }
-  const lay = async () => {
+  const update = async () => {
     const wanted = new Set([...tools.accounts.keys(), ...(await store.accountsInUse())])
-    // Each worker that is replaced has a name of its own: with all there ever were, every look would cost more.
-    for (const account of laid.keys()) if (!wanted.has(account)) laid.delete(account)
-    // A lane that stays is the same: what runs in it is counted.
-    for (const account of wanted) if (!laid.has(account)) laid.set(account, layOne(account))
+    // Each restarted worker has another name: if old lanes stayed, each claim would cost more.
+    for (const account of byAccount.keys()) if (!wanted.has(account)) byAccount.delete(account)
+    // A lane that stays must be the same object: the runs in it are counted.
+    for (const account of wanted) if (!byAccount.has(account)) byAccount.set(account, openAccount(account))
   }
-  /** A process that lives looks after its own, however long they have to wait for it. */
-  const open = () => [
+  /** Lanes of another process are left to it while it is alive, however late it is. */
+  const openLanesNow = () => [
     ...common,
-    ...[...laid].flatMap(([account, lanes]) => (isForeign(account) && !healths.isGone(account) ? [] : lanes)),
+    ...[...byAccount].flatMap(([account, lanes]) => (isForeign(account) && !healths.isGone(account) ? [] : lanes)),
   ]
-  // It is said again before anything is claimed.
+  // May fail: `extend` beats again before anything is claimed.
   await healths.beat().catch((error) => {
     if (Problem.from(error).code !== 'storage_unavailable') throw error
   })
-  await lay()
+  await update()
 
   return {
     get all() {
-      return open()
+      return openLanesNow()
     },
     async extend(now) {
       await healths.beat()
-      const isAdded = [...tools.accounts.keys()].some((account) => !laid.has(account))
+      const isAdded = [...tools.accounts.keys()].some((account) => !byAccount.has(account))
       // The clock may have been set back.
-      if (!isAdded && Math.abs(now - extended) < extendMs) return
-      extended = now
-      await lay()
+      if (!isAdded && Math.abs(now - extendedAt) < extendMs) return
+      extendedAt = now
+      await update()
     },
-    nextDues: () => nextDues(store, open()),
+    nextDues: () => nextDues(store, openLanesNow()),
   }
 }
 

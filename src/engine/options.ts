@@ -10,22 +10,22 @@ import type { UnsentNotes } from './unsent.ts'
 export interface EngineOptions extends Telemetry {
   store: TaskStore & LeaseStore & AttemptStore
   workers: readonly Worker[]
-  /** Takes every task that its owner deleted, whatever its state. */
+  /** Runs for every task that its owner deleted, in any state. */
   discard: Pick<Worker, 'name' | 'run'>
-  /** Takes tasks that another process was making itself, once it is gone. */
+  /** Runs for tasks that another process was generating itself, once that process is gone. */
   rehome: Worker
   tools: Tools
   access: Pick<Access, 'ownerCaps'>
   clock: Clock
   random: Random
   healths: Healths & Presence
-  /** Whether this process can open connections, files and children: nothing is claimed where it can't. */
+  /** Whether this process can open connections, files and child processes. If not, it claims nothing. */
   hasFiles: () => boolean
-  /** Where answers are kept that the store can't take. */
+  /** Keeps responses that the store can't accept now. */
   spill: Spill
-  /** What an earlier process on this data folder committed and did not send, and then what this one does. */
+  /** Attempts that are committed and not sent: first those of an earlier process on this data folder, then our own. */
   unsent: UnsentNotes
 }
 
-/** An engine that has nothing to do, or can't do it, looks again after this long even if nothing woke it. */
+/** How long an idle or blocked engine waits before it looks again, if nothing wakes it earlier. */
 export const idleMs = 1_000

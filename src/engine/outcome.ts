@@ -10,10 +10,10 @@ import { nextTry, tidyRetryMs } from '../core/timing.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
-/** Everything but a removal. */
+/** A decision that keeps the task. */
 type Step = Exclude<Decision, { remove: true }>
 
-/** What is written of what happened to a task. */
+/** Turns decisions and failures into the entries that are written. */
 export type Outcomes = ReturnType<typeof openOutcomes>
 
 export function openOutcomes({ store, clock, random, log, redact }: EngineOptions) {
@@ -21,7 +21,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return JSON.parse(redact(JSON.stringify(value))) as T
   }
 
-  /** Secrets are cut out of what people read. An operation is read by its provider only, who must know it again. */
+  /** Secrets are cut out of what people read. An operation stays as it is: its provider must recognise it. */
   function entryOf(before: Task, { change, fact, note, releases }: Step): Entry {
     const task = apply(before, change)
     const events = safe(eventsOf(before, task, clock.now(), note))
@@ -33,17 +33,17 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     }
   }
 
-  /** Another try later, or the end. */
+  /** Decides whether the action is tried again later, or the task fails. */
   async function afterFailure(task: Task, problem: Problem, worker: Pick<Worker, 'name'>): Promise<Step> {
     const { code, message, cause } = problem
     log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
     const change = changeAfter(task, problem)
-    const given: TaskError = { code, message: textOf(problem) }
-    const note: Note = [`${worker.name} met a problem`, { ...given, tries: task.tries }]
+    const detailed: TaskError = { code, message: messageWithCause(problem) }
+    const note: Note = [`${worker.name} met a problem`, { ...detailed, tries: task.tries }]
     if (change.state !== 'failed') return (await isNoted(task, note[0], code)) ? { change } : { change, note }
     if (task.state !== 'held' || task.attempt === null) return { change, note }
-    // Nobody will look for its outcome any more.
-    return { change, note, fact: attemptFact(task.attempt, 'abandoned', given, clock.now()) }
+    // The task has failed, so nothing looks for the outcome of its attempt any more.
+    return { change, note, fact: attemptFact(task.attempt, 'abandoned', detailed, clock.now()) }
   }
 
   function changeAfter(task: Task, problem: Problem): Change {
@@ -55,7 +55,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return { state: 'failed', error: { code, message }, dueAt: now }
   }
 
-  /** Each problem is noted once while the task stays where it is: an outage of two days would fill the timeline. */
+  /** Each problem is noted once for each state of the task: otherwise an outage of two days would fill the timeline. */
   async function isNoted(task: Task, name: string, code: string): Promise<boolean> {
     const events = await store.events(task.id).catch(() => [])
     const here = events.slice(events.findLastIndex((event) => event.name === task.state) + 1)
@@ -63,8 +63,8 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   }
 
   /**
-   * What the store will never take fails the task, or its action would be repeated without end. What was learnt is kept:
-   * it may be the only trace of work that was paid for.
+   * For a decision that the store will never accept: the task fails, or its action would be repeated forever. The fact
+   * stays: it may be the only trace of work that was paid for.
    */
   async function failing({ fact }: Entry, task: Task, worker: Pick<Worker, 'name'>, cause: unknown): Promise<Entry> {
     const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
@@ -72,7 +72,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return fact ? { ...entry, fact } : entry
   }
 
-  /** Where it is the answer that can't be written, its attempt is given up, and the log has what it was. */
+  /** For a fact that can't be written either: the attempt is abandoned, and the fact is in the log. */
   function givingUp({ fact, ...entry }: Entry, cause: unknown): Entry {
     if (!fact) return entry
     const { id, state, operation } = fact
@@ -80,9 +80,9 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(unstored) } }
   }
 
-  /** An operation that another attempt has: the task is held, whatever it was about to do. */
+  /** The operation belongs to another attempt, too: the task is held instead. */
   function disputed(task: Task, fact: AttemptFact): Entry {
-    const message = `The provider answered with the operation of another attempt: ${operationKey(fact.operation)}`
+    const message = `The provider returned the job id of another attempt: ${operationKey(fact.operation)}`
     const problem: TaskError = { code: 'operation_taken', message: message.slice(0, 500) }
     const now = clock.now()
     return entryOf(task, {
@@ -99,12 +99,12 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   return { entryOf, afterFailure, failing, givingUp, disputed, eventOf }
 }
 
-const unstored: TaskError = { code: 'internal', message: 'Its answer could not be stored; the log has it.' }
+const unstored: TaskError = { code: 'internal', message: 'The response could not be stored. The log has it.' }
 
-/** When a held task whose operation is disputed is looked at again: the other attempt may lose it. */
+/** When a held task with a disputed operation is checked again: the other attempt may have lost it. */
 const disputeMs = 60_000
 
-function textOf({ message, cause }: Problem): string {
+function messageWithCause({ message, cause }: Problem): string {
   return (cause instanceof Error ? `${message} (${cause.message})` : message).slice(0, 500)
 }
 

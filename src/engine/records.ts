@@ -1,43 +1,42 @@
-import type { AttemptFact } from '../core/attempt.ts'
+import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import type { Entry } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
-import type { Task } from '../core/task.ts'
+import type { Json, Task } from '../core/task.ts'
 import type { Worker } from '../workers/worker.ts'
-import { recordAnswer } from './answers.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 
-/** Whose decision it is. */
+/** The run that made a decision. */
 interface Decider {
   readonly task: Task
   readonly worker: Pick<Worker, 'name'>
   readonly abort: AbortController
 }
 
-/** What becomes of an answer, whichever of the entries that carry it, or what was made of it, is written in the end. */
+/** A response of a provider while it is recorded: several entries may be tried before one of them is written. */
 interface Answer {
-  /** It is on disk. */
+  /** The response is on disk, in the spill. */
   spilt: boolean
 }
 
 /**
- * Writes decisions. One that the store can't take now is held on to: it may be the only trace of work that was paid for.
- * Between its tries nothing may be claimed here, so that this process hardly ever claims its task from under it. Should
- * it do so in a try, or another process at any time, the decision is void, and what was learnt is written all the same.
+ * Writes decisions. A decision that the store can't accept now is tried again: it may be the only trace of work that was
+ * paid for. Between the tries this process claims nothing, so that it does not claim the same task. If the lease is lost
+ * all the same, the decision is void, and only its fact is written.
  */
 export interface Records {
-  /** The entry that was written, which may be another where the store would never take the one given. */
+  /** Returns the entry that was written: another one, if the store would never accept the given one. */
   record(by: Decider, entry: Entry): Promise<Entry | undefined>
   remove(by: Decider, options: { orphans?: boolean }): Promise<void>
-  /** Something waits for its next try to be written. */
+  /** A decision waits for its next try. */
   readonly stuck: boolean
 }
 
 export function openRecords({ store, clock, log, spill }: EngineOptions, outcomes: Outcomes): Records {
   let waiting = 0
 
-  /** Undefined if the process ends before the store comes back. */
-  async function insist({ task, abort }: Decider, write: () => Promise<boolean>): Promise<boolean | undefined> {
+  /** Tries until the store accepts the write. Returns undefined if the process ends before that. */
+  async function retryUntilWritten({ task, abort }: Decider, write: () => Promise<boolean>): Promise<boolean | undefined> {
     for (;;) {
       try {
         return await write()
@@ -58,14 +57,14 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     try {
       spill.keep(fact)
     } catch (error) {
-      // Its disk may be the one that is full: then this line is the only trace beside our memory.
+      // The disk of the spill may be full, too: then this line is the only trace outside of memory.
       log.error('an answer could not be kept', { attempt: fact.id, operation: fact.operation, error })
     }
   }
 
   async function write(by: Decider, entry: Entry, answer: Answer): Promise<Entry | undefined> {
     const { fact } = entry
-    const held = await insist(by, async () => {
+    const held = await retryUntilWritten(by, async () => {
       try {
         const record = () => store.record(entry)
         return await (fact ? recordAnswer({ store, clock, log }, by.task.account ?? '', fact, record) : record())
@@ -75,23 +74,23 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       }
     })
     if (!fact || held === undefined) return held ? entry : undefined
-    const forgotten = held || !fact.operation ? false : await insist(by, () => isForgotten(fact))
+    const forgotten = held || !fact.operation ? false : await retryUntilWritten(by, () => isForgotten(fact))
     if (forgotten) {
-      // As after a fail-over that lost the last moments: an operator has to look, and needs to know what it was.
+      // A fail-over may have lost the last commits: the operator has to check, and needs the operation for that.
       keep(fact, answer)
       log.error('an answer belongs to no attempt', { task: entry.task.id, attempt: fact.id, operation: fact.operation })
     } else if (answer.spilt && forgotten === false) spill.drop(fact.id)
     return held ? entry : undefined
   }
 
-  /** The attempt was committed before it was sent, and stays while its outcome is unknown: a store without it lost it. */
+  /** An attempt is committed before it is sent, and stays until its outcome is known: a store without it has lost it. */
   async function isForgotten(fact: AttemptFact): Promise<boolean> {
     return (await store.attempt(fact.id)) === undefined
   }
 
   /**
-   * Two attempts were answered with one operation. It can't be told whose it is: this task is held until the operator
-   * decides, or its time is over.
+   * The provider returned one operation for two attempts, and it is unknown which of them owns it. This task is held until
+   * the operator decides, or its time is over.
    */
   function dispute(by: Decider, fact: AttemptFact, answer: Answer): Promise<Entry | undefined> {
     const { id: attempt, operation } = fact
@@ -115,7 +114,37 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       }
     },
     async remove(by, options) {
-      await insist(by, () => store.remove(by.task, options))
+      await retryUntilWritten(by, () => store.remove(by.task, options))
     },
   }
+}
+
+/**
+ * Writes a fact that may contradict an adoption. An operation that a provider returned for a submit beats an adopted one:
+ * the attempt that adopted it loses it. May be repeated as a whole after any failure. Throws `operation_taken` if the
+ * provider returned it for both attempts. `write` returns whether a decision was written with the fact.
+ */
+export async function recordAnswer(
+  { store, clock, log }: Pick<EngineOptions, 'store' | 'clock' | 'log'>,
+  account: string,
+  fact: AttemptFact,
+  write: () => Promise<boolean>,
+): Promise<boolean> {
+  const { id: attempt, operation, adopted } = fact
+  if (operation === null || adopted) return write()
+  const disown = async (wrong: Json) => {
+    const loser = await store.disown(account, wrong, clock.now())
+    log.error('a wrong operation was adopted', { attempt, account, operation, loser })
+    return loser !== undefined
+  }
+  const held = await write().catch(async (error) => {
+    if (Problem.from(error).code !== 'operation_taken' || !(await disown(operation))) throw error
+    return write()
+  })
+  if (held) return held
+  // The response came late: this attempt may have adopted another operation meanwhile.
+  const known = await store.attempt(attempt)
+  if (!known?.adopted || operationKey(known.operation) === operationKey(operation)) return held
+  await disown(known.operation)
+  return write()
 }

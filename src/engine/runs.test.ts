@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { newTask } from '../stores/contract.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
@@ -8,11 +8,11 @@ import { noHealths } from './memory.fixture.ts'
 import type { EngineOptions } from './options.ts'
 import { openOutcomes } from './outcome.ts'
 import { openRecords } from './records.ts'
-import { openRuns } from './runs.ts'
+import { openRuns, openTurnstile } from './runs.ts'
 
 const task = newTask('1', { state: 'fetching' })
 
-/** Runs of one worker over a store that takes every decision, and then has no lease any more. */
+/** Runs of one worker on a store that accepts every decision, and then says that every lease is lost. */
 function openWorld(run: Worker['run']) {
   const clock = manualClock()
   const log = { info() {}, warn() {}, error: assert.fail }
@@ -36,7 +36,7 @@ function openWorld(run: Worker['run']) {
   return { runs, ended: ended.promise }
 }
 
-it('what is left to do after a decision was written is not cut off with the lease, but is by the end of the service', async () => {
+it('`afterwards` is not aborted when the lease is lost, but when the service ends', async () => {
   const [begun, finish] = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<void>()]
   const { runs, ended } = openWorld(
     async (_task, _tools, { signal }): Promise<Decision> => ({
@@ -54,4 +54,40 @@ it('what is left to do after a decision was written is not cut off with the leas
   assert.equal(signal.aborted, true)
   finish.resolve()
   await ended
+})
+
+describe('the turnstile', () => {
+  const { signal } = new AbortController()
+
+  it('admits a number of runs at once, and the others in their order as those leave', async () => {
+    const { enter, leave } = openTurnstile(2)
+    const [a, b, c, d] = [{}, {}, {}, {}]
+    const seen: string[] = []
+    await Promise.all([enter(a, signal), enter(b, signal)])
+    const waiting = [enter(c, signal).then(() => seen.push('c')), enter(d, signal).then(() => seen.push('d'))]
+    leave(c)
+    await Promise.resolve()
+    assert.deepEqual(seen, [], 'only a run that has entered can leave')
+    leave(a)
+    leave(a)
+    await waiting[0]
+    assert.deepEqual(seen, ['c'])
+    leave(b)
+    await waiting[1]
+    assert.deepEqual(seen, ['c', 'd'])
+  })
+
+  it('forgets a run that gave up waiting', async () => {
+    const { enter, leave } = openTurnstile(1)
+    const [a, b, c] = [{}, {}, {}]
+    await enter(a, signal)
+    const stop = new AbortController()
+    const aborted = enter(b, stop.signal)
+    const next = enter(c, signal)
+    stop.abort(new Error('no more'))
+    await assert.rejects(aborted, /no more/)
+    leave(a)
+    await next
+    await assert.rejects(enter(b, stop.signal), /no more/)
+  })
 })

@@ -9,34 +9,33 @@ import type { WorkerLane } from './lanes.ts'
 import type { EngineOptions } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 import type { Records } from './records.ts'
-import { openTurnstile } from './turnstile.ts'
 
-/** A task that a worker of this process moves on at this moment. */
+/** A task that a worker of this process is working on. */
 interface Run {
   task: Task
   readonly lane: WorkerLane
   readonly worker: Pick<Worker, 'name' | 'run' | 'persists'>
   readonly abort: AbortController
-  /** Its decision is written, so it has no lease to lose any more. */
+  /** The decision is written, so there is no lease to lose any more. */
   written: boolean
   done: Promise<void>
 }
 
 export interface Runs {
-  /** Runs, not ids: after a long stall this process may be given a task anew while its old run still winds down. */
+  /** Runs, not ids: after a long stall this process may claim a task again while an old run of it still ends. */
   readonly active: ReadonlySet<Run>
   begin(task: Task, lane: WorkerLane): void
-  /** Keeps the leases of all; whose lease is lost is told to stop, unless what it learns is worth recording. */
+  /** Renews all leases. A run that lost its lease is aborted, unless its worker persists. */
   renew(): Promise<void>
-  /** When that was done last. */
+  /** When `renew` last succeeded. */
   readonly renewedAt: number
 }
 
 class LeaseLost extends Error {}
 
 /**
- * How many attempts are committed whose request has not left. Each waits for the writes of the others, and a machine that
- * goes down leaves them all unknown. With fewer, a queue that filled up while PostgreSQL was away is sent more slowly.
+ * How many attempts may be committed and not yet sent. Each waits for the writes of the others, and a machine that crashes
+ * leaves the outcome of all of them unknown. A lower limit sends a queue that filled up during an outage more slowly.
  */
 const maxUnsent = 3
 
@@ -47,7 +46,7 @@ export function openRuns(
   const { store, discard, tools, healths, clock, log, unsent } = options
   const active = new Set<Run>()
   const turnstile = openTurnstile(maxUnsent)
-  const sayIfPaused = openPauses(tools, log)
+  const reportPause = openPauses(tools, log)
   let renewedAt = clock.now()
 
   async function act(run: Run): Promise<void> {
@@ -59,7 +58,7 @@ export function openRuns(
       if (abort.signal.aborted || thrown instanceof LeaseLost) return
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
-    sayIfPaused(run.task.account)
+    reportPause(run.task.account)
     await healths.tell(run.task.account ?? '')
     if ('remove' in decision) {
       await records.remove(run, decision)
@@ -72,7 +71,7 @@ export function openRuns(
     run.written = true
     const { id, state, error } = written.task
     if (state !== run.task.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
-    // What is left undone changes nothing, and is mostly another's fault.
+    // A failure here changes nothing about the task.
     if (written === entry)
       await decision.afterwards?.().catch((thrown) => {
         log.warn('left undone', { task: id, worker: worker.name, cause: Problem.from(thrown) })
@@ -121,7 +120,7 @@ export function openRuns(
       active.add(run)
       run.done = act(run)
         .finally(() => {
-          // Where this process ends, its decision may not be written.
+          // A run that was aborted may have written no decision: its note stays for the next process.
           if (!run.abort.signal.aborted) unsent.strike(task.id)
         })
         .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
@@ -145,18 +144,58 @@ export function openRuns(
   }
 }
 
-/** Says once that an account pauses, and once that it is over: one that needs its operator must not go unnoticed. */
+/** Logs each pause of an account once, and its end: the operator may have to fix the account. */
 function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: string | null) => void {
-  /** Until when each account was last said to be paused. */
-  const said = new Map<string, number>()
+  /** The end of the pause that was logged last, for each account. */
+  const logged = new Map<string, number>()
   return (name) => {
     const health = accounts.get(name ?? '')?.health
-    if (!name || !health || said.get(name) === health.pausedUntil) return
-    const before = said.get(name) ?? 0
-    said.set(name, health.pausedUntil)
+    if (!name || !health || logged.get(name) === health.pausedUntil) return
+    const before = logged.get(name) ?? 0
+    logged.set(name, health.pausedUntil)
     const until = new Date(health.pausedUntil).toISOString()
     if (health.reason === 'credentials') log.error('account paused', { account: name, reason: health.reason, until })
     else if (health.reason) log.warn('account paused', { account: name, reason: health.reason, until })
     else if (before > 0) log.info('account works again', { account: name })
+  }
+}
+
+/** Admits `limit` runs at a time, the others in the order of their arrival. */
+interface Turnstile {
+  /** Throws the reason of the signal if it aborts first. */
+  enter(run: object, signal: AbortSignal): Promise<void>
+  /** Makes room for the next run. Does nothing for a run that has not entered. */
+  leave(run: object): void
+}
+
+export function openTurnstile(limit: number): Turnstile {
+  const inside = new Set<object>()
+  const waiting = new Map<object, () => void>()
+  return {
+    async enter(run, signal) {
+      signal.throwIfAborted()
+      if (inside.size < limit) {
+        inside.add(run)
+        return
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const abort = () => {
+        waiting.delete(run)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      waiting.set(run, resolve)
+      await promise
+      signal.removeEventListener('abort', abort)
+    },
+    leave(run) {
+      if (!inside.delete(run)) return
+      const [next] = waiting
+      if (!next) return
+      const [other, resolve] = next
+      waiting.delete(other)
+      inside.add(other)
+      resolve()
+    },
   }
 }

@@ -15,13 +15,13 @@ import type { AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
 
 /**
- * What providers answered and the store could not take, one file for each, on disk before anything else is done: it may
- * be the only trace of work that was paid for. It is told to the store when that is back, or at the next start.
+ * Responses of providers that the store could not accept, one file each. A file is on disk before anything else happens:
+ * it may be the only trace of work that was paid for. It is recorded once the store is back, or at the next start.
  */
 export interface Spill {
   keep(fact: AttemptFact): void
   drop(attempt: string): void
-  /** Keeps it for people, and tells it to nobody any more. */
+  /** Renames the file: it is not replayed again, and people can still read it. */
   setAside(attempt: string): void
   all(): AttemptFact[]
 }
@@ -30,7 +30,7 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
-    // A disk that is full or can only be read may have room when something has to be kept.
+    // A disk that is full or read-only now may be writable when `keep` is called.
     if (Problem.from(error).code !== 'storage_unavailable') throw error
   }
   const pathOf = (attempt: string) => join(folder, `${attempt.replace(/[^\w-]/g, '_')}.json`)
@@ -40,7 +40,7 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
       const path = pathOf(fact.id)
       const file = openSync(`${path}.part`, 'w')
       try {
-        // Not writeSync: on a disk that is nearly full it may write a part, and say so by a number alone.
+        // Not writeSync: on a disk that is nearly full it may write only a part, without an error.
         writeFileSync(file, JSON.stringify(fact))
         fsyncSync(file)
       } finally {
@@ -58,7 +58,7 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
           try {
             return [JSON.parse(readFileSync(join(folder, name), 'utf8')) as AttemptFact]
           } catch {
-            // Damaged since: nothing that is in it could be believed, and it must not keep the others from being told.
+            // Damaged: its content can't be trusted, and it must not keep the other files from being recorded.
             const file = join(folder, `${name}.damaged`)
             renameSync(join(folder, name), file)
             onDamaged(file)
@@ -68,7 +68,7 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
   }
 }
 
-/** A rename is on disk when its folder is. */
+/** A rename is durable only once its folder is synced. */
 function syncFolder(folder: string): void {
   const directory = openSync(folder, 'r')
   try {

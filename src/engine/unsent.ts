@@ -33,7 +33,7 @@ export function openUnsentNotes(path: string, boot = bootId()): UnsentNotes {
       file ??= openFilled(path)
       const text = note ? JSON.stringify({ boot, inode: fstatSync(file).ino, ...note }) : ''
       const bytes = writeSync(file, slotOf(text), slot * slotBytes)
-      if (bytes !== slotBytes) throw new Error(`${path} took ${bytes} of ${slotBytes} bytes`)
+      if (bytes !== slotBytes) throw new Error(`only ${bytes} of ${slotBytes} bytes were written to ${path}`)
     } catch (error) {
       throw Problem.ofStorage(error)
     }
@@ -72,7 +72,7 @@ function openFilled(path: string): number {
     const { size } = fstatSync(file)
     const empty = slotOf('').repeat(slots)
     if (size < empty.length) writeSync(file, empty.slice(size), size)
-    if (fstatSync(file).size < empty.length) throw Problem.ofStorage(new Error(`${path} has no room`))
+    if (fstatSync(file).size < empty.length) throw Problem.ofStorage(new Error(`the disk has no space for ${path}`))
     return file
   } catch (error) {
     closeSync(file)

@@ -10,32 +10,32 @@ interface UpkeepOptions {
   log: Log
 }
 
-/** How long a client may have been away and still learn what happened meanwhile. */
+/** A client that reconnects within this time receives every notice that it missed. */
 export const noticesKeptMs = 24 * 3_600_000
 
 const everyMs = 60_000
 
-/** Drops what nobody will ask for any more, now and then every minute. */
+/** Drops old notices and deliveries: at the start, and every minute. */
 export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
-  /** Each drops so many at most, and says how many it did. */
+  /** Each call drops at most `stepRows` rows and returns how many it dropped. */
   const trims = {
     'old notices': () => store.trimNotices(clock.now() - noticesKeptMs, stepRows),
     'old deliveries': () => store.trimDeliveries(clock.now() - deliveriesKeptMs, stepRows),
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
   }
 
-  async function trim(what: string, step: () => Promise<number>): Promise<void> {
+  async function trim(rows: string, step: () => Promise<number>): Promise<void> {
     try {
       while (!stop.signal.aborted) if ((await step()) < stepRows) return
     } catch (error) {
-      // A store that is away is asked again in a minute.
-      log.warn(`${what} could not be dropped`, { cause: error })
+      // The next try is in a minute.
+      log.warn(`${rows} could not be dropped`, { cause: error })
     }
   }
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
-      for (const [what, step] of Object.entries(trims)) await trim(what, step)
+      for (const [rows, step] of Object.entries(trims)) await trim(rows, step)
       await clock.sleep(everyMs, stop.signal)
     }
   }

@@ -306,7 +306,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'unsent-not-queued-again',
     file: 'src/engine/replay.ts',
-    find: '  await requeueUnsent(means)\n',
+    find: '  await requeueUnsent(options)\n',
     replace: '',
     tests: [
       {
@@ -365,7 +365,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'an-adoption-beats-an-answer',
-    file: 'src/engine/answers.ts',
+    file: 'src/engine/records.ts',
     find: "Problem.from(error).code !== 'operation_taken' || !(await disown(operation))",
     replace: 'true',
     tests: [
