@@ -76,7 +76,7 @@ describe('an upstream', { concurrency: 3 }, () => {
 
   it('that names its work as nobody can use it: that is unknown, told with its size, and never stored or polled', async () => {
     for (const [id, seen] of [
-      ['x'.repeat(16_385), /its name has 16387 bytes, and 16384 are taken/],
+      ['x'.repeat(16_385), /it has 16387 bytes; at most 16384 are accepted/],
       ['..', /it is not like/],
       ['a/b?c', /it is not like/],
     ] as const) {
@@ -102,7 +102,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     const id = await way.submit('film')
     await until('it was asked twice', () => upstream.asked.length >= 3)
     const vain = (await way.show(id)).timeline.filter(({ name }) => name === 'lookup failed')
-    assert.deepEqual([vain.length, /it names more than 1000 jobs/.test(JSON.stringify(vain))], [1, true])
+    assert.deepEqual([vain.length, /the provider lists more than 1000 jobs/.test(JSON.stringify(vain))], [1, true])
     upstream.answers.GET = { status: 200, body: JSON.stringify({ jobs: jobs.slice(0, 1) }) }
     await until('it is found', async () => (await way.show(id)).attempts[0]?.operation === 'job_0')
   })

@@ -10,23 +10,31 @@ import { makeWorld } from './contract.ts'
 const storing: Task = {
   ...queueTask(
     {
-      ...{ id: 'video_1', owner: 'o', model: 'm', card: 'm', prompt: 'x', parameters: {}, image: null, digest: 0 },
-      ...{ seconds: 4, size: { width: 2, height: 2 }, startBy: 9e12, finishBy: 9e12 },
+      id: 'video_1',
+      owner: 'o',
+      model: 'm',
+      card: 'm',
+      prompt: 'x',
+      parameters: {},
+      image: null,
+      digest: 0,
+      seconds: 4,
+      size: { width: 2, height: 2 },
+      startBy: 9e12,
+      finishBy: 9e12,
     },
     900_000,
   ),
-  ...{
-    state: 'storing',
-    account: 'p',
-    attempt: 'att_1',
-    attempts: 1,
-    startedAt: 900_000,
-    operation: 'op',
-    output: 'o',
-  },
+  state: 'storing',
+  account: 'p',
+  attempt: 'att_1',
+  attempts: 1,
+  startedAt: 900_000,
+  operation: 'op',
+  output: 'o',
 }
 
-it('collect: the task keeps what the video is, and its request as it was', async () => {
+it('collect: the task has the facts of the video, and its request stays as it was', async () => {
   const world = await makeWorld(collect)
   const { decision, after } = await world.run(storing)
   const facts = { width: 2, height: 2, duration: 4, frameRate: 24, codec: 'h264', bytes: 5 }
@@ -38,7 +46,10 @@ it('collect: the task keeps what the video is, and its request as it was', async
 it('collect: a video that differs from its request completes with a warning, on the task and in the timeline', async () => {
   const world = await makeWorld(collect)
   world.tools.media.verify = async () => ({
-    ...{ seconds: 5.041667, size: { width: 832, height: 480 }, frameRate: 16, codec: 'h264' },
+    seconds: 5.041667,
+    size: { width: 832, height: 480 },
+    frameRate: 16,
+    codec: 'h264',
   })
   const { decision, after } = await world.run({ ...storing, seconds: 8, size: { width: 1280, height: 720 } })
   const warnings = [
@@ -50,18 +61,21 @@ it('collect: a video that differs from its request completes with a warning, on 
   assert.deepEqual('change' in decision && decision.note, ['warning', warnings.join(' ')])
 })
 
-it('collect: what a card allows is no warning', async () => {
+it('collect: a difference that the card allows is no warning', async () => {
   const world = await makeWorld(collect)
   const asset = { key: 'k', bytes: 1, sha256: '' }
   const image: TaskImage = { asset, type: 'image/png', size: { width: 500, height: 1000 } }
   world.tools.media.verify = async () => ({
-    ...{ seconds: 4.0625, size: { width: 720, height: 1440 }, frameRate: 16, codec: 'h264' },
+    seconds: 4.0625,
+    size: { width: 720, height: 1440 },
+    frameRate: 16,
+    codec: 'h264',
   })
   const { after } = await world.run({ ...storing, size: { width: 1280, height: 720 }, image })
   assert.deepEqual([after?.state, after?.warnings], ['completed', []])
 })
 
-it('collect: a file that can not be opened is a problem of its task, not the end of the process', async () => {
+it('collect: a file that can not be opened fails the action, and does not end the process', async () => {
   const world = await makeWorld(collect)
   const { verify } = world.tools.media
   world.tools.media.verify = async (path, ...rest) => {
@@ -70,20 +84,20 @@ it('collect: a file that can not be opened is a problem of its task, not the end
   }
   const { put } = world.tools.bucket
   world.tools.bucket.put = async (key, body, signal) => {
-    // A bucket may have to do something first; nobody listens to the stream meanwhile.
+    // A bucket may have to do something first: the stream has no listener meanwhile.
     await readdir(world.tools.scratch)
     return put(key, body, signal)
   }
   await assert.rejects(world.run(storing), { code: 'ENOENT' })
 })
 
-it('collect: a video is not to blame for what the machine did to who looked at it, and waits until its deadline', async () => {
+it('collect: a decoder that the machine killed does not fail the video, which waits until its deadline', async () => {
   const world = await makeWorld(collect)
   const killed = new Problem('overloaded', 'too busy', { cause: new Error('SIGKILL'), retryable: true })
   world.tools.media.verify = async () => {
     throw killed
   }
-  // Long after a video that does not play would have failed.
+  // At this age, a video that does not play has failed.
   await assert.rejects(world.run({ ...storing, missingAt: 1 }), killed)
   const tried = { ...storing, tries: 1_000 }
   assert.equal(nextTry(killed, tried, tried.finishBy - 60_000, 0.5)?.delayMs, 30_000)

@@ -10,7 +10,7 @@ import type { Asset, Task, VideoFacts } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
 import { accountOf, attemptOf, callOf, type Decision, type Worker } from './worker.ts'
 
-/** Copies a finished video into our bucket, once it has been shown to play from first to last frame. */
+/** Downloads a finished video, decodes it from the first to the last frame, and puts it into our bucket. */
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
@@ -26,11 +26,11 @@ export const collect: Worker = {
       await mkdir(scratch, { recursive: true })
       await spool(await provider.download(task.output, call), { file, maxBytes: maxVideoBytes }, signal)
       const { size, seconds, frameRate, codec } = await media.verify(file, task.owner, signal)
-      // The fence makes the key ours alone: a slow holder of a lost lease can't put other bytes under it.
+      // The fence is part of the key, so that a slow run that lost its lease can't replace these bytes.
       const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
       const differences = describeDifferences(task, videoFacts, catalog.entries.get(task.card)?.card)
-      // Those of the request stay.
+      // Warnings about the request stay.
       const warnings = [...task.warnings, ...differences]
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
@@ -41,7 +41,7 @@ export const collect: Worker = {
         afterwards: async () => provider.forget?.(task.operation, call),
       }
     } catch (error) {
-      if (error instanceof Problem && isUseless(error)) return askAgain(task, error, clock.now())
+      if (error instanceof Problem && isUseless(error)) return pollAgain(task, error, clock.now())
       throw error
     } finally {
       await rm(file, { force: true })
@@ -49,34 +49,34 @@ export const collect: Worker = {
   },
 }
 
-/** The way there was open, but what came is no video of ours. */
+/** The host responded, but not with a usable video. */
 function isUseless({ code }: Problem): boolean {
   return code === 'output_unavailable' || code === 'unsupported_output'
 }
 
 /**
- * Links expire, and caches serve halves: the provider is asked for a fresh link, for a while. It is time that counts, not
- * tries, since tries also count a connection that broke, and the video may have been paid for.
+ * Links expire, and caches may serve half a file: for `lostAfterMs` the provider is polled for a fresh link. Time counts
+ * here, not tries: tries also count broken connections, and the video may have been paid for.
  */
-function askAgain({ missingAt, tries }: Task, { code, message, cause }: Problem, now: number): Decision {
+function pollAgain({ missingAt, tries }: Task, { code, message, cause }: Problem, now: number): Decision {
   const since = missingAt ?? now
   if (now >= since + lostAfterMs) throw new Problem(code, message, { cause })
   return {
-    // The output stays: it tells the next poll what has been missing.
+    // The output stays: by it, the next poll knows that the result was missing, and not the job.
     change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, tries: tries + 1 },
     note: ['result not usable: on to a fresh link', { code, message, ...whyOf(cause) }],
   }
 }
 
-/** For the operator alone: of a host that is not allowed, which it is. */
+/** For the operator: the host that is not allowed. */
 function whyOf(cause: unknown): { why?: string } {
   const detail = cause instanceof Error && cause.name === 'Refusal' ? cause.cause : undefined
-  return typeof detail === 'string' ? { why: `${detail}; outbound.allow of filmgate.yaml permits it` } : {}
+  return typeof detail === 'string' ? { why: `${detail}; to allow it, add it to outbound.allow in filmgate.yaml` } : {}
 }
 
-/** Closes the file also where the bucket gave up before it read a byte; `await using` would hide the bucket's error. */
+/** Closes the file even if the bucket failed before it read a byte. `await using` would hide the error of the bucket. */
 async function store(bucket: Bucket, key: string, file: string, signal: AbortSignal): Promise<Asset> {
-  // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
+  // Opened first: a stream that fails to open its file before it has a listener ends the whole process.
   const source = (await open(file)).createReadStream()
   try {
     return await bucket.put(key, source, signal)
@@ -90,7 +90,7 @@ async function spool(
   { file, maxBytes }: { file: string; maxBytes: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const promised = response.headers.get('content-length')
+  const announced = response.headers.get('content-length')
   let bytes = 0
   const count = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -101,7 +101,7 @@ async function spool(
   })
   const body = response.body ? Readable.fromWeb(response.body) : Readable.from([])
   await pipeline(body, count, createWriteStream(file), { signal })
-  if (promised !== null && Number(promised) !== bytes) {
-    throw new Problem('output_unavailable', 'The generated video could not be fetched whole.', { retryable: true })
+  if (announced !== null && Number(announced) !== bytes) {
+    throw new Problem('output_unavailable', 'The generated video could not be downloaded completely.', { retryable: true })
   }
 }

@@ -23,17 +23,17 @@ const png = Buffer.from(
 
 type Mover = Pick<Worker, 'name' | 'run'>
 
-/** A provider that does as the test says, and a bucket that is real. */
+/** A provider that the test scripts, and a real bucket. */
 export interface WorkerWorld {
   tools: Tools
   answers: Partial<Provider>
-  /** What the store says, where a test has a say in it. */
+  /** What the store returns, where a test sets it. */
   known: Partial<Pick<Action, 'bound' | 'rivals' | 'attempts'>> & { onCommit?: (opened: Attempt) => Promise<void> }
   run(task: Task, attempt?: Partial<Attempt>): Promise<{ decision: Decision; after: Task | undefined }>
   read(key: string): Promise<string | undefined>
 }
 
-/** What every worker must do, whatever it is for. `examples` are tasks of each of its states (those it is given). */
+/** The tests that every worker must pass. `examples` has a task for each of its states. */
 export function testWorker(
   worker: Mover & Partial<Worker>,
   examples: Partial<Record<State, Task>>,
@@ -64,15 +64,24 @@ export function testWorker(
   })
 }
 
-/** Two routes, of which the first is to be preferred. */
+/** Two routes; the first one is preferred. */
 const exampleCard: ModelCard = {
-  ...{ id: 'm', ownedBy: 'p', description: 'x', created: 1, image: 'optional', parameters: {}, pollAfterMs: 1 },
-  ...{ seconds: { min: 1, max: 9, default: 4 }, size: { values: ['2x2'], default: '2x2' } },
-  ...{ concurrency: null, deadlines: defaultDeadlines, failuresBilled: false },
+  id: 'm',
+  ownedBy: 'p',
+  description: 'x',
+  created: 1,
+  image: 'optional',
+  parameters: {},
+  pollAfterMs: 1,
+  seconds: { min: 1, max: 9, default: 4 },
+  size: { values: ['2x2'], default: '2x2' },
+  concurrency: null,
+  deadlines: defaultDeadlines,
+  failuresBilled: false,
   routes: ['p', 'q'].map((account, priority) => ({ account, upstreamModel: 'u', priority, weight: 1 })),
 }
 
-/** As the engine gives it; `held` follows what is committed. */
+/** The action as the engine passes it; `held` has the task as it was committed. */
 function action(task: Task, held = { task }, attempt = openAttempt(task), known: WorkerWorld['known'] = {}): Action {
   return {
     signal: new AbortController().signal,
@@ -92,18 +101,27 @@ function action(task: Task, held = { task }, attempt = openAttempt(task), known:
 
 export function openAttempt(task: Task, fields: Partial<Attempt> = {}): Attempt {
   return {
-    ...{ id: task.attempt ?? 'att_1', task: task.id, number: 1, account: 'p', keyVersion: '1', upstreamModel: 'u' },
-    ...{ openedAt: 1_000_000, state: 'open', operation: null, settledAt: null, problem: null },
+    id: task.attempt ?? 'att_1',
+    task: task.id,
+    number: 1,
+    account: 'p',
+    keyVersion: '1',
+    upstreamModel: 'u',
+    openedAt: 1_000_000,
+    state: 'open',
+    operation: null,
+    settledAt: null,
+    problem: null,
     ...fields,
   }
 }
 
-/** The answer to the question for an attempt: these are like it, and there are no others. */
+/** The result of a lookup: these operations match the attempt, and there are no others. */
 export function found(...matches: Json[]): Found {
   return { matches, possible: [], isPartial: false }
 }
 
-/** A submit that sends its request and gets this answer, or fails with what is thrown. */
+/** A submit that sends its request and returns this, or throws this error. */
 export function sends(answer: Submitted | Error): Provider['submit'] {
   return async (_request, call) => {
     await call.send('/', { method: 'POST' }, call.signal)
@@ -140,9 +158,14 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     forget: async (operation, call) => answers.forget?.(operation, call),
   }
   const account = (name: string): Account => ({
-    ...{ name, provider, credential: null, keyVersion: '1' },
+    name,
+    provider,
+    credential: null,
+    keyVersion: '1',
     upstream: { send, fetch: answer, download: answer },
-    ...{ concurrency: 1, onUnknown: 'hold', health: healthy },
+    concurrency: 1,
+    onUnknown: 'hold',
+    health: healthy,
   })
   const client: ClientOutbound = {
     check: async () => {},

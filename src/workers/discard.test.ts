@@ -13,7 +13,7 @@ const orphaned = { remove: true, orphans: true, work: 'unknown' }
 const over = { remove: true, work: 'over' }
 const stopped = { remove: true, work: 'stopped' }
 
-/** A provider that offers this after an unknown submit, and is never sent anything again. */
+/** A provider with this recovery. The test fails if a submit is sent to it again. */
 async function worldOf(recovery: Recovery) {
   const world = await makeWorld(discard)
   const { provider } = world.tools.accounts.get('p') ?? {}
@@ -21,7 +21,7 @@ async function worldOf(recovery: Recovery) {
   return world
 }
 
-it('discard: work that nobody can be asked about any more, or nobody knows, is left as an orphan', async () => {
+it('discard: a job whose account is gone, or that the provider does not know, is left as an orphan', async () => {
   const world = await makeWorld(discard)
   assert.deepEqual((await world.run({ ...running, account: 'gone' })).decision, orphaned)
   world.answers.cancel = async () => 'too_late'
@@ -29,7 +29,7 @@ it('discard: work that nobody can be asked about any more, or nobody knows, is l
   assert.deepEqual((await world.run(running)).decision, orphaned)
 })
 
-it('discard: work that runs past its time is stopped where that is possible, else left as an orphan', async () => {
+it('discard: a job past its deadline is stopped if that is possible, and otherwise left as an orphan', async () => {
   const world = await makeWorld(discard)
   const late = { ...running, finishBy: now }
   assert.deepEqual((await world.run(late)).decision, stopped)
@@ -39,7 +39,7 @@ it('discard: work that runs past its time is stopped where that is possible, els
   assert.deepEqual((await world.run(late)).decision, over)
 })
 
-it('discard: a way there that is blocked is tried again until the deadline, then the work is left as an orphan', async () => {
+it('discard: a provider that can not be reached is tried until the deadline, then the job is left as an orphan', async () => {
   const world = await makeWorld(discard)
   world.answers.cancel = () => Promise.reject(new Error('socket hang up'))
   await assert.rejects(world.run(running), { code: 'provider_unavailable', retryable: true })
@@ -47,22 +47,22 @@ it('discard: a way there that is blocked is tried again until the deadline, then
 })
 
 for (const recovery of ['lookup', 'list'] as const)
-  it(`discard: a submit of unknown outcome is looked for (${recovery}) and what is found is stopped`, async () => {
+  it(`discard: a submit of unknown outcome is looked up (${recovery}), and the job that is found is stopped`, async () => {
     const world = await worldOf(recovery)
     world.answers.find = async () => found('found')
     const { after, decision } = await world.run(held)
     assert.deepEqual([after?.state, after?.operation], ['running', 'found'])
     assert.deepEqual('fact' in decision && [decision.fact?.state, decision.fact?.operation], ['accepted', 'found'])
-    const told: unknown[] = []
+    const cancelled: unknown[] = []
     world.answers.cancel = async (operation) => {
-      told.push(operation)
+      cancelled.push(operation)
       return 'cancelled'
     }
     assert.deepEqual((await world.run({ ...held, ...after })).decision, stopped)
-    assert.deepEqual(told, ['found'])
+    assert.deepEqual(cancelled, ['found'])
   })
 
-it('discard: what a provider does not show yet is looked for as long as it may take to', async () => {
+it('discard: a job that the provider does not list yet is looked up as long as the list may lag', async () => {
   const world = await worldOf('list')
   const { after } = await world.run(held)
   assert.equal(after?.state, 'held')
@@ -70,7 +70,7 @@ it('discard: what a provider does not show yet is looked for as long as it may t
   assert.deepEqual((await world.run(held, { openedAt: now - settleMs })).decision, orphaned)
 })
 
-it('discard: a submit that nobody can be asked about is let go, one whose answer came late is stopped', async () => {
+it('discard: a submit that can not be looked up is left as an orphan, one whose response came late is stopped', async () => {
   for (const recovery of ['none', 'key'] as const) {
     const world = await worldOf(recovery)
     assert.deepEqual((await world.run(held)).decision, orphaned)
@@ -80,7 +80,7 @@ it('discard: a submit that nobody can be asked about is let go, one whose answer
   }
 })
 
-it('discard: what can not be stopped is said in the timeline, once', async () => {
+it('discard: a job that can not be stopped is noted in the timeline once', async () => {
   const world = await makeWorld(discard)
   world.answers.cancel = async () => 'too_late'
   const { cadenceMs = 0 } = world.tools.accounts.get('p')?.provider ?? {}

@@ -2,31 +2,31 @@ import { chance } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import { nextPoll } from '../core/timing.ts'
-import { accept, search } from './submit/lookup.ts'
+import { accept, recoverAttempt } from './submit/lookup.ts'
 import { type Account, type Action, accountAt, attemptOf, callOf, type Tools, type Worker } from './worker.ts'
 
 /**
- * Lets go of a task that its owner deleted, whatever state it was in: the work, the bytes, and the row. Work that can't
- * be stopped is waited for, since it will be charged for; its result is never fetched.
+ * Removes a task that its owner deleted, in any state: stops its job, removes its bytes, then its row. A job that can't be
+ * stopped keeps its slot until it ends, because it is billed. Its result is never downloaded.
  */
 export const discard: Pick<Worker, 'name' | 'run'> = {
   name: 'discard',
   async run(task, tools, action) {
     const { accounts, clock, random, bucket } = tools
-    // What has the same name at another address is not ours to stop.
+    // At another address, the same operation may name a job that is not ours.
     const account = accounts.has(task.account ?? '') ? accountAt(task, tools, await attemptOf(task, action)) : undefined
     if (task.state === 'held' && action.attempt && account) {
-      const searched = { task, attempt: action.attempt, account, tools, signal: action.signal }
-      const { step } = await search(searched, action, true)
-      if (step.do === 'accept') return accept(searched, step)
+      const search = { task, attempt: action.attempt, account, tools, signal: action.signal }
+      const { step } = await recoverAttempt(search, action, true)
+      if (step.do === 'accept') return accept(search, step)
       if (step.do === 'wait') return { change: { dueAt: step.dueAt } }
     }
-    const work = await end(task, account, tools, action)
+    const work = await endWork(task, account, tools, action)
     if (work === 'runs') {
       const now = clock.now()
       const cadenceMs = account?.provider.cadenceMs ?? 0
       const dueAt = now + nextPoll(cadenceMs, now - (task.startedAt ?? now), chance(random))
-      // Said once: the next look comes later than that.
+      // Noted once: the next run comes later than that.
       const isFirst = now - (task.deletedAt ?? 0) < cadenceMs
       return { change: { dueAt }, ...(isFirst && { note: ['deleted: it can not be stopped, and goes on'] }) }
     }
@@ -37,13 +37,13 @@ export const discard: Pick<Worker, 'name' | 'run'> = {
   },
 }
 
-/** What is left of its work, once nothing more can be learnt of a submit. */
-async function end(task: Task, account: Account | undefined, tools: Tools, { attempt, signal }: Action) {
+/** What became of the job, once nothing more can be learnt about a submit. */
+async function endWork(task: Task, account: Account | undefined, tools: Tools, { attempt, signal }: Action) {
   if (task.state === 'running') return stop(task, account, tools, signal)
   return task.state === 'held' && attempt?.state !== 'refused' ? 'unknown' : 'over'
 }
 
-/** `unknown`: nobody is there to ask, or who is does not know it, or it has had its time. */
+/** `unknown`: there is no account to poll, or the provider does not know the job, or the deadline has passed. */
 async function stop(
   task: Task,
   account: Account | undefined,
@@ -61,7 +61,7 @@ async function stop(
   } catch (cause) {
     signal.throwIfAborted()
     if (late) return 'unknown'
-    // Whatever it was: a task that failed would take the trace of its work along.
-    throw new Problem('provider_unavailable', 'The work could not be stopped.', { cause, retryable: true })
+    // Retryable, whatever was thrown: a failed task would be removed with the only trace of its job.
+    throw new Problem('provider_unavailable', 'The job could not be stopped at the provider.', { cause, retryable: true })
   }
 }

@@ -2,7 +2,7 @@ import { isFinished } from '../core/task.ts'
 import { recordRetentionMs } from '../core/timing.ts'
 import { callOf, type Worker } from './worker.ts'
 
-/** Lets go of a finished task: first its bytes, and the row itself when nobody will ask for it any more. */
+/** Removes the bytes of a finished task when it expires, and its row `recordRetentionMs` later. */
 export const expire: Worker = {
   name: 'expire',
   states: ['completed', 'failed'],
@@ -17,7 +17,7 @@ export const expire: Worker = {
       return { remove: true }
     }
     if (now < (task.expiresAt ?? 0)) return { change: { dueAt: task.expiresAt } }
-    // Bytes first: if we die in between, this is simply done again.
+    // Bytes first: if the process dies in between, all of this is done again.
     await bucket.removeFolder(task.id)
     const account = accounts.get(task.account ?? '')
     if (task.operation !== null && account)

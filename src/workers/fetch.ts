@@ -2,8 +2,8 @@ import { examineImage, maxImageBytes } from '../core/image.ts'
 import type { Worker } from './worker.ts'
 
 /**
- * Gets a reference image that was given as a URL. It becomes bytes of ours before any provider is asked, so that none
- * ever sees the URL, and no slow host holds one of their slots.
+ * Downloads a reference image that was given as a URL, before the task is queued: no provider ever sees the URL, and a slow
+ * host holds no slot of a provider.
  */
 export const fetch: Worker = {
   name: 'fetch',

@@ -7,6 +7,6 @@ import { rehome } from './rehome.ts'
 import { submit } from './submit.ts'
 import type { Worker } from './worker.ts'
 
-/** Who moves a task on, each for its states; who takes it once it is deleted; and who, once its process is gone. */
+/** One worker for each state; `discard` is for deleted tasks, and `rehome` for tasks of a process that is gone. */
 export const workers: readonly Worker[] = [fetch, submit, poll, collect, expire]
 export { discard, rehome }

@@ -19,7 +19,7 @@ import {
   type Worker,
 } from './worker.ts'
 
-/** Asks the provider how a running task is doing. Only its definite word or our deadline ends the task. */
+/** Polls the provider for a running task. Only a clear response, or our deadline, ends the task. */
 export const poll: Worker = {
   name: 'poll',
   states: ['running'],
@@ -29,35 +29,39 @@ export const poll: Worker = {
     const { clock, random, durations } = tools
     const attempt = await attemptOf(task, action)
     const account = accountOf(task, tools, attempt)
-    const answer = await ask(task, account, tools, signal)
+    const result = await askProvider(task, account, tools, signal)
     const now = clock.now()
-    if (answer === 'no answer') return giveUp(task, account, tools, signal)
+    if (result === 'unclear') return giveUp(task, account, tools, signal)
     const age = now - (task.startedAt ?? now)
     const dueAt = now + nextPoll(account.provider.cadenceMs, age, chance(random))
-    switch (answer.status) {
+    switch (result.status) {
       case 'running': {
         if (now >= task.finishBy) return giveUp(task, account, tools, signal)
-        const progress = answer.progress ?? estimateProgress(age, durations.get(task.card) ?? [])
-        const change = { progress, dueAt: Math.min(dueAt, task.finishBy), tries: 0 }
-        return { change: { ...change, missingAt: null, output: null } }
+        const progress = result.progress ?? estimateProgress(age, durations.get(task.card) ?? [])
+        const change = { progress, dueAt: Math.min(dueAt, task.finishBy), tries: 0, missingAt: null, output: null }
+        return { change }
       }
       case 'succeeded':
         durations.set(task.card, remember(durations.get(task.card) ?? [], age))
         return {
           change: {
-            ...{ state: 'storing', progress: 99, output: answer.output, dueAt: now, tries: 0 },
-            // The time for a fresh link goes on; that of a job which was missing is over.
+            state: 'storing',
+            progress: 99,
+            output: result.output,
+            dueAt: now,
+            tries: 0,
+            // The time for a fresh link goes on. A job that was missing is back, so its time is over.
             missingAt: task.output === null ? null : task.missingAt,
           },
-          ...(answer.note && { note: answer.note }),
+          ...(result.note && { note: result.note }),
         }
       case 'failed':
-        return afterFailure(task, answer.problem, { account, tools, action })
+        return afterFailure(task, result.problem, { account, tools, action })
       case 'missing': {
-        // Another credential need not know what the first one sent: that waits for the right one, or for the deadline.
+        // Another credential may not see jobs of the first one: the task waits for the right one, or for its deadline.
         if (attempt && attempt.keyVersion !== account.keyVersion && now < task.finishBy)
           throw new Problem('provider_unavailable', unclear, {
-            cause: new Error('unknown to this key'),
+            cause: new Error('the current key does not find this job'),
             retryable: true,
           })
         const missingAt = (task.output === null && task.missingAt) || now
@@ -69,30 +73,35 @@ export const poll: Worker = {
   },
 }
 
-/** Whatever a poll throws is no answer, so it ends nothing: only the deadline does. A full disk keeps its own name. */
-async function ask(task: Task, account: Account, tools: Tools, signal: AbortSignal): Promise<Progress | 'no answer'> {
+/** An error of a poll is not a response: only the deadline ends the task then. A full disk keeps its own code. */
+async function askProvider(
+  task: Task,
+  account: Account,
+  tools: Tools,
+  signal: AbortSignal,
+): Promise<Progress | 'unclear'> {
   try {
-    const answer = await account.provider.poll(task.operation, callOf(account, task, tools, signal))
-    const bytes = answer.status === 'succeeded' ? handleBytes(answer.output) : 0
+    const result = await account.provider.poll(task.operation, callOf(account, task, tools, signal))
+    const bytes = result.status === 'succeeded' ? handleBytes(result.output) : 0
     if (bytes > maxHandleBytes)
-      throw new Error(`its result is named in ${bytes} bytes, and ${maxHandleBytes} are taken`)
-    return answer
+      throw new Error(`the handle of the result has ${bytes} bytes; at most ${maxHandleBytes} are accepted`)
+    return result
   } catch (thrown) {
     signal.throwIfAborted()
-    // Whoever does not answer can't keep a task beyond its time.
-    if (tools.clock.now() >= task.finishBy) return 'no answer'
+    // A provider that does not respond can't keep a task past its deadline.
+    if (tools.clock.now() >= task.finishBy) return 'unclear'
     const problem = faultOf(thrown)
     if (problem.code === 'storage_unavailable') throw problem
     const { cause = problem } = problem
-    // An Error, for the timeline to have its text.
-    const seen = cause instanceof Error ? cause : new Error(String(cause))
-    throw new Problem('provider_unavailable', unclear, { cause: seen, retryable: true })
+    // The timeline has the text only of an Error.
+    const shown = cause instanceof Error ? cause : new Error(String(cause))
+    throw new Problem('provider_unavailable', unclear, { cause: shown, retryable: true })
   }
 }
 
 /**
- * Another try may do better, on another route if one has room, where this failure cost nothing and the prompt is not to
- * blame. As many are made as there are routes.
+ * The task is queued again, for another route if one has a free slot, if the failure was not billed and not caused by the
+ * prompt. There are at most as many attempts as routes.
  */
 async function afterFailure(
   task: Task,
@@ -103,12 +112,17 @@ async function afterFailure(
   const now = clock.now()
   const card = catalog.entries.get(task.card)?.card
   const routes = card?.routes.filter((route) => accounts.has(route.account)) ?? []
-  const made = (await action.attempts()).filter(({ state }) => state === 'accepted' || state === 'orphan')
+  const begun = (await action.attempts()).filter(({ state }) => state === 'accepted' || state === 'orphan')
   const final = card?.failuresBilled !== false || code === 'content_policy' || now >= task.finishBy
-  if (final || made.length >= routes.length) return fail({ code, message }, now)
+  if (final || begun.length >= routes.length) return fail({ code, message }, now)
   const change: Change = {
-    ...{ state: 'queued', dueAt: now, tried: [account.name], startBy: task.finishBy },
-    ...{ operation: null, output: null, missingAt: null },
+    state: 'queued',
+    dueAt: now,
+    tried: [account.name],
+    startBy: task.finishBy,
+    operation: null,
+    output: null,
+    missingAt: null,
   }
   return {
     change,

@@ -3,8 +3,8 @@ import type { Change } from '../core/states.ts'
 import type { Worker } from './worker.ts'
 
 /**
- * Takes what another process was making itself: it is gone, and what it had made with it. That cost nothing, so it is made
- * anew by whoever is next.
+ * Queues a task again that another process was generating itself. That process is gone, and its work with it. The work cost
+ * nothing, so the next process with a free slot does it again.
  */
 export const rehome: Worker = {
   name: 'rehome',
@@ -12,8 +12,14 @@ export const rehome: Worker = {
   limit: 64,
   async run(task, { clock }, { attempt }) {
     const now = clock.now()
-    const none = { operation: null, output: null, missingAt: null }
-    const change: Change = { state: 'queued', dueAt: now, startBy: task.finishBy, ...none }
+    const change: Change = {
+      state: 'queued',
+      dueAt: now,
+      startBy: task.finishBy,
+      operation: null,
+      output: null,
+      missingAt: null,
+    }
     const note: [string, string] = ['its process is gone: made anew', task.account ?? '']
     return { change, note, ...(attempt?.state === 'open' && { fact: attemptFact(attempt.id, 'refused', null, now) }) }
   },

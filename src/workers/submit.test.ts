@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
-import { holdMs, settleMs } from '../core/timing.ts'
+import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
 import type { Upstream } from '../outbound.ts'
 import type { Call, Found, Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
@@ -38,7 +38,7 @@ describe('a submit', () => {
     assert.equal(factOf(decision)?.id, after?.attempt)
   })
 
-  it('that can not leave opens no attempt, goes to the next route at once, and round again after a while', async () => {
+  it('that can not be sent opens no attempt, goes to the next route at once, and to the first again after a while', async () => {
     const { run, known } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: nowhere })
     known.onCommit = async () => assert.fail('an attempt was opened')
     const first = await run(queued)
@@ -50,14 +50,14 @@ describe('a submit', () => {
     assert.deepEqual([last.after?.tried, last.after?.tries, last.after?.dueAt], [[], 1, 1_001_000])
   })
 
-  it('that did not leave twice at the same account, the others being full, waits longer each time', async () => {
+  it('that could not be sent to the same account twice, while the others are full, waits longer each time', async () => {
     const { run } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: nowhere })
     const second = await run({ ...queued, tried: ['p'] })
     assert.deepEqual([second.after?.tried, second.after?.tries, second.after?.dueAt], [['p'], 1, 1_001_000])
     assert.equal((await run({ ...queued, tried: ['p'], tries: 3 })).after?.dueAt, 1_008_000)
   })
 
-  it('opens no attempt where the request for it never left, whatever the adapter throws', async () => {
+  it('opens no attempt if its request was never sent, whatever the adapter throws', async () => {
     for (const thrown of [new TypeError('no such field'), new Problem('provider_unavailable', 'the upload failed')]) {
       const { run, known } = await worldOf({ submit: () => Promise.reject(thrown) })
       known.onCommit = async () => assert.fail('an attempt was opened')
@@ -66,7 +66,7 @@ describe('a submit', () => {
     }
   })
 
-  it('that is refused before anything leaves opens no attempt either', async () => {
+  it('that is refused before anything is sent opens no attempt either', async () => {
     const refused = { blame: 'request', problem: new Problem('generation_failed', 'no such size') } as const
     const { run, known } = await worldOf({ submit: async () => ({ refused }) })
     known.onCommit = async () => assert.fail('an attempt was opened')
@@ -99,7 +99,7 @@ describe('a submit', () => {
     assert.deepEqual(seen, [`prepared ${id}`, 'connected', `committed ${id}`, 'sent'])
   })
 
-  it('is not sent where its attempt can not be committed, and that is told as it was', async () => {
+  it('is not sent if its attempt can not be committed, and the error of the commit is thrown as it is', async () => {
     const lost = new Error('the lease was lost')
     const { run, known } = await worldOf({
       submit: (request, call) => sends({ operation: 'op' })(request, call).catch(() => ({ operation: 'swallowed' })),
@@ -108,7 +108,7 @@ describe('a submit', () => {
     await assert.rejects(run(queued), lost)
   })
 
-  it('whose attempt can not be committed asks nothing of its provider but to prepare', async () => {
+  it('whose attempt can not be committed sends nothing to its provider', async () => {
     const sent: string[] = []
     const send: Upstream['send'] = async (path, _init, _signal, departure) => {
       await departure?.ready()
@@ -131,7 +131,7 @@ describe('a submit', () => {
     assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
   })
 
-  it('that found nobody is not sent; one of whose other requests found nobody may have been', async () => {
+  it('may have been sent if another of its requests did not reach the provider', async () => {
     const { run } = await worldOf({ submit: sends(unreachable) })
     const { after, decision } = await run(queued)
     assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'])
@@ -157,7 +157,7 @@ describe('a submit', () => {
     await assert.rejects(run(task), { code: 'storage_unavailable', retryable: true })
   })
 
-  it('that is refused for what it asks fails; for our key or our haste it goes elsewhere and the account pauses', async () => {
+  it('fails if it is refused for its content; if for the key or the rate, it goes elsewhere and the account pauses', async () => {
     const refusal = (blame: 'request' | 'account' | 'busy') => ({
       refused: { blame, problem: new Problem('content_policy', 'no swords'), retryAfterMs: 7_000 },
     })
@@ -174,7 +174,7 @@ describe('a submit', () => {
   })
 
   for (const thrown of [new Error('socket hang up'), new Problem('internal', 'odd'), new SyntaxError('not JSON')]) {
-    it(`whose answer is none (${thrown.message}) is held, and its attempt stays open`, async () => {
+    it(`without a readable response (${thrown.message}) is held, and its attempt stays open`, async () => {
       const { run } = await worldOf({ submit: sends(thrown) })
       const { after, decision } = await run(queued)
       assert.equal(after?.state, 'held')
@@ -206,14 +206,14 @@ describe('a submit', () => {
 })
 
 describe('an unknown outcome', () => {
-  it('takes an answer that was recorded meanwhile', async () => {
+  it('uses a response that was recorded meanwhile', async () => {
     const { run } = await worldOf({ submit: notSent })
     const { after } = await run(held, { state: 'accepted', operation: 'op9' })
     assert.deepEqual([after?.state, after?.operation], ['running', 'op9'])
     assert.equal((await run(held, { state: 'refused' })).after?.state, 'queued')
   })
 
-  it('with a key is sent again under the same one', async () => {
+  it('with an idempotency key is sent again under the same key', async () => {
     const keys: string[] = []
     const { run } = await worldOf({
       recovery: 'key',
@@ -224,6 +224,29 @@ describe('an unknown outcome', () => {
     })
     assert.equal((await run(held)).after?.operation, 'same')
     assert.deepEqual(keys, ['att_1'])
+  })
+
+  it('is adopted by lookup alone: without a repeat, and whatever other attempts there are', async () => {
+    const { run, known } = await worldOf({ recovery: 'lookup', find: async () => found('op5'), submit: notSent })
+    known.rivals = async () => assert.fail('rivals were read')
+    const { after, decision } = await run(held)
+    assert.deepEqual([after?.state, after?.operation], ['running', 'op5'])
+    const { id, state, operation, adopted } = factOf(decision) ?? {}
+    assert.deepEqual([id, state, operation, adopted], ['att_1', 'accepted', 'op5', true])
+  })
+
+  it('is waited for, and no fact written, while its sender may still get the response, though its lease is over', async () => {
+    const problem = { code: 'provider_unavailable', message: 'it hung up' } as const
+    const young = { openedAt: now - leaseMs }
+    for (const onUnknown of ['hold', 'fail', 'resubmit'] as const) {
+      const { run } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown })
+      const { after, decision } = await run(held, young)
+      assert.deepEqual([after?.state, after?.dueAt], ['held', young.openedAt + settleMs], onUnknown)
+      assert.equal(factOf(decision), undefined, onUnknown)
+      // A sender that got no response has recorded its problem: then nothing is waited for.
+      const silent = await run(held, { ...young, problem })
+      assert.equal(silent.after?.state, { hold: 'held', fail: 'failed', resubmit: 'queued' }[onUnknown])
+    }
   })
 
   it('by list is not adopted while another attempt may be the one that is listed, and by lookup it is', async () => {
@@ -246,7 +269,7 @@ describe('an unknown outcome', () => {
     assert.equal((await run(held)).after?.state, 'held')
   })
 
-  it('is not adopted where too little is told of what is listed, be it beside a match', async () => {
+  it('is not adopted while the list has a job without details, even beside a match', async () => {
     for (const answer of [
       { matches: [], possible: ['other'], isPartial: false },
       { matches: ['one'], possible: ['other'], isPartial: false },
@@ -258,14 +281,14 @@ describe('an unknown outcome', () => {
     }
   })
 
-  it('says of an adopted operation that it was adopted, and of an answered one that it was not', async () => {
+  it('marks an operation that a lookup found as adopted, and one from a response not', async () => {
     const adopts = await worldOf({ recovery: 'list', find: async () => found('one'), submit: notSent })
     assert.equal(factOf((await adopts.run(held)).decision)?.adopted, true)
     const { run } = await worldOf({ submit: sends({ operation: 'op' }) })
     assert.equal(factOf((await run(queued)).decision)?.adopted, undefined)
   })
 
-  it('by list is not adopted if the other has its answer while the question is asked', async () => {
+  it('by list is not adopted if another attempt gets its response during the lookup', async () => {
     const { run, known } = await worldOf({ recovery: 'list', find: async () => found('one'), submit: notSent })
     let answered = false
     known.rivals = async () => {
@@ -276,7 +299,7 @@ describe('an unknown outcome', () => {
     assert.equal((await run(held)).after?.state, 'held')
   })
 
-  it('a question that gets no answer tells nothing, and the timeline says so once', async () => {
+  it('is not changed by a failed lookup, which the timeline has once', async () => {
     const { run } = await worldOf({
       recovery: 'lookup',
       find: () => Promise.reject(new Error('down')),
@@ -330,7 +353,7 @@ describe('an unknown outcome', () => {
     await assert.rejects(run(held, { openedAt: 1_000_000 - holdMs, state: 'accepted' }), { retryable: true })
   })
 
-  it('is submitted anew once, if the account says so, and given up the second time', async () => {
+  it('is submitted again once, if the account says so, and given up the second time', async () => {
     const { run, known } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown: 'resubmit' })
     const attempts = (...states: ('refused' | 'abandoned' | 'orphan' | 'open')[]) => {
       known.attempts = async () => states.map((state, at) => openAttempt(held, { id: `att_${at}`, state }))
@@ -344,7 +367,7 @@ describe('an unknown outcome', () => {
     }
   })
 
-  it('with nothing to go by is held, fails or is submitted anew, as the account says', async () => {
+  it('without a lookup is held, fails or is submitted again, as the account says', async () => {
     const outcome = async (onUnknown: Account['onUnknown'], ageMs: number) => {
       const { run } = await worldOf({ recovery: 'none', submit: notSent }, { onUnknown })
       const { after, decision } = await run(held, { openedAt: 1_000_000 - ageMs })
@@ -385,7 +408,7 @@ describe('a repeat', () => {
     assert.deepEqual(await outcome(exact, rotated, settled), kept)
   })
 
-  it('that is refused tells nothing of the first submit, whatever the reason: the task stays held', async () => {
+  it('that is refused proves nothing about the first submit, whatever the reason: the task stays held', async () => {
     for (const blame of ['request', 'account', 'busy'] as const)
       for (const recovery of ['key', 'lookup'] as const) {
         const problem = new Problem('generation_failed', 'The provider refused this video.')
@@ -413,7 +436,7 @@ describe('a held task past its deadline', () => {
     assert.equal((await run(late, old)).after?.error?.code, 'submission_unknown')
   })
 
-  it('is looked for as long as its provider may take to show it, and what is found is taken', async () => {
+  it('is looked up as long as its provider may take to list it, and what is found is accepted', async () => {
     for (const recovery of ['lookup', 'list'] as const) {
       const { run, answers } = await worldOf({ recovery, submit: notSent })
       const { after } = await run(late, { openedAt: now - settleMs + 5_000 })
@@ -426,7 +449,7 @@ describe('a held task past its deadline', () => {
     assert.equal((await run(late, { ...old, state: 'accepted', operation: 'late' })).after?.operation, 'late')
   })
 
-  it('is looked at when its deadline comes, not later', async () => {
+  it('is due at its deadline, not later', async () => {
     const { run } = await worldOf({ submit: notSent })
     const { after } = await run({ ...held, finishBy: now + 7_000 }, old)
     assert.deepEqual([after?.state, after?.dueAt], ['held', now + 7_000])
@@ -440,7 +463,7 @@ describe('a held task past its deadline', () => {
   })
 })
 
-describe('a name that an upstream gives its work', () => {
+describe('a job id of an upstream', () => {
   const operations = { example: '"job_1"', fits: (operation: unknown) => operation !== '..' }
   const named = (operation: string): Partial<Provider> => ({
     operations,
@@ -448,23 +471,23 @@ describe('a name that an upstream gives its work', () => {
     find: async () => found(operation),
   })
 
-  for (const [what, operation, seen] of [
-    ['is too long to be kept', 'x'.repeat(16_385), /its name has 16387 bytes, and 16384 are taken/],
-    ['can not be asked after', '..', /it is not like \\"job_1\\"/],
+  for (const [flaw, operation, shown] of [
+    ['is too long to be stored', 'x'.repeat(16_385), /unusable job id.*it has 16387 bytes; at most 16384 are accepted/],
+    ['can not be polled', '..', /unusable job id.*it is not like \\"job_1\\"/],
   ] as const) {
-    it(`and ${what} leaves the outcome unknown, and is stored nowhere`, async () => {
+    it(`that ${flaw} leaves the outcome unknown, and is stored nowhere`, async () => {
       const { run } = await worldOf(named(operation))
       const sent = await run(queued)
       assert.deepEqual([sent.after?.state, factOf(sent.decision)?.state], ['held', 'open'])
-      assert.match(noteOf(sent.decision), seen)
+      assert.match(noteOf(sent.decision), shown)
       assert.ok(!JSON.stringify(sent).includes('xxxxx'))
       const looked = await (await worldOf({ ...named(operation), recovery: 'lookup' })).run(held)
       assert.equal(looked.after?.state, 'held')
-      assert.match(noteOf(looked.decision), seen)
+      assert.match(noteOf(looked.decision), shown)
     })
   }
 
-  it('may have 16 KiB, and our own more', async () => {
+  it('may have 16 KiB, and that of a local provider more', async () => {
     const most = 'x'.repeat(16_382)
     assert.equal((await (await worldOf(named(most))).run(queued)).after?.operation, most)
     const long = 'x'.repeat(100_000)
@@ -473,14 +496,14 @@ describe('a name that an upstream gives its work', () => {
   })
 })
 
-it('more jobs than anybody could tell apart are no answer, which is said once and asked of no store', async () => {
+it('a list of more than 1 000 jobs is a failed lookup: it is noted once, and the store is not asked about it', async () => {
   const count = (jobs: number) => async () => found(...Array.from({ length: jobs }, (_, at) => `op${at}`))
   const { run, known, answers } = await worldOf({ recovery: 'list', submit: notSent })
   answers.find = count(1_001)
   known.bound = async () => assert.fail('the store was asked')
   const { after, decision } = await run(held)
   assert.equal(after?.state, 'held')
-  assert.match(noteOf(decision), /it names more than 1000 jobs/)
+  assert.match(noteOf(decision), /the provider lists more than 1000 jobs/)
   assert.equal(noteOf((await run(held, { problem: factOf(decision)?.problem ?? null })).decision), '')
   answers.find = count(1_000)
   known.bound = async (_account, operations) => new Set(operations.slice(1))

@@ -6,7 +6,7 @@ import type { Change } from '../core/states.ts'
 import type { Task } from '../core/task.ts'
 import { backoff } from '../core/timing.ts'
 import type { Call, ProviderRequest, Refusal } from '../providers/provider.ts'
-import { accept, requireUsable, type Searched, search, toldOf } from './submit/lookup.ts'
+import { type AttemptSearch, accept, errorForOperator, recoverAttempt, requireUsable } from './submit/lookup.ts'
 import {
   type Account,
   type Action,
@@ -22,8 +22,8 @@ import {
 } from './worker.ts'
 
 /**
- * Opens an attempt and sends it. The attempt is committed, and the task held, right before a byte leaves: if this process
- * dies, the next worker that takes the held task knows that something may have been sent.
+ * Opens an attempt and sends it. Right before the first byte is sent, the attempt is committed and the task held: if this
+ * process dies, the next worker that claims the held task knows that a request may have been sent.
  */
 export const submit: Worker = {
   name: 'submit',
@@ -35,19 +35,27 @@ export const submit: Worker = {
     const now = tools.clock.now()
     if (task.state === 'held') return recoverHeld(task, tools, action)
     if (now >= task.startBy) {
-      const message = 'No provider could take this video before its deadline. Try again later.'
+      const message = 'No provider could accept this video before its deadline. Try again later.'
       return { change: { state: 'failed', error: { code: 'deadline_exceeded', message }, dueAt: now } }
     }
     const { account, upstreamModel } = routeOf(task, tools)
     const attempt: Attempt = {
-      ...{ id: newAttemptId(tools.random), task: task.id, number: task.attempts + 1, account: account.name },
-      ...{ keyVersion: account.keyVersion, upstreamModel, openedAt: now },
-      ...{ state: 'open', operation: null, settledAt: null, problem: null },
+      id: newAttemptId(tools.random),
+      task: task.id,
+      number: task.attempts + 1,
+      account: account.name,
+      keyVersion: account.keyVersion,
+      upstreamModel,
+      openedAt: now,
+      state: 'open',
+      operation: null,
+      settledAt: null,
+      problem: null,
     }
     const request = await requestOf(task, upstreamModel, tools)
     const change = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
     const commit = async () => {
-      // Not before: how long its outcome is looked for counts from here.
+      // The search for an unknown outcome is limited in time, counted from here.
       const opened = { ...attempt, openedAt: tools.clock.now() }
       return { attempt: opened, task: await action.commit(change, opened) }
     }
@@ -58,27 +66,27 @@ export const submit: Worker = {
 /** The route that was chosen when the task was claimed. */
 function routeOf(task: Task, tools: Tools): { account: Account; upstreamModel: string } {
   const account = accountOf(task, tools)
-  const route = tools.catalog.entries.get(task.card)?.card.routes.find((one) => one.account === task.account)
+  const route = tools.catalog.entries.get(task.card)?.card.routes.find((candidate) => candidate.account === task.account)
   if (route) return { account, upstreamModel: route.upstreamModel }
   throw new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
 }
 
-/** Does what `core/recovery.ts` says about an attempt without a response. */
+/** Does what `core/recovery.ts` decides about an attempt without a response. */
 async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<Decision> {
   const { attempt, signal } = action
   if (!attempt) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
   const giveUp = (): Decision => ({ ...givenUp(attempt, tools.clock.now()), note: ['outcome unknown: given up'] })
   if (!accountAt(task, tools, attempt) && endsWithoutAccount({ task, attempt, now: tools.clock.now() })) return giveUp()
-  const searched: Searched = { task, attempt, account: accountOf(task, tools, attempt), tools, signal }
-  const { step, notes } = await search(searched, action)
+  const search: AttemptSearch = { task, attempt, account: accountOf(task, tools, attempt), tools, signal }
+  const { step, notes } = await recoverAttempt(search, action)
   const now = tools.clock.now()
   switch (step.do) {
     case 'accept':
-      return accept(searched, step)
+      return accept(search, step)
     case 'refuse':
       return { change: { state: 'queued', dueAt: now }, note: ['late answer: refused'] }
     case 'repeat':
-      return send({ ...searched, request: await requestOf(task, attempt.upstreamModel, tools) })
+      return send({ ...search, request: await requestOf(task, attempt.upstreamModel, tools) })
     case 'wait':
       return { change: { state: 'held', dueAt: step.dueAt }, ...notes }
     case 'hold':
@@ -90,14 +98,14 @@ async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<De
   }
 }
 
-/** An attempt on its way: everything that sending it takes. */
-interface Sending extends Searched {
+/** An attempt and its request. */
+interface Sending extends AttemptSearch {
   request: ProviderRequest
 }
 
-/** How the attempt is committed, at the last moment before its request leaves. */
+/** Commits a new attempt, at the last moment before its request is sent. */
 interface Opening {
-  /** The task and its attempt as they were committed. */
+  /** Returns the task and its attempt as they were committed. */
   commit(): Promise<Opened>
   leave(): void
 }
@@ -105,10 +113,10 @@ interface Opening {
 type Opened = Pick<Sending, 'task' | 'attempt'>
 
 /**
- * Sends an attempt and says what became of it. With an opening the attempt does not exist yet: the provider prepares its
- * request, the connection is opened, the attempt is committed, and then the request leaves. A process that dies earlier
- * leaves nothing unknown. Without an opening this repeats an open attempt: then only an acceptance says anything, because
- * a repeat that was refused, or did not arrive, tells nothing of the first.
+ * Sends an attempt and decides about its task. With an `opening` the attempt is new: the provider prepares its request, the
+ * connection is opened, the attempt is committed, and then the request is sent. If the process dies earlier, nothing is
+ * unknown. Without an `opening` this repeats an open attempt: then only an acceptance counts, because the refusal or
+ * failure of a repeat proves nothing about the first request.
  */
 async function send(sending: Sending, opening: Opening | null = null): Promise<Decision> {
   const { attempt, account, request, tools, signal } = sending
@@ -117,12 +125,12 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
   const departure = openDeparture(opening)
   const call = callOf(account, { attempt: attempt.id }, tools, signal)
   try {
-    // A local provider sends nothing: its work begins with the submit.
+    // A local provider sends no request: its work begins with the submit.
     if (account.upstream === null) await departure.commitOnly()
     const answer = await account.provider.submit(request, departure.watch(call))
     const sent: Sending = { ...sending, ...departure.opened() }
     if ('refused' in answer) return refuse(sent, answer.refused, answered(), departure)
-    if (!departure.isCommitted()) throw new Error('a provider names an operation without having sent anything')
+    if (!departure.isCommitted()) throw new Error('the adapter returned an operation without sending a request')
     requireUsable(account, answer.operation, attempt.id)
     account.health = afterAnswer(account.health, answered())
     return accept(sent, { operation: answer.operation }, 'attempt accepted')
@@ -137,7 +145,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
   }
 }
 
-/** This machine can't open another connection: no reason to keep other processes from the account. */
+/** This machine can't open another connection: the account is not paused for other processes because of that. */
 function isOurs({ code, cause }: Problem): boolean {
   return code === 'provider_unreachable' && Problem.from(cause).code === 'storage_unavailable'
 }
@@ -145,7 +153,7 @@ function isOurs({ code, cause }: Problem): boolean {
 type SentAttempt = ReturnType<typeof openDeparture>
 
 /**
- * What is known of the one billable request. Whether it may have left is seen where it leaves, not by what the adapter
+ * Tracks the one billable request. Whether it may have been sent is known where it is sent, and not from what the adapter
  * throws: another of its requests may have failed.
  */
 function openDeparture(opening: Opening | null) {
@@ -168,7 +176,7 @@ function openDeparture(opening: Opening | null) {
   const watch = (call: Call): Call => {
     let isUsed = false
     const send: Call['send'] = async (path, init, signal) => {
-      if (isUsed) throw new Error('a provider sends one billable request for an attempt')
+      if (isUsed) throw new Error('the adapter sent a second billable request for one attempt')
       isUsed = true
       try {
         return await call.send(path, init, signal, { ready: commit, leave })
@@ -189,7 +197,7 @@ function openDeparture(opening: Opening | null) {
     opened: () => opened,
     isCommitted: () => opening === null || opened !== undefined,
     mayHaveLeft: () => mayHaveLeft,
-    /** Whatever an adapter made of it: what could not be committed is told as it was. */
+    /** Throws the error of a failed commit itself, whatever the adapter turned it into. */
     throwIfNotCommitted(): void {
       if (failure) throw failure.thrown
     },
@@ -198,9 +206,9 @@ function openDeparture(opening: Opening | null) {
 
 function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision {
   const now = tools.clock.now()
-  const told = toldOf(problem)
+  const error = errorForOperator(problem)
   const change: Change = { state: 'held', dueAt: nextLookAt({ task, attempt, now }) }
-  return { change, fact: attemptFact(attempt.id, 'open', told, now), note: ['outcome unknown', told.message] }
+  return { change, fact: attemptFact(attempt.id, 'open', error, now), note: ['outcome unknown', error.message] }
 }
 
 function refuse(
@@ -222,29 +230,29 @@ function refuse(
   return { change, ...refusalOf(sending, problem, 'attempt refused: request', departure) }
 }
 
-/** What was refused before it was committed has no attempt to record it on. */
+/** A refusal before the commit has no attempt to be recorded on. */
 function refusalOf({ attempt, tools }: Sending, problem: Problem, name: string, departure: SentAttempt): Notes {
-  const told = toldOf(problem)
-  const fact = departure.isCommitted() && attemptFact(attempt.id, 'refused', told, tools.clock.now())
-  return { note: [name, told.message], ...(fact && { fact }) }
+  const error = errorForOperator(problem)
+  const fact = departure.isCommitted() && attemptFact(attempt.id, 'refused', error, tools.clock.now())
+  return { note: [name, error.message], ...(fact && { fact }) }
 }
 
 /**
- * Not accepted, for sure: the next route now, or whichever has room after a while. Where the same account did not take it
- * twice, the others are full: then it is no use to hurry. It ends at the task's own deadline.
+ * The attempt was surely not accepted: the task goes to the next route now, or waits and then tries any route with a free
+ * slot. It also waits if the same account refused it twice: then all others are full. Its deadline ends this.
  */
 function goElsewhere(sending: Sending, problem: Problem, name: string, departure: SentAttempt): Decision {
   const { task, account, tools } = sending
   const now = tools.clock.now()
   const tried = [...new Set([...task.tried, account.name])]
   const routes = tools.catalog.entries.get(task.card)?.card.routes ?? []
-  const more = routes.some((route) => {
+  const hasOther = routes.some((route) => {
     const other = tools.accounts.get(route.account)
     return other && !tried.includes(other.name) && roomOf(other.health, now) > 0
   })
   const change: Change =
-    more && !task.tried.includes(account.name)
+    hasOther && !task.tried.includes(account.name)
       ? { state: 'queued', dueAt: now, tried }
-      : { state: 'queued', dueAt: now + backoff(task.tries), tried: more ? tried : [], tries: task.tries + 1 }
+      : { state: 'queued', dueAt: now + backoff(task.tries), tried: hasOther ? tried : [], tries: task.tries + 1 }
   return { change, ...refusalOf(sending, problem, name, departure) }
 }

@@ -14,75 +14,75 @@ import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
 
 /**
- * Who moves a task on. A worker takes a leased task of its states, acts, and says what should become of it; the engine
- * records that if the lease still holds. It throws a Problem where it can't say: the engine decides on another try.
+ * Moves tasks from state to state. A worker gets a leased task in one of its states, acts, and returns a decision, which
+ * the engine records if the lease still holds. If it throws a Problem, the engine decides whether to try again.
  */
 export interface Worker {
   readonly name: string
   readonly states: readonly State[]
   /**
-   * How many of its tasks this process moves at once, of each account where the state has accounts. In a lane that owners
-   * share, an owner who is alone gets half of them.
+   * How many tasks this process runs at once: for each account, where the state has accounts. In a lane that owners share,
+   * a single owner gets at most half of them.
    */
   readonly limit: number
-  /** It ends what it began even if its lease is lost: what it learns is worth recording. */
+  /** A run is not aborted when its lease is lost: what it learns must be recorded. */
   readonly persists?: true
   run(task: Task, tools: Tools, action: Action): Promise<Decision>
 }
 
-/** What a worker may use beside its task while it holds the lease. */
+/** What a worker may use, beside its task, while it holds the lease. */
 export interface Action {
   readonly signal: AbortSignal
-  /** The task's last attempt, where it matters: of a held task. */
+  /** The last attempt of a held task; null in every other state. */
   readonly attempt: Attempt | null
   /**
-   * Writes a change with its new attempt now and keeps the lease; the task as it is then. Throws if that was lost. Few
-   * attempts are open and unsent at once, so this may wait for `leave` of others.
+   * Writes a change and its new attempt, keeps the lease, and returns the changed task. Throws if the lease was lost. Few
+   * attempts may be committed and unsent at once, so this may wait until others call `leave`.
    */
   commit(change: Change, opened: Attempt): Promise<Task>
-  /** Right before the request of the attempt that was committed leaves. Throws if that can't be noted: then it must not. */
+  /** Called right before the request is sent. Throws if the note of it can't be written: then nothing may be sent. */
   leave(): void
-  /** Those of an account's operations that belong to an attempt already. */
+  /** The operations among these that already belong to an attempt of the account. */
   bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
-  /** As the store knows them: attempts on the same account, without an answer either, whose work it may list. */
+  /** Other attempts on the same account without a response: the provider may list their work instead. */
   rivals(attempt: Attempt, since: number, limit: number): Promise<readonly Rival[]>
-  /** All of the task's, in their order. */
+  /** All attempts of the task, in their order. */
   attempts(): Promise<readonly Attempt[]>
 }
 
 export interface Notes {
-  /** What was learnt about the attempt: recorded even if the lease is lost. */
+  /** What was learnt about the attempt. It is recorded even if the lease is lost. */
   fact?: AttemptFact
-  /** It may be held for long: others may have its slots. */
+  /** The task may be held for long: its slots go to other tasks. */
   releases?: true
-  /** For the timeline, beside the change of state that is there anyway. */
+  /** An entry for the timeline, in addition to the change of state. */
   note?: [name: string, detail?: Json]
 }
 
 export type Decision =
   | ({
       change: Change
-      /** Done after the change is recorded, at most once; its failure changes nothing, and is logged as a warning. */
+      /** Runs at most once, after the change is recorded. If it fails, a warning is logged and nothing else changes. */
       afterwards?: () => Promise<void>
     } & Notes)
   | {
       remove: true
-      /** Its work may go on at the provider, and will be nobody's. */
+      /** The job may go on at the provider: its attempt is kept as an orphan. */
       orphans?: true
-      /** What became of the work of a task that was deleted, for the log: nothing else is left of it. */
+      /** What became of the job of a deleted task, for the log: no other trace of it is left. */
       work?: 'stopped' | 'over' | 'unknown'
     }
 
-/** A provider as the operator set it up, and how it is doing. */
+/** A provider as the operator configured it, and its health. */
 export interface Account {
   readonly name: string
   readonly provider: Provider
   readonly credential: string | null
   readonly keyVersion: string
   readonly upstream: Upstream | null
-  /** How many tasks it may have at once. */
+  /** How many tasks it may run at once. */
   readonly concurrency: number
-  /** How many more, each of an owner that has no other there. */
+  /** How many more tasks, each for an owner that has no other task there. */
   readonly spareSlots?: number
   readonly onUnknown: OnUnknown
   health: Health
@@ -96,12 +96,12 @@ export interface Tools {
   outbound: Outbound
   catalog: Catalog
   accounts: ReadonlyMap<string, Account>
-  /** How long the last tasks of each card took, oldest first. */
+  /** How long the last tasks of each card took, in milliseconds, oldest first. */
   durations: Map<string, number[]>
   /** A folder for files that need not survive the process. */
   scratch: string
   retentionMs: number
-  /** What is larger is no video for us: a body may be endless. */
+  /** A larger result is not stored: a body may be endless. */
   maxVideoBytes: number
 }
 
@@ -113,9 +113,10 @@ export function callOf(
 ): Call {
   const { credential, upstream } = account
   const attemptId = attempt ?? ''
-  const none = () => Promise.reject(new Error(`account '${account.name}' has no address to talk to`))
+  const noUpstream = () => Promise.reject(new Error(`account '${account.name}' has no upstream address`))
   const now = () => clock.now()
-  return { send: none, fetch: none, download: none, ...upstream, signal, attemptId, credential, now }
+  const unreachable = { send: noUpstream, fetch: noUpstream, download: noUpstream }
+  return { ...unreachable, ...upstream, signal, attemptId, credential, now }
 }
 
 export async function requestOf(
@@ -137,11 +138,11 @@ function sourceOf({ kind, prompt, seconds, asset }: TaskSource, bucket: Bucket):
 
 async function openAsset({ key }: Asset, bucket: Bucket): Promise<Readable> {
   const object = await bucket.open(key)
-  if (!object) throw new Problem('internal', 'What the video is to be made of is missing from our storage.')
+  if (!object) throw new Problem('internal', 'The input of this video is missing from our storage. Create the video again.')
   return object.stream
 }
 
-/** Whatever a bucket throws, its bytes can't be had now: that is waited for, and no fault of the task's. */
+/** Anything that a bucket throws means that its bytes are not available now: the task waits, and does not fail. */
 async function fromBucket<Read>(read: () => Promise<Read>): Promise<Read> {
   try {
     return await read()
@@ -151,8 +152,8 @@ async function fromBucket<Read>(read: () => Promise<Read>): Promise<Read> {
 }
 
 /**
- * The account that has the task; undefined where it is not configured, or has another address than when the attempt was
- * sent: there its operation is unknown, or names another job. `sent`: the attempt, where there is one.
+ * The account of the task. Undefined if it is not configured, or if its address has changed since the attempt was `sent`:
+ * at the new address the operation is unknown, or names another job.
  */
 export function accountAt(
   task: Task,
@@ -163,7 +164,7 @@ export function accountAt(
   return account && sent && isElsewhere(sent.keyVersion, account.keyVersion) ? undefined : account
 }
 
-/** The same. An account that is not there may come back: the task waits for it until its deadline. */
+/** The same, but throws if there is no such account. It may come back: the task waits for it until its deadline. */
 export function accountOf(
   task: Task,
   { accounts }: Pick<Tools, 'accounts'>,
@@ -173,18 +174,18 @@ export function accountOf(
   if (found) return found
   const account = accounts.get(task.account ?? '')
   const cause = account
-    ? `account '${account.name}' had another address when this was sent there`
+    ? `account '${account.name}' had another address when this was sent`
     : `no account '${task.account}' is configured`
   const message = 'The model is not available right now.'
   throw new Problem('provider_unavailable', message, { cause: new Error(cause), retryable: true })
 }
 
-/** The attempt that the task goes on with. */
+/** The current attempt of the task. */
 export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): Promise<Attempt | undefined> {
   return (await action.attempts()).find(({ id }) => id === task.attempt)
 }
 
-/** What an adapter threw. Whatever it did not foresee is an answer that it could not read; a full disk keeps its name. */
+/** What an adapter threw, as a Problem. An unexpected error means that the response was unclear; a full disk stays one. */
 export function faultOf(thrown: unknown): Problem {
   const problem = Problem.from(thrown)
   if (thrown instanceof Problem || problem.code === 'storage_unavailable') return problem

@@ -84,7 +84,7 @@ const fetching = newTask('1', { state: 'fetching', image: { url: 'https://exampl
 
 testWorker(fetch, { fetching })
 
-it('fetch: an image given as a URL becomes bytes of ours, whatever the server calls them', async () => {
+it('fetch: an image given as a URL is stored, whatever content type its server says', async () => {
   const world = await makeWorld(fetch)
   world.tools.outbound.of(fetching.owner).download = async () => ({ bytes: png, contentType: 'text/plain' })
   const { after } = await world.run(fetching)
@@ -110,7 +110,7 @@ it('fetch: a URL that gives no image fails the task', async () => {
   await assert.rejects(world.run(fetching), { code: 'invalid_image' })
 })
 
-it('poll: what the provider says becomes progress, the next state, or the failure', async () => {
+it('poll: the status of the provider becomes progress, the next state, or the failure', async () => {
   const world = await makeWorld(poll)
   world.answers.poll = async () => ({ status: 'running', progress: 70 })
   assert.equal((await world.run(running)).after?.progress, 70)
@@ -139,7 +139,7 @@ it('poll: an unbilled failure goes on to the next route, a refusal of the prompt
   assert.equal((await world.run(running)).after?.error?.code, 'content_policy')
 })
 
-it('poll: without a word of progress it is estimated, and a job nobody knows is lost after two minutes', async () => {
+it('poll: progress that the provider does not report is estimated, and an unknown job is lost after two minutes', async () => {
   const world = await makeWorld(poll)
   world.tools.durations.set('m', [2_000_000])
   world.answers.poll = async () => ({ status: 'running', progress: null })
@@ -150,7 +150,7 @@ it('poll: without a word of progress it is estimated, and a job nobody knows is 
   assert.equal((await world.run({ ...running, missingAt: 880_000 })).after?.error?.code, 'lost_upstream')
 })
 
-it('poll: as many are made as there are routes, however often it was refused on the way', async () => {
+it('poll: at most as many attempts begin as there are routes; refused ones do not count', async () => {
   const world = await makeWorld(poll)
   world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'too dark') })
   const stateAfter = async (...states: ('refused' | 'accepted' | 'orphan')[]) => {
@@ -167,14 +167,14 @@ for (const thrown of [
   new Problem('generation_failed', 'x'),
   new Error('y'),
 ])
-  it(`poll: what is thrown is no answer, and ends nothing (${thrown.message})`, async () => {
+  it(`poll: an error is not a response, and ends nothing (${thrown.message})`, async () => {
     const world = await makeWorld(poll)
     world.answers.poll = () => Promise.reject(thrown)
     await assert.rejects(world.run(running), { code: 'provider_unavailable', retryable: true })
     assert.equal((await world.run({ ...running, finishBy: 1_000_000 })).after?.error?.code, 'deadline_exceeded')
   })
 
-it('poll: a disk that is full is waited for as such', async () => {
+it('poll: a full disk keeps its code', async () => {
   const world = await makeWorld(poll)
   world.answers.poll = () => Promise.reject(Problem.ofStorage('full'))
   await assert.rejects(world.run(running), { code: 'storage_unavailable' })
@@ -191,7 +191,7 @@ it('poll: a job that was missing and then succeeds has all its time for the down
   assert.deepEqual([after?.missingAt, after?.output], [1_000_000, null])
 })
 
-it('poll: past its deadline a task fails, and its work is stopped, unless we stop ourselves first', async () => {
+it('poll: past its deadline a task fails, and its job is stopped, unless the service ends first', async () => {
   const world = await makeWorld(poll)
   const stopped: unknown[] = []
   let signal: AbortSignal | undefined
@@ -210,11 +210,11 @@ it('poll: past its deadline a task fails, and its work is stopped, unless we sto
   assert.deepEqual(stopped, ['op'])
 })
 
-it('poll: a result whose name is too long is asked for again', async () => {
+it('poll: a result whose handle is too long is polled for again', async () => {
   const world = await makeWorld(poll)
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x'.repeat(16_385) })
   await assert.rejects(world.run(running), ({ code, cause }) => {
-    assert.match(String(cause), /its result is named in 16387 bytes/)
+    assert.match(String(cause), /the handle of the result has 16387 bytes; at most 16384 are accepted/)
     return code === 'provider_unavailable'
   })
 })
@@ -300,7 +300,7 @@ it('discard: work that cannot be stopped is waited for, never fetched', async ()
   assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over' })
 })
 
-describe('an account that has another address by now', () => {
+describe('an account whose address has changed', () => {
   const now = 1_000_000
   const begun = { ...running, progress: 0 }
   const orphaned = { remove: true, orphans: true, work: 'unknown' }
@@ -318,12 +318,12 @@ describe('an account that has another address by now', () => {
     find: async () => assert.fail('it was asked for jobs'),
     poll: async () => assert.fail('it was polled'),
     cancel: async () => assert.fail('it was told to stop'),
-    download: async () => assert.fail('it was asked for a film'),
+    download: async () => assert.fail('it was asked for a video'),
   }
   const waits = ({ code, retryable, cause }: { code: string; retryable: boolean; cause: unknown }) =>
     code === 'provider_unavailable' && retryable && /account 'p' had another address/.test(String(cause))
 
-  it('is waited for by what was sent to the old one: held half an hour at most, running until its deadline', async () => {
+  it('is waited for by tasks that were sent to the old one: held half an hour at most, running until their deadline', async () => {
     for (const recovery of ['key', 'lookup', 'list', 'none'] as const) {
       const { run } = await worldOf({ ...unasked, recovery }, after, submit)
       await assert.rejects(run(held, { keyVersion: before }), waits)
@@ -336,12 +336,12 @@ describe('an account that has another address by now', () => {
     await assert.rejects(fetched.run({ ...begun, state: 'storing', output: 'x' }, { keyVersion: before }), waits)
   })
 
-  it('is not told to stop what was deleted: it is left as an orphan', async () => {
+  it('is not asked to stop a deleted task: its attempt is left as an orphan', async () => {
     const { run } = await worldOf({ ...unasked, recovery: 'list' }, after, discard)
     for (const task of [begun, held]) assert.deepEqual((await run(task, { keyVersion: before })).decision, orphaned)
   })
 
-  it('has another key, which need not know what the first one sent: that is not lost before its deadline', async () => {
+  it('whose key has changed may not see the old jobs: they are not lost before their deadline', async () => {
     const missing = { poll: async () => ({ status: 'missing' as const }) }
     const { run } = await worldOf(missing, rotated, poll)
     const long = { ...begun, missingAt: now - 86_400_000 }
@@ -349,7 +349,7 @@ describe('an account that has another address by now', () => {
     assert.equal((await run(long, { keyVersion: rotated })).after?.error?.code, 'lost_upstream')
   })
 
-  it('is told from one that only has another key, or was sent to before addresses were noted', async () => {
+  it('is not mixed up with one whose key has changed, or whose attempt is older than the record of addresses', async () => {
     for (const keyVersion of [rotated, '12345678']) {
       const { run } = await worldOf({}, before, poll)
       assert.equal((await run(begun, { keyVersion })).after?.progress, 10)

@@ -251,7 +251,7 @@ export const plantedBugs: readonly PlantedBug[] = [
       },
       {
         file: 'src/workers/submit.test.ts',
-        name: 'whose attempt can not be committed asks nothing of its provider but to prepare',
+        name: 'whose attempt can not be committed sends nothing to its provider',
       },
     ],
   },
@@ -347,7 +347,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: [
       {
         file: 'src/workers/submit.test.ts',
-        name: 'is not adopted where too little is told of what is listed, be it beside a match',
+        name: 'is not adopted while the list has a job without details, even beside a match',
       },
     ],
   },

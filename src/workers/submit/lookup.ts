@@ -28,8 +28,8 @@ import {
   type Tools,
 } from '../worker.ts'
 
-/** An attempt at its account, and what it takes to find out what became of it. */
-export interface Searched {
+/** An attempt of unknown outcome, and what is needed to find out what happened to it. */
+export interface AttemptSearch {
   task: Task
   attempt: Attempt
   account: Account
@@ -37,91 +37,91 @@ export interface Searched {
   signal: AbortSignal
 }
 
-/** What `core/recovery.ts` says about an attempt, once it knows enough; `notes` are of the lookup. */
-export async function search(
-  searched: Searched,
+/** Asks `core/recovery.ts` what to do about an attempt, and reads what it needs for that. `notes` are about the lookup. */
+export async function recoverAttempt(
+  search: AttemptSearch,
   action: Pick<Action, 'bound' | 'rivals' | 'attempts'>,
   isDeleted = false,
 ): Promise<{ step: Exclude<RecoveryStep, { do: 'ask' | 'count' }>; notes: Notes }> {
-  const { task, attempt, account, tools } = searched
+  const { task, attempt, account, tools } = search
   let known: Omit<UnknownSubmit, 'now'> = { task, attempt, attempts: null, account, lookup: null, isDeleted }
   let notes: Notes = {}
   for (;;) {
     const step = recover({ ...known, now: tools.clock.now() })
     if (step.do === 'ask') {
-      const asked = await lookUp(searched, action)
-      known = { ...known, lookup: asked.lookup }
-      notes = asked.notes
+      const result = await lookUp(search, action)
+      known = { ...known, lookup: result.lookup }
+      notes = result.notes
     } else if (step.do === 'count') known = { ...known, attempts: await action.attempts() }
     else return { step, notes }
   }
 }
 
 async function lookUp(
-  searched: Searched,
+  search: AttemptSearch,
   action: Pick<Action, 'bound' | 'rivals'>,
 ): Promise<{ lookup: Lookup; notes: Notes }> {
-  const { attempt, account, tools, signal } = searched
+  const { attempt, account, tools, signal } = search
   const askedAt = tools.clock.now()
   try {
-    const finding = await find(searched, action)
+    const finding = await find(search, action)
     if (finding.is === 'found') requireUsable(account, finding.operation, attempt.id)
-    const notes = finding.is === 'unsure' ? noteOnce(searched, 'lookup can not tell', cantTell) : {}
+    const notes = finding.is === 'unsure' ? noteOnce(search, 'lookup can not tell', ambiguous) : {}
     return { lookup: { ...finding, askedAt }, notes }
   } catch (thrown) {
     signal.throwIfAborted()
     const fault = faultOf(thrown)
-    const message = 'The provider could not be asked about this attempt.'
+    const message = 'The lookup of this attempt at the provider failed.'
     const problem = new Problem('provider_unavailable', message, { cause: fault.cause ?? fault })
-    return { lookup: { is: 'failed', askedAt }, notes: noteOnce(searched, 'lookup failed', problem) }
+    return { lookup: { is: 'failed', askedAt }, notes: noteOnce(search, 'lookup failed', problem) }
   }
 }
 
-/** More jobs can't be told apart, and to compare each of them would hold up all other work. */
+/** A longer list is not compared: that would delay all other work. */
 const maxCandidates = 1_000
 
 async function find(
-  { task, attempt, account, tools, signal }: Searched,
+  { task, attempt, account, tools, signal }: AttemptSearch,
   { bound, rivals }: Pick<Action, 'bound' | 'rivals'>,
 ): Promise<Finding> {
   const { name, provider } = account
   const request = await requestOf(task, attempt.upstreamModel, tools)
   const found = await provider.find?.(request, attempt.openedAt, callOf(account, task, tools, signal))
-  if (!found) throw new Error('its adapter has no lookup')
+  if (!found) throw new Error('the adapter has no lookup')
   const operations = [...found.matches, ...found.possible]
-  if (operations.length > maxCandidates) throw new Error(`it names more than ${maxCandidates} jobs`)
+  if (operations.length > maxCandidates) throw new Error(`the provider lists more than ${maxCandidates} jobs`)
   if (operations.length === 0) return identify(found, new Set(), false)
-  // Before what is bound is read: a rival that gets its response in between is bound by then.
+  // Rivals are read before `bound`: a rival that gets its response in between is bound by then.
   const others = provider.recovery === 'list' ? await rivals(attempt, attempt.openedAt - rivalsMs, maxRivals) : []
   const isRivalled = hasRival({ id: attempt.id, prompt: task.prompt }, others, provider.listedAs)
   return identify(found, await bound(name, operations.map(operationKey)), isRivalled)
 }
 
-const cantTell = new Problem(
+const ambiguous = new Problem(
   'provider_unavailable',
-  'The provider lists work that may be of this attempt or of another. Its list does not tell.',
+  'The provider lists jobs that may belong to this attempt or to another one.',
 )
 
-/** Said once, not at every look. */
-function noteOnce({ attempt, tools }: Searched, name: string, problem: Problem): Notes {
-  const told = toldOf(problem)
-  if (attempt.problem?.message === told.message) return {}
-  return { fact: attemptFact(attempt.id, 'open', told, tools.clock.now()), note: [name, told.message] }
+/** A problem is noted when it is new, and not again at each lookup. */
+function noteOnce({ attempt, tools }: AttemptSearch, name: string, problem: Problem): Notes {
+  const error = errorForOperator(problem)
+  if (attempt.problem?.message === error.message) return {}
+  return { fact: attemptFact(attempt.id, 'open', error, tools.clock.now()), note: [name, error.message] }
 }
 
-/** An operation that can't be stored, or polled, is no response: whether the provider accepted the work stays unknown. */
+/** An operation that can't be stored or polled is no response: it stays unknown whether the provider accepted the work. */
 export function requireUsable({ provider, upstream }: Account, operation: Json, attempt: string): void {
-  // Our own may have a whole prompt in it.
+  // An operation of a local provider may contain a whole prompt.
   const bytes = upstream === null ? 0 : handleBytes(operation)
   const fits = bytes <= maxHandleBytes && (provider.operations?.fits(operation, attempt) ?? true)
   if (fits) return
-  const limit = `its name has ${bytes} bytes, and ${maxHandleBytes} are taken`
-  const cause = new Error(bytes > maxHandleBytes ? limit : `it is not like ${provider.operations?.example}`)
-  throw new Problem('provider_unavailable', 'The provider names its work as nobody can use it.', { cause })
+  const tooLong = `it has ${bytes} bytes; at most ${maxHandleBytes} are accepted`
+  const cause = new Error(bytes > maxHandleBytes ? tooLong : `it is not like ${provider.operations?.example}`)
+  throw new Problem('provider_unavailable', 'The provider returned an unusable job id.', { cause })
 }
 
 export function accept(
-  { attempt, account, tools }: Pick<Searched, 'attempt' | 'account' | 'tools'>,
+  { attempt, account, tools }: Pick<AttemptSearch, 'attempt' | 'account' | 'tools'>,
   acceptance: Acceptance,
   name = acceptance.adopted ? 'attempt adopted' : 'late answer: accepted',
 ): Decision {
@@ -131,8 +131,8 @@ export function accept(
   return { ...accepted(attempt, acceptance, { now, dueAt }), note }
 }
 
-/** For the operator, so with its cause; the engine cuts secrets out. */
-export function toldOf({ code, message, cause }: Problem): TaskError {
+/** With its cause, because it is for the operator. The engine cuts secrets out. */
+export function errorForOperator({ code, message, cause }: Problem): TaskError {
   if (cause === undefined) return { code, message }
   return { code, message: `${message} (${String((cause as Error).message ?? cause)})`.slice(0, 500) }
 }
