@@ -75,7 +75,7 @@ export async function benchVerify(folder: string): Promise<{ line: Line; verify:
   const verify = (used() - before) / looks / film.seconds
   const value = verify * film.seconds * 1000
   const line = {
-    ...{ name: 'CPU of decoding a film', value, unit: ' ms', spread: [value, value] as [number, number] },
+    name: 'CPU of decoding a film', value, unit: ' ms', spread: [value, value] as [number, number],
     detail: 'each is decoded once, by a child of its worker: 4 s of 1280x720, drawn by studio',
   }
   return { line, verify }

@@ -22,14 +22,12 @@ export async function benchStart(folder: string, { rounds }: { rounds: number })
     await gone
   }
   const line = (name: string, values: number[] = [], unit: string, atMost: number, detail: string): Line => ({
-    ...{
-      name,
+    name,
       value: median(values),
       unit,
       must: { atMost },
       spread: [Math.min(...values), Math.max(...values)],
       detail,
-    },
   })
   return [
     line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'),

@@ -234,7 +234,7 @@ it('a problem is noted once however often it is met, and each other one beside i
         [
           'test met a problem',
           {
-            ...{ code: 'storage_unavailable', message: 'no way there: [redacted], 2' },
+            code: 'storage_unavailable', message: 'no way there: [redacted], 2',
             tries: state === 'completed' ? 0 : 1,
           },
         ],

@@ -29,7 +29,7 @@ function importsOf(file: string): Import[] {
   const dynamic = textOf(file).matchAll(/import\('([^']+)'\)/g)
   return [
     ...[...found].map(([, type, names = '', path = '']) => ({
-      ...{ typeOnly: type !== undefined, lazy: false, path },
+      typeOnly: type !== undefined, lazy: false, path,
       names: names.match(/[\w*]+/g) ?? [],
     })),
     ...[...dynamic].map(([, path = '']) => ({ typeOnly: false, lazy: true, path, names: ['*'] })),
@@ -52,8 +52,8 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/accounts/,
     [
-      ...['src/core/', 'src/accounts', 'src/outbound.ts', 'node:', 'type:src/config', 'type:src/media/media.ts'],
-      ...['type:src/providers/', 'type:src/stores/store.ts', 'type:src/telemetry/', 'type:src/workers/worker.ts'],
+      'src/core/', 'src/accounts', 'src/outbound.ts', 'node:', 'type:src/config', 'type:src/media/media.ts',
+      'type:src/providers/', 'type:src/stores/store.ts', 'type:src/telemetry/', 'type:src/workers/worker.ts',
     ],
   ],
   [/^src\/outbound/, ['src/core/', 'src/outbound', 'node:', 'ipaddr.js']],
@@ -68,30 +68,29 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/workers\//,
     [
-      ...['src/core/', 'src/workers/', 'node:', 'type:src/outbound.ts', 'type:src/media/media.ts'],
-      ...['type:src/buckets/bucket.ts', 'type:src/providers/provider.ts'],
+      'src/core/', 'src/workers/', 'node:', 'type:src/outbound.ts', 'type:src/media/media.ts',
+      'type:src/buckets/bucket.ts', 'type:src/providers/provider.ts',
     ],
   ],
   [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'node:']],
   [
     /^src\/engine/,
     [
-      ...['src/core/', 'src/engine/', 'type:src/access.ts', 'type:src/telemetry/', 'type:src/stores/store.ts'],
+      'src/core/', 'src/engine/', 'type:src/access.ts', 'type:src/telemetry/', 'type:src/stores/store.ts',
       'type:src/workers/worker.ts',
     ],
   ],
   [
     /^src\/deliveries/,
     [
-      ...['src/core/', 'src/deliveries/', 'type:src/access.ts'],
-      ...['type:src/telemetry/', 'type:src/outbound.ts', 'type:src/stores/store.ts'],
+      'src/core/', 'src/deliveries/', 'type:src/access.ts',
+      'type:src/telemetry/', 'type:src/outbound.ts', 'type:src/stores/store.ts',
     ],
   ],
   [
     /^src\/api\//,
     [
-      ...[
-        'src/core/',
+      'src/core/',
         'src/wire/',
         'src/api/',
         'node:',
@@ -100,14 +99,13 @@ const rules: [room: RegExp, may: string[]][] = [
         'type:src/access.ts',
         'type:src/telemetry/',
         'type:src/outbound.ts',
-      ],
-      ...['type:src/stores/store.ts', 'type:src/buckets/bucket.ts', 'type:src/media/media.ts'],
+      'type:src/stores/store.ts', 'type:src/buckets/bucket.ts', 'type:src/media/media.ts',
     ],
   ],
   [
     /^src\/config/,
     [
-      ...['src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml'],
+      'src/core/', 'src/config', 'src/providers/index.ts', 'src/outbound.ts', 'node:', 'yaml',
       'type:typebox/schema',
     ],
   ],
@@ -115,15 +113,15 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/migrate/,
     [
-      ...['src/core/', 'src/migrate', 'src/data-folder.ts', 'src/stores/index.ts', 'src/buckets/index.ts', 'node:'],
-      ...['src/stores/transfer/', 'type:src/buckets/bucket.ts', 'type:src/config/places.ts'],
+      'src/core/', 'src/migrate', 'src/data-folder.ts', 'src/stores/index.ts', 'src/buckets/index.ts', 'node:',
+      'src/stores/transfer/', 'type:src/buckets/bucket.ts', 'type:src/config/places.ts',
     ],
   ],
   [
     /^src\/cli\/(banner|config|doctor|index|migrate|serve|simulate)(\.ts$|\/)/,
     [
-      ...['src/cli/', 'src/core/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'src/accounts/doctor.ts'],
-      ...['simulators/', 'node:'],
+      'src/cli/', 'src/core/', 'src/config', 'src/main.ts', 'src/migrate.ts', 'src/accounts/doctor.ts',
+      'simulators/', 'node:',
     ],
   ],
   // The others are clients of the APIs.

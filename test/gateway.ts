@@ -56,14 +56,12 @@ export interface Health {
 
 /** As patient as in earnest in kind, but a hundred times less so. The pace is what 1 byte per 100 ms can't keep. */
 export const impatient = {
-  ...{ connectMs: 1_000, headersMs: 1_000, bodyIdleMs: 1_000, totalMs: 2_000 },
-  ...{
-    downloadHeadersMs: 1_000,
+  connectMs: 1_000, headersMs: 1_000, bodyIdleMs: 1_000, totalMs: 2_000,
+  downloadHeadersMs: 1_000,
     downloadIdleMs: 1_000,
     downloadPaceMs: 1_000,
     downloadPaceBytes: 100,
     downloadCloseMs: 50,
-  },
 }
 
 /** Connections that were opened for many requests at once and then not needed would hold up the end of the service. */

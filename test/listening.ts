@@ -151,7 +151,7 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   const secrets = ['alice', 'bob']
   const outbound = openOutbound({ allow: [] })
   const app = buildApp({
-    ...{ catalog, store, clock, outbound, draining: draining.signal, random: openRandom() },
+    catalog, store, clock, outbound, draining: draining.signal, random: openRandom(),
     access: openAccess({
       tokens: secrets.map((name) => ({ kind: 'client', name, digest: digestSecret(name), models: ['*'] })),
     }),
@@ -164,7 +164,7 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
-    ...{ store, draining },
+    store, draining,
     hearers: () => hearers.size,
     cut: () => app.server.closeAllConnections(),
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,

@@ -66,7 +66,7 @@ describe('a submit', { concurrency: 3 }, () => {
   it('of unknown outcome does not take the film of another for the same prompt that is still under way', async () => {
     const patient = { ...impatient, headersMs: 30_000, bodyIdleMs: 30_000, totalMs: 60_000 }
     await using way = await Gateway.open({
-      ...{ mode: 'list', accounts: { main: { concurrency: 9 } }, models: film },
+      mode: 'list', accounts: { main: { concurrency: 9 } }, models: film,
       outbound: { upstreamDeadlines: patient },
     })
     const faults = ['submit-reset-before-accept', 'submit-200-drip-after-accept']

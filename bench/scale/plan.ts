@@ -119,14 +119,12 @@ function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, in
   const busy = Math.min(0.99, (inWork * demand.worker) / workers)
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   return simulateLock({
-    ...{ workers, perSecond, thinkMs: given.thinkMs, ringsPerSecond: rings },
-    ...{
-      limit: submits,
+    workers, perSecond, thinkMs: given.thinkMs, ringsPerSecond: rings,
+    limit: submits,
       room: submits * given.accounts,
       sendMs: given.answerMs,
       openMs: given.openMs,
       chance: seeded(1),
-    },
     holdMs: holdOf(costs, { slots, queues: given.queues, tripMs }),
   })
 }

@@ -41,8 +41,7 @@ const storing = newTask('1', {
   fence: 3,
 })
 const completed = newTask('1', {
-  ...{
-    account: 'p',
+  account: 'p',
     state: 'completed',
     startedAt: 1,
     completedAt: 500,
@@ -50,7 +49,6 @@ const completed = newTask('1', {
     progress: 100,
     video: asset,
     operation: 'op',
-  },
 })
 const failed = newTask('1', { state: 'failed', error: { code: 'internal', message: 'x' } })
 

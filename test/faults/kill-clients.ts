@@ -20,7 +20,7 @@ export interface Told {
 
 export function nothingTold(seed: number): Told {
   return {
-    ...{ seed, submits: new Map(), prompts: new Map(), known: new Map(), another: new Set(), marks: new Map() },
+    seed, submits: new Map(), prompts: new Map(), known: new Map(), another: new Set(), marks: new Map(),
     violations: [],
   }
 }

@@ -106,8 +106,8 @@ async function runWorld(seed: number, runs: number): Promise<Judgement & { kills
   const upstreams = await startTargets(seed, stack)
   writeFileSync(join(folder, 'filmgate.yaml'), yamlOf(upstreams))
   const world: World = {
-    ...{ ...nothingTold(seed), folder, chance: seeded(seed), upstreams },
-    ...{ kills: [], aheads: [], startMs: 1_000 },
+    ...nothingTold(seed), folder, chance: seeded(seed), upstreams,
+    kills: [], aheads: [], startMs: 1_000,
   }
   for (let run = 0; run < runs; run += 1) await live(world, run === 0)
   await askUnanswered(world)
@@ -323,7 +323,7 @@ if (import.meta.main) {
   const { values } = parseArgs({ options })
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const { violations, ...counts } = await runKills({
-    ...{ runs: Number(values.runs), seed: Number(values.seed) },
+    runs: Number(values.runs), seed: Number(values.seed),
     onWorld: print,
   })
   print(JSON.stringify({ ...counts, violations: violations.length }, null, 1))
