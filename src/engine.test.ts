@@ -15,13 +15,13 @@ const toQueued = (operation: string): Decision => ({
   change: { state: 'queued', operation, dueAt: null },
 })
 
-it('a new task is taken up at once and its decision recorded', async () => {
+it('a new task is claimed at once and its decision recorded', async () => {
   await using engine = await world(async () => toQueued('done'))
   await engine.store.insert(task)
   assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'done')
 })
 
-it('a retryable problem is tried again after a while, and gives the reason when it never ends', async () => {
+it('after a retryable problem the action is tried again, and the task fails with it in the end', async () => {
   let runs = 0
   await using engine = await world(async () => {
     runs += 1
@@ -37,7 +37,7 @@ it('a retryable problem is tried again after a while, and gives the reason when 
   assert.equal(runs, 3)
 })
 
-it('what nobody foresaw does not reach the client, but its task ends', async () => {
+it('an unexpected error is not shown to the client, and its task fails', async () => {
   await using engine = await world(async () => {
     throw new Error('password=hunter2')
   })
@@ -51,7 +51,7 @@ it('what nobody foresaw does not reach the client, but its task ends', async () 
   assert.ok(!JSON.stringify(failed).includes('hunter2'))
 })
 
-it('a decision that the store cannot take is held on to until it can', async () => {
+it('a decision that the store can not accept is kept until it can', async () => {
   let refusals = 3
   const fullDisk = (store: Store): Store => ({
     ...store,
@@ -71,7 +71,7 @@ it('a decision that the store cannot take is held on to until it can', async () 
   assert.equal(runs, 1)
 })
 
-it('an answer that the store cannot take is kept beside it for as long', async () => {
+it('a response that the store can not accept is kept in the spill for as long', async () => {
   let refusals = 3
   const kept: number[] = []
   const away = (store: Store): Store => ({
@@ -99,7 +99,7 @@ it('an answer that the store cannot take is kept beside it for as long', async (
   assert.deepEqual(kept, [0, 1, 1, 1])
 })
 
-it('a clock that leaps ahead takes nothing from an action under way', async () => {
+it('a clock that leaps ahead does not take a running action away', async () => {
   const release = Promise.withResolvers<void>()
   let runs = 0
   await using engine = await world(async () => {
@@ -141,7 +141,7 @@ it('a lease is renewed while its action runs', async () => {
   assert.equal((await engine.until(({ state }) => state === 'queued')).operation, 'slow')
 })
 
-it('an action that lost its lease is told to stop and writes nothing', async () => {
+it('an action that lost its lease is aborted and writes nothing', async () => {
   const started = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
   await using engine = await world(async (_task, _tools, { signal }) => {
@@ -160,7 +160,7 @@ it('an action that lost its lease is told to stop and writes nothing', async () 
   assert.equal((await engine.store.find(task.id))?.operation, 'other')
 })
 
-it('a deleted task goes to the one that lets go of it, also when it is deleted in the middle of an action', async () => {
+it('a deleted task goes to discard, also if it is deleted during an action', async () => {
   const release = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
   await using engine = await world(async () => {
@@ -182,7 +182,7 @@ it('a deleted task goes to the one that lets go of it, also when it is deleted i
     await new Promise((resolve) => setImmediate(resolve))
 })
 
-it('draining waits for the action under way and begins no other', async () => {
+it('draining waits for the running action and starts no other', async () => {
   const begun: string[] = []
   const started = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
@@ -203,19 +203,19 @@ it('draining waits for the action under way and begins no other', async () => {
 
 const inAccounts = ['queued', 'held', 'running', 'storing', 'completed'] as const
 
-/** Sends a queued task, as attempt a of task 1, b of task 2 and so on; leaves all others as they are. */
+/** Sends a queued task as attempt a (task 1), b (task 2) and so on. Leaves tasks of other states as they are. */
 const sends =
   (operation: Json, { adopts }: { adopts?: string } = {}): Run =>
   async (task, _tools, { commit }) => {
     if (task.state !== 'queued') return { change: { dueAt: null } }
     const id = String.fromCharCode(96 + Number(task.id.slice(-1)))
     await commit({ state: 'held', attempt: id, attempts: 1, dueAt: null }, newAttempt(id, task))
-    const how = adopts === id ? { adopted: true as const } : {}
-    const fact = { id, state: 'accepted', operation, settledAt: 7, problem: null, ...how } as const
+    const adoption = adopts === id ? { adopted: true as const } : {}
+    const fact = { id, state: 'accepted', operation, settledAt: 7, problem: null, ...adoption } as const
     return { change: { state: 'running', operation, dueAt: null }, fact }
   }
 
-it('a problem is noted once however often it is met, and each other one beside it', async () => {
+it('a problem is noted once, however often it occurs, and so is each other one', async () => {
   let runs = 0
   const fails: Run = async () => {
     runs += 1
@@ -243,7 +243,7 @@ it('a problem is noted once however often it is met, and each other one beside i
   }
 })
 
-it('a problem is noted again where it ends the task', async () => {
+it('a problem is noted again when the task fails with it', async () => {
   await using engine = await world(async () => {
     throw new Problem('image_unavailable', 'gone', { retryable: true })
   })
@@ -259,7 +259,7 @@ it('a problem is noted again where it ends the task', async () => {
   )
 })
 
-it('an operation is kept as it came, also where it contains a secret of the configuration', async () => {
+it('an operation is stored as it came, even if it contains a secret of the configuration', async () => {
   const operation = { id: 'x', prompt: 'the hunter2 of the north' }
   await using engine = await world(sends(operation), undefined, inAccounts)
   await engine.store.insert(newTask('1'))
@@ -268,7 +268,7 @@ it('an operation is kept as it came, also where it contains a secret of the conf
   assert.equal((await engine.store.bound('p', [operationKey(operation)])).size, 1)
 })
 
-it('an answer that names the work of another attempt holds its task, and raises an alarm', async () => {
+it('a response with the operation of another attempt holds its task, and logs an error', async () => {
   await using engine = await world(sends({ id: 'same' }), undefined, inAccounts)
   await engine.store.insert(newTask('1'))
   await engine.until(({ state }) => state === 'running')
@@ -301,7 +301,7 @@ it('an answer beats an adoption: the rightful task runs, and the other is held a
   assert.match(engine.lines.join('\n'), /a wrong operation was adopted .*"loser":"a"/)
 })
 
-it('an answer outlives a decision that the store will never take', async () => {
+it('a response is recorded even if the store will never accept its decision', async () => {
   const refusesRunning = (store: Store): Store => ({
     ...store,
     record: async (entry) => {
@@ -316,7 +316,7 @@ it('an answer outlives a decision that the store will never take', async () => {
   assert.deepEqual([state, operation], ['orphan', { id: 'paid' }])
 })
 
-it('an answer that the store will never take is in the log, and its attempt given up', async () => {
+it('a response that the store will never accept is in the log, and its attempt is abandoned', async () => {
   const refusesAnswers = (store: Store): Store => ({
     ...store,
     record: async (entry) => {
@@ -357,7 +357,7 @@ it('a task that is deleted between its claim and its submit is not sent', async 
   assert.deepEqual([sent, await engine.store.attempts(task.id)], [false, []])
 })
 
-it('tasks of an account that only another process knows are taken up after a while', async () => {
+it('tasks of an account that only another process has are claimed after a while', async () => {
   const begun: string[] = []
   await using engine = await world(
     async ({ id }) => {

@@ -8,12 +8,12 @@ import { type Run, wakeUntil, world } from './world.fixture.ts'
 const farAway = 1e12
 const fetching = (number: string, dueAt = 1) => newTask(number, { state: 'fetching', dueAt })
 
-/** Resolves once that is so, in time that stands still. */
+/** Resolves once the condition holds. The clock stands still. */
 async function untilTrue(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate)
 }
 
-/** An engine that can be made to look for due tasks without a moment passing, and the tasks that it began. */
+/** An engine that makes a round of claims when the test says so, on a clock that stands still; and the tasks it began. */
 async function openLooking(change: (store: Store) => Partial<Store> = () => ({})) {
   const begun: string[] = []
   let looks = 0
@@ -51,7 +51,7 @@ it('nothing is claimed while a decision waits for the store to come back', async
   const [first, second] = [fetching('1'), fetching('2')]
   await engine.store.insert(first)
   await untilTrue(() => engine.lines.some((line) => line.startsWith('a decision could not be recorded')))
-  // A look that began before is over once the second one after it began.
+  // When the second round after it has begun, an earlier round is over.
   for (const number of ['91', '92']) await engine.look(number)
   await engine.store.insert(second)
   for (const number of ['93', '94']) await engine.look(number)
@@ -69,7 +69,7 @@ it('a clock that is set back does not hold up what was due soon', async () => {
   const dueAt = engine.clock.now() + minute
   await engine.look('1', dueAt)
   engine.clock.advance(-day)
-  // The engine sleeps by the clock as it was, and wakes for this.
+  // The engine still sleeps by the old clock. This insert wakes it.
   await engine.look('2', dueAt)
   await wakeUntil(engine.clock, () => engine.begun.length > 0)
   assert.ok(engine.clock.now() < dueAt - day / 2, 'it waited until the clock was where it had been')

@@ -27,7 +27,7 @@ async function openWorld() {
   return { store, clock: manualClock(1_000_000), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
 }
 
-/** A process that makes films itself, and so slowly that whatever is due stays so. */
+/** A process that generates videos itself, so slowly that due tasks stay due. */
 async function startProcess(store: Store, clock: ManualClock, name: string, workers: readonly Worker[] = []) {
   const account = { name: `studio@${name}`, keyVersion: 'k', health: healthy, concurrency: 4 } as Account
   const accounts = new Map([[account.name, account]])
@@ -35,7 +35,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string, work
   const observed: ManualClock = {
     ...clock,
     sleep(ms, signal) {
-      // Leases are renewed less often: this one has looked at everything.
+      // The loop of claims sleeps at most `idleMs`, the renewal longer: a short sleep ends one round of claims.
       if (ms <= idleMs) rest.resolve()
       return clock.sleep(ms, signal)
     },
@@ -51,7 +51,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string, work
     random: (count) => new Uint8Array(count),
     redact: (text) => text,
   })
-  /** Resolves when it has looked once more. */
+  /** Resolves after the next round of claims. */
   const look = () => {
     rest = Promise.withResolvers<void>()
     return rest.promise
@@ -60,7 +60,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string, work
 }
 type Process = Awaited<ReturnType<typeof startProcess>>
 
-/** Lets so much time pass, in which all of them look again and again. */
+/** Advances the clock second by second; in each, every process makes a round of claims. */
 async function pass(clock: ManualClock, seconds: number, ...processes: Process[]): Promise<void> {
   for (let at = 0; at < seconds; at += 1) {
     const looks = processes.map(({ look }) => look())
@@ -71,7 +71,7 @@ async function pass(clock: ManualClock, seconds: number, ...processes: Process[]
 
 const film = newTask('1', { state: 'storing', account: 'studio@a', attempt: 'att_1', attempts: 1, startedAt: 1 })
 
-it('films wait for the process that makes them, however late it is, and are made anew soon after it went', async () => {
+it('tasks wait for the process that generates them, however late it is, and are queued again soon after it is gone', async () => {
   await using world = await openWorld()
   const { store, clock } = world
   const [one, other] = [await startProcess(store, clock, 'a'), await startProcess(store, clock, 'b')]
@@ -92,7 +92,7 @@ it('films wait for the process that makes them, however late it is, and are made
   }
 })
 
-it('nobody asks for tasks of accounts any more that no unfinished task has', async () => {
+it('an account without unfinished tasks loses its lanes', async () => {
   await using world = await openWorld()
   const { store, clock } = world
   let asked: readonly Lane[] = []
@@ -105,7 +105,7 @@ it('nobody asks for tasks of accounts any more that no unfinished task has', asy
   const isAsked = () => asked.some((lane) => 'account' in lane && lane.account === 'studio@a')
   try {
     await pass(clock, 22, process)
-    assert.ok(isAsked(), 'it is gone, and has a film')
+    assert.ok(isAsked(), 'its process is gone, and it has a task')
     await pass(clock, 60, process)
     assert.equal((await store.find(film.id))?.state, 'queued')
     assert.ok(!isAsked())
@@ -114,7 +114,7 @@ it('nobody asks for tasks of accounts any more that no unfinished task has', asy
   }
 })
 
-it('tasks of an account that was just added are looked for at once', async () => {
+it('an account that was just added has lanes at once', async () => {
   await using world = await openWorld()
   const { store, clock } = world
   let asked: readonly Lane[] = []

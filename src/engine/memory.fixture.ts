@@ -3,7 +3,7 @@ import type { AttemptFact } from '../core/attempt.ts'
 import type { Spill } from './spill.ts'
 import type { Unsent, UnsentNotes } from './unsent.ts'
 
-/* What an engine needs beside its store: without a disk, and without other processes. */
+/* What an engine needs beside its store, in memory: no disk, no other processes. */
 
 export function memorySpill(): Spill {
   const facts = new Map<string, AttemptFact>()

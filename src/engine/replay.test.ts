@@ -18,7 +18,7 @@ import { openSpill } from './spill.ts'
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-replay-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** A store, and beside it the answers that it could not take. */
+/** A store, and the spill with responses that it could not accept. */
 async function openWorld() {
   const data = mkdtempSync(join(folder, 'store-'))
   const open = () => openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
@@ -47,7 +47,7 @@ async function openWorld() {
 const operation = { id: 'paid for' }
 const accepted = (attempt: string) => factOf(attempt, 'accepted', operation)
 
-it("an answer that is another attempt's by now is set aside, and keeps nobody from starting", async () => {
+it('a response whose operation belongs to another attempt by now is set aside, and does not stop the start', async () => {
   await using world = await openWorld()
   const { store, spill } = world
   const first = await sent(store, '1', 'att_1')
@@ -59,7 +59,7 @@ it("an answer that is another attempt's by now is set aside, and keeps nobody fr
   spill.keep(factOf('att_3', 'accepted', 'another'))
 
   await replay(world)
-  assert.deepEqual((await store.attempt('att_3'))?.operation, 'another', 'the others are told')
+  assert.deepEqual((await store.attempt('att_3'))?.operation, 'another', 'the others are recorded')
   assert.equal((await store.attempt('att_1'))?.state, 'abandoned')
   assert.deepEqual(world.files(), ['att_1.json.refused'])
   assert.match(world.lines.join('\n'), /^an answer was refused, and set aside .*"att_1".*"paid for"/m)
@@ -68,7 +68,7 @@ it("an answer that is another attempt's by now is set aside, and keeps nobody fr
   assert.equal(world.lines.length, before)
 })
 
-it('an answer beats the adoption of its operation by another attempt', async () => {
+it('a response beats the adoption of its operation by another attempt', async () => {
   await using world = await openWorld()
   const { store, spill } = world
   const first = await sent(store, '1', 'att_1')
@@ -82,7 +82,7 @@ it('an answer beats the adoption of its operation by another attempt', async () 
   assert.deepEqual(world.files(), [])
 })
 
-it('an answer is kept for the next start where the store goes away', async () => {
+it('a response is kept for the next start if the store is unavailable', async () => {
   await using world = await openWorld()
   await sent(world.store, '1', 'att_1')
   world.spill.keep(accepted('att_1'))
@@ -91,7 +91,7 @@ it('an answer is kept for the next start where the store goes away', async () =>
   assert.deepEqual(world.files(), ['att_1.json'])
 })
 
-it('work that was taken for a task whose row is gone is shown to the operator', async () => {
+it('an operation that was accepted for a task whose row is gone is shown to the operator', async () => {
   await using world = await openWorld()
   const { store } = world
   const task = await sent(store, '1', 'att_1')
@@ -109,7 +109,7 @@ it('work that was taken for a task whose row is gone is shown to the operator', 
 })
 
 for (const last of ['its lease is held', 'its lease is lost']) {
-  it(`an answer that was spilt, and then proved to be another attempt's, leaves no file: ${last}`, async () => {
+  it(`a spilt response whose operation turns out to belong to another attempt leaves no file: ${last}`, async () => {
     await using world = await openWorld()
     const { store } = world
     const taken = await sent(store, '1', 'att_1')
@@ -153,7 +153,7 @@ describe('an attempt that was committed and not sent', () => {
     assert.deepEqual(unsent.all(), [])
   })
 
-  it('is so too where the store has ended all leases since, as SQLite does when it is opened', async () => {
+  it('is so too if the store has ended all leases since, as SQLite does when it is opened', async () => {
     await using world = await openWorld()
     const { unsent } = world
     const task = await sent(world.store, '1', 'att_1')
@@ -177,7 +177,7 @@ describe('an attempt that was committed and not sent', () => {
     assert.deepEqual(unsent.all(), [])
   })
 
-  it('is settled later where the store is away', async () => {
+  it('is settled later if the store is unavailable', async () => {
     await using world = await openWorld()
     const { store, unsent } = world
     unsent.add(note('att_1', await sent(store, '1', 'att_1')))
@@ -188,7 +188,7 @@ describe('an attempt that was committed and not sent', () => {
     assert.equal((await store.attempt('att_1'))?.state, 'refused')
   })
 
-  it('whose note can not be struck keeps no process from its work', async () => {
+  it('whose note can not be struck does not stop the start', async () => {
     await using world = await openWorld()
     const { store, unsent } = world
     for (const number of ['1', '2']) unsent.add(note(`att_${number}`, await sent(store, number, `att_${number}`)))
@@ -200,7 +200,7 @@ describe('an attempt that was committed and not sent', () => {
     assert.match(world.lines.join('\n'), /a note of an attempt that was not sent is left/)
   })
 
-  it('whose answer was kept has been sent', async () => {
+  it('whose response was spilt has been sent', async () => {
     await using world = await openWorld()
     const { store, spill, unsent } = world
     const task = await sent(store, '1', 'att_1')

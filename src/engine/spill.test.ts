@@ -11,7 +11,7 @@ import { memoryUnsentNotes } from './memory.fixture.ts'
 import { replay } from './replay.ts'
 import { openSpill } from './spill.ts'
 
-it('what one process learnt and could not record, the next one tells the store', async () => {
+it('what one process could not record, the next one records', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-spill-'))
   try {
     await using store = await openSqlite({ folder, now: 0, onFatal: assert.ifError })
@@ -22,9 +22,9 @@ it('what one process learnt and could not record, the next one tells the store',
     const spill = openSpill(folder, () => say('an answer is damaged'))
     spill.keep(factOf('att_1', 'accepted', { id: 'paid for' }))
     spill.keep(factOf('att_2', 'accepted', { id: 'of a lost row' }))
-    // A process that died while it wrote.
+    // From a process that died while it wrote.
     writeFileSync(join(folder, 'att_3.json.part'), '{"id"')
-    // A disk that lost a part of what it had.
+    // From a disk that lost a part of it.
     writeFileSync(join(folder, 'att_4.json'), '{"id"')
 
     await replay({ store, spill, unsent: memoryUnsentNotes(), log, clock: manualClock() })

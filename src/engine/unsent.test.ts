@@ -15,7 +15,7 @@ const newPath = () => join(folder, String(count++))
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))
 const newNote = () => ({ attempt: newAttemptId(random), task: newTaskId(0, random), fence: 7 })
 
-it('notes outlive a process that is killed, but for those that it struck', () => {
+it('notes survive the kill of their process, except those that it struck', () => {
   const path = newPath()
   const [sent, unsent] = [newNote(), newNote()]
   const script = `
@@ -31,14 +31,14 @@ it('notes outlive a process that is killed, but for those that it struck', () =>
   assert.deepEqual(openUnsentNotes(path, 'the next boot').all(), [], 'the disk may not have what was struck last')
 })
 
-it('a machine that does not tell when it was started has none', () => {
+it('a machine without a boot id keeps no notes', () => {
   const path = newPath()
   using notes = openUnsentNotes(path, '')
   notes.add(newNote())
   assert.deepEqual([notes.all(), existsSync(path)], [[], false])
 })
 
-it('by itself it knows the boot of this machine, where that is Linux', () => {
+it('on Linux the boot id is read from the machine', () => {
   const path = newPath()
   const note = newNote()
   using notes = openUnsentNotes(path)
@@ -46,7 +46,7 @@ it('by itself it knows the boot of this machine, where that is Linux', () => {
   assert.deepEqual(openUnsentNotes(path).all(), process.platform === 'linux' ? [note] : [])
 })
 
-it('the file stays as long as it is, whatever is noted in it', () => {
+it('the file keeps its length, however many notes there are', () => {
   const path = newPath()
   using notes = openUnsentNotes(path, 'boot')
   const many = Array.from({ length: 40 }, newNote)
@@ -59,7 +59,7 @@ it('the file stays as long as it is, whatever is noted in it', () => {
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-it('what can not be read says nothing, and is written over', () => {
+it('a damaged note is ignored and overwritten', () => {
   const path = newPath()
   writeFileSync(path, '{"boot":"boot","att\n\n\0\0')
   using notes = openUnsentNotes(path, 'boot')
@@ -69,7 +69,7 @@ it('what can not be read says nothing, and is written over', () => {
   assert.deepEqual(openUnsentNotes(path, 'boot').all(), [note])
 })
 
-it('all notes of a task are struck, be it that one of them could not be before', () => {
+it('all notes of a task are struck, also one that could not be struck before', () => {
   const path = newPath()
   using notes = openUnsentNotes(path, 'boot')
   const first = newNote()
@@ -79,7 +79,7 @@ it('all notes of a task are struck, be it that one of them could not be before',
   assert.deepEqual([notes.all(), openUnsentNotes(path, 'boot').all()], [[], []])
 })
 
-it('a note that can not be struck is a fault of the disk, so that its request does not leave', () => {
+it('a note that can not be struck throws storage_unavailable, so that its request is not sent', () => {
   const path = newPath()
   const note = newNote()
   {
@@ -94,7 +94,7 @@ it('a note that can not be struck is a fault of the disk, so that its request do
   assert.equal(notes.all().length, 2, 'it may be on disk, so it has to be struck too')
 })
 
-it('a copy of the file says nothing: its original may have gone on', () => {
+it('notes in a copy of the file are ignored: the process of the original may have gone on', () => {
   const path = newPath()
   using notes = openUnsentNotes(path, 'boot')
   notes.add(newNote())

@@ -76,7 +76,7 @@ export async function world(
   return { store: real, clock, until, lines, spill, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/** Moves time on, a renewal at a time, until the condition holds. */
+/** Advances the clock by `renewMs` at a time until the condition holds. */
 export async function wakeUntil(clock: ManualClock, condition: () => boolean | Promise<void>): Promise<void> {
   for (;;) {
     const held = condition()

@@ -299,7 +299,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: [
       {
         file: 'src/engine/unsent.test.ts',
-        name: 'all notes of a task are struck, be it that one of them could not be before',
+        name: 'all notes of a task are struck, also one that could not be struck before',
       },
     ],
   },
