@@ -7,13 +7,13 @@ export interface ClaimBench {
   url: string
   rounds: number
   seconds: number
-  /** So many wait in the queue. */
+  /** How many wait in the queue. */
   tasks: number
 }
 
 /**
- * How long the lock of the queue is held: `emptyMs` if all is taken already, `baseMs` if somebody waits in each of `queues`; then
- * `taskMs` for each task taken, and `slotMs` for each slot in use.
+ * How long a claim holds the lock of the queue: `emptyMs` if it finds no task, `baseMs` if tasks wait in all `queues`; plus
+ * `taskMs` for each claimed task, and `slotMs` for each slot in use.
  */
 export interface ClaimCosts {
   emptyMs: number
@@ -21,19 +21,19 @@ export interface ClaimCosts {
   queues: number
   taskMs: number
   slotMs: number
-  /** Four processes that do nothing but claim, for the model to be held against: claims a second, and their p99. */
+  /** Four processes that only claim, to check the model against: claims a second, and their p99. */
   four: { perSecond: number; p99Ms: number; batch: number; slots: number }
 }
 
 const [owners, cards] = [50, 3]
 const limit = 64
-/** As many as three accounts may have in work at a provider that takes a minute, at 50 million tasks a day. */
+/** As many as three accounts run at 50 million tasks a day, if the provider needs a minute for each. */
 const manySlots = 30_000
 
 const cardOf = (at: number) => `card-${at}`
 const claimCards: ClaimCards = Array.from({ length: cards }, (_, at) => ({ card: cardOf(at), account: cardOf(at) }))
 
-/** As claims meet them: tasks of many owners on several models, in the order in which they came. */
+/** Tasks of many owners on several models, in the order of their creation. */
 export function fillQueue(tasks: number): string {
   return manyTasks(tasks, {
     ...asQueued,
@@ -52,15 +52,15 @@ export async function benchClaims(bench: ClaimBench): Promise<{ lines: Line[]; c
     await client.query(manyTasks(cards, { ...asQueued, id: "'video_d' || n", card: "'no card-' || n - 1" }))
     await client.query("UPDATE tasks SET leased = true WHERE card LIKE 'no card-%'")
     const all: Rounds = { one: [], four: [], crowded: [], empty: [], single: [] }
-    // In turn, so that what one costs more than another is not what another minute costs more.
+    // In turn, so that a noisy minute affects all kinds.
     for (let round = 0; round < bench.rounds; round += 1)
       for (const kind of kinds) all[kind].push(await claim(bench, client, claimings[kind]))
     const { one, four, crowded, empty } = all
     const lines = [
       line('claim of 64, p99', one, `with ${bench.tasks} rows queued, of ${owners} owners on ${cards} models`, 50),
       line('claim of 64, 4 at once, p99', four, 'as above, four processes that wait for each other'),
-      line('claim of nothing, p99', empty, 'as above, for models of which another has just taken all'),
-      line('claim of 64, p99, busy', crowded, `as above, one process, ${manySlots} tasks in work`),
+      line('claim of nothing, p99', empty, 'as above, for models whose tasks are all claimed'),
+      line('claim of 64, p99, busy', crowded, `as above, one process, ${manySlots} running tasks`),
     ]
     return { lines, costs: costsOf(all) }
   } finally {
@@ -68,7 +68,7 @@ export async function benchClaims(bench: ClaimBench): Promise<{ lines: Line[]; c
   }
 }
 
-/** A row that no claim would take makes the queue look longer than it is. */
+/** A row that can't be claimed would make the queue seem longer than it is. */
 async function refuseIfBlocked(client: pg.Client, tasks: number): Promise<void> {
   const { rows } = await client.query<{ count: string }>(
     `SELECT count(*) FROM tasks WHERE state = 'queued' AND NOT leased AND deleted_at IS NULL AND card = ANY($1)
@@ -80,7 +80,7 @@ async function refuseIfBlocked(client: pg.Client, tasks: number): Promise<void> 
 
 interface Claiming {
   claimers: number
-  /** For models of which another has just taken all: the lock is held, and nothing found. */
+  /** For models whose tasks are all claimed: the lock is held, and no task is found. */
   empty?: boolean
   limit: number
   slots: number
@@ -89,7 +89,7 @@ interface Claiming {
 interface Claimed {
   perSecond: number
   p99Ms: number
-  /** In use at half time: those that were there, and half of those that were taken. */
+  /** Slots in use at half time: those before, and half of those that were claimed. */
   slots: number
   batch: number
 }
@@ -105,14 +105,14 @@ const kinds = Object.keys(claimings) as (keyof typeof claimings)[]
 type Rounds = Record<keyof typeof claimings, Claimed[]>
 
 async function claim({ url, seconds, tasks }: ClaimBench, client: pg.Client, claiming: Claiming): Promise<Claimed> {
-  const asked = claiming.empty ? claimCards.map(({ account }) => ({ card: `no ${account}`, account })) : claimCards
+  const wanted = claiming.empty ? claimCards.map(({ account }) => ({ card: `no ${account}`, account })) : claimCards
   await client.query('TRUNCATE slots')
   await client.query(
     `INSERT INTO slots SELECT 'account:card-' || n % ${cards}, 'other ' || n FROM generate_series(1, $1::int) AS n`,
     [claiming.slots],
   )
   await client.query('VACUUM ANALYZE slots')
-  const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: asked } as const
+  const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: wanted } as const
   const each = await Promise.all(Array.from({ length: claiming.claimers }, () => storeLoad(load)))
   return merge(client, each, claiming.slots)
 }
@@ -141,12 +141,12 @@ function line(name: string, results: readonly Claimed[], detail: string, atMost?
   }
 }
 
-/** One process that does nothing else holds the lock nearly all the time. */
+/** A single process that only claims holds the lock nearly all the time, so its rate tells how long a claim holds it. */
 function costsOf(all: Rounds): ClaimCosts {
   const middleOf = (results: readonly Claimed[], read: (one: Claimed) => number) => median(results.map(read))
   const slotsOf = (results: readonly Claimed[]) => middleOf(results, ({ slots }) => slots)
   const holdOf = ({ perSecond }: Claimed) => 1000 / perSecond
-  /** Of each round by itself. */
+  /** The median of the differences within each round. */
   const more = (over: readonly Claimed[], under: readonly Claimed[], read: (one: Claimed) => number) =>
     median(over.map((one, round) => read(one) - read(under[round] ?? one)))
   const slotMs = Math.max(0, more(all.crowded, all.one, holdOf) / more(all.crowded, all.one, ({ slots }) => slots))
@@ -154,7 +154,7 @@ function costsOf(all: Rounds): ClaimCosts {
   const taskMs = Math.max(0, more(all.one, all.single, bareOf) / (limit - 1))
   const baseMs = middleOf(all.one, bareOf) - limit * taskMs
   return {
-    // Who finds nothing does less than who does: more is noise.
+    // A claim that finds nothing does less: a larger value is noise.
     emptyMs: Math.min(baseMs, middleOf(all.empty, bareOf)),
     baseMs, queues: owners * cards, taskMs, slotMs,
     four: {

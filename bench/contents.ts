@@ -14,13 +14,13 @@ import { token } from './servers.ts'
 const megabytes = 8
 const connections = 8
 
-/** One process of ours against one worker of nginx with sendfile, the same file. */
+/** One process of ours against one worker of nginx with sendfile, with the same file. */
 export async function benchContent(
   folder: string,
   { rounds, seconds }: { rounds: number; seconds: number },
 ): Promise<Line[]> {
   if (spawnSync('nginx', ['-v']).status !== 0) {
-    process.stdout.write('Left out: content (needs nginx: apt-get install nginx-light).\n')
+    process.stdout.write('Skipped: content (needs nginx: apt-get install nginx-light).\n')
     return []
   }
   const bytes = randomBytes(megabytes * 2 ** 20)

@@ -9,13 +9,13 @@ import { load, startServer } from './processes.ts'
 import { submitRequests } from './submits.ts'
 import type { WorkerCosts } from './workers.ts'
 
-/** What the bench on PostgreSQL found out, for `bench/scale.ts` to reckon with: in `bench/costs.json`. */
+/** What `bench/scale.ts` calculates with. The bench on PostgreSQL measures it and writes it to `bench/costs.json`. */
 export interface Costs {
   machine: string
   api: ApiCosts
   workers: WorkerCosts
   claim: ClaimCosts
-  /** CPU seconds of decoding a second of film of 1280x720. */
+  /** CPU seconds of decoding one second of video of 1280x720. */
   verify: number
 }
 
@@ -29,7 +29,7 @@ interface ApiBench {
   url: string
   folder: string
   seconds: number
-  /** Those that are asked for. */
+  /** The tasks that are polled. */
   ids: readonly string[]
   postmaster: number
 }
@@ -57,25 +57,25 @@ export async function benchApiCosts({ url, folder, seconds, ids, postmaster }: A
   return { lines, costs }
 }
 
-const film = { seconds: 4, size: { width: 1280, height: 720 } }
-const looks = 5
+const video = { seconds: 4, size: { width: 1280, height: 720 } }
+const repetitions = 5
 
-/** What is read from first to last frame before it counts as made: the largest part of a task's CPU. */
+/** A video is decoded from the first to the last frame before its task completes: that is most of the CPU of a task. */
 export async function benchVerify(folder: string): Promise<{ line: Line; verify: number }> {
   const clock = { now: () => Date.now(), sleep: () => new Promise<void>(() => {}) }
   await using media = openMedia({ clock, renderers: 1 })
   const { signal } = new AbortController()
   mkdirSync(folder, { recursive: true })
   const path = join(folder, 'verify.mp4')
-  await media.render({ path, prompt: 'a red fox in snow at dusk', ...film, image: null }, () => {}, signal)
+  await media.render({ path, prompt: 'a red fox in snow at dusk', ...video, image: null }, () => {}, signal)
   await media.verify(path, 'bench', signal)
   const used = () => media.children().reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
   const before = used()
-  for (let look = 0; look < looks; look += 1) await media.verify(path, 'bench', signal)
-  const verify = (used() - before) / looks / film.seconds
-  const value = verify * film.seconds * 1000
+  for (let round = 0; round < repetitions; round += 1) await media.verify(path, 'bench', signal)
+  const verify = (used() - before) / repetitions / video.seconds
+  const value = verify * video.seconds * 1000
   const line = {
-    name: 'CPU of decoding a film', value, unit: ' ms', spread: [value, value] as [number, number],
+    name: 'CPU of decoding a video', value, unit: ' ms', spread: [value, value] as [number, number],
     detail: 'each is decoded once, by a child of its worker: 4 s of 1280x720, drawn by studio',
   }
   return { line, verify }

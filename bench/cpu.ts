@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick is. */
 const ticksPerSecond = 100
 
-/** What a process has used so far, with all that it started: what has ended by now is in its parent's own count. */
+/** CPU that a process and all of its children have used. Children that ended are in the count of their parent. */
 export function cpuSeconds(pid: number): number {
   const { own, ended } = timesOf(pid)
   return own + ended + childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), 0)
 }
 
-/** Without what it started. */
+/** Without its children. */
 export function ownCpuSeconds(pid: number): number {
   return timesOf(pid).own
 }
@@ -24,12 +24,12 @@ function timesOf(pid: number): { own: number; ended: number } {
     const at = (field: number) => Number(fields[field]) / ticksPerSecond
     return { own: at(11) + at(12), ended: at(13) + at(14) }
   } catch {
-    // It ended between two looks.
+    // The process has ended meanwhile.
     return { own: 0, ended: 0 }
   }
 }
 
-/** Those behind the name, which may have spaces in it: the state is the first. */
+/** The fields after the name, which may contain spaces. The first one is the state. */
 function fieldsOf(pid: number): string[] {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')

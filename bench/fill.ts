@@ -7,12 +7,12 @@ import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 
-/** Whose tasks are polled, and others who wait in the same line. */
+/** The first one polls its tasks. The others only have tasks in the same queue. */
 const owners = ['bench', 'second', 'third', 'fourth']
 
 /**
- * A store of that many tasks, one in ten unfinished, half of these in line. None is due before the next century. Returns
- * the ids of those that the token of the bench may poll.
+ * Fills a store with `count` tasks: one in ten is unfinished, half of these queued. None is due before the next century.
+ * Returns the ids that the token of the bench may poll.
  */
 export function fillStore(folder: string, count: number): string[] {
   mkdirSync(folder, { recursive: true })
@@ -25,7 +25,7 @@ export function fillStore(folder: string, count: number): string[] {
   for (let at = 0; at < count; at += 1) {
     if (at % 10_000 === 0) database.exec(at === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
     const state = at % 10 > 0 ? 'completed' : at % 20 === 0 ? 'queued' : 'running'
-    // The line is of all owners, in equal parts.
+    // All owners have equally many queued tasks.
     const owner = (state === 'queued' && owners[(at / 20) % owners.length]) || 'bench'
     const task = { ...exampleTask(newTaskId(start + at, randomBytes), start + at, state), owner }
     verbs.insert(toRow(task))

@@ -21,13 +21,13 @@ import { exampleTask } from './fill.ts'
 import { now, token } from './listening-clients.ts'
 
 /*
- * Our application in a process of its own, with tasks in progress and no engine: they end when `bench/listeners.ts` says
- * so, and what is answered is when each of these changes was committed.
+ * Our application in a process of its own, with running tasks and no engine. The tasks complete when `bench/listeners.ts`
+ * says so; the reply has the time at which each of these changes was committed.
  */
 export type ServerOrder = { folder: string; tasks: number } | { finish: number; everyMs: number }
 export type ServerAnswer = { port: number; ids: string[] } | { committed: [id: string, at: number][] }
 
-/** All in progress, and due, so that they can be taken. */
+/** All tasks are running, and due, so that they can be claimed. */
 function fill(folder: string, count: number): void {
   mkdirSync(folder, { recursive: true })
   using database = new DatabaseSync(join(folder, 'filmgate.db'))

@@ -2,16 +2,16 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 
 /*
- * A closed-loop load generator over bare sockets: each connection sends its next request when the answer to the last one
- * is complete. It runs in a process of its own and costs little, so that the server is what is measured.
+ * A closed-loop load generator over bare sockets: each connection sends its next request when the last response is
+ * complete. It runs in a process of its own and uses little CPU, so that the server is measured, and not the client.
  */
 export interface LoadOptions {
   port: number
   connections: number
   seconds: number
-  /** Whole requests, head and body; each connection takes them in turn from a place of its own. */
+  /** Whole requests, head and body. Each connection sends them in turn, beginning at another one. */
   requests: readonly string[]
-  /** More load at the same time, from the same process so that it takes no more of the machine; it is not counted. */
+  /** Additional load from the same process. It is not counted. */
   beside?: { connections: number; requests: readonly string[] }
 }
 
@@ -20,7 +20,7 @@ export interface LoadResult {
   bytesPerSecond: number
   p50Ms: number
   p99Ms: number
-  /** Answers other than 2xx. */
+  /** Responses other than 2xx. */
   refused: number
 }
 
@@ -59,7 +59,7 @@ export async function runLoad({ port, connections, seconds, requests, beside }: 
   return { perSecond: latencies.length / took, bytesPerSecond: bytes / took, p50Ms: at(0.5), p99Ms: at(0.99), refused }
 }
 
-/** Reads one answer at a time; every server here sends Content-Length. */
+/** Reads one response at a time. Every server here sends Content-Length. */
 function reader(socket: Socket): () => Promise<{ status: number; bytes: number }> {
   let head = ''
   let left = -1

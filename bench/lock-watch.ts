@@ -2,18 +2,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { queueLock } from '../src/stores/postgres/migrate.ts'
 
-/** Who claims holds a lock in between his questions, too: a busy process holds it for longer than an idle one. */
+/** A claim holds the lock between its queries, too: a busy process holds it longer than an idle one. */
 export interface LockUse {
-  /** Share of the time in which somebody held it. */
+  /** Share of the time in which it was held. */
   share: number
   claims: number
-  /** Of one claim, on average. */
+  /** How long one claim holds it, on average. */
   holdMs: number
 }
 
 const everyMs = 20
 
-/** The server must have been started with pg_stat_statements, which counts claims that found nothing, too. */
+/** The server must have pg_stat_statements loaded, which also counts claims that found nothing. */
 export async function watchLock(url: string): Promise<{ end(): Promise<LockUse> }> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

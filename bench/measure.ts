@@ -1,16 +1,16 @@
-/** One line of the report: a figure, the limit that it must keep if there is one, and how far the repetitions spread. */
+/** One line of the report: a figure, the limit that it must keep, if any, and the spread of the repetitions. */
 export interface Line {
   name: string
   value: number
   unit: string
-  /** None where nothing is promised, and the figure is there to be reckoned with. */
+  /** Absent for a figure without a limit, which is only for calculations. */
   must?: { atLeast: number } | { atMost: number }
   goal?: number
   spread: [low: number, high: number]
   detail: string
 }
 
-/** Ratios of two things measured in turn, so that a noisy minute hits both alike. */
+/** Ratios of two figures that are measured in turn, so that noise of the machine affects both. */
 export async function compare(
   rounds: number,
   ours: () => Promise<number>,
@@ -36,7 +36,7 @@ export function median(numbers: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-/** Of repetitions, for a line. */
+/** The value and the spread of a line, from its repetitions. */
 export function middle(values: readonly number[]): Pick<Line, 'value' | 'spread'> {
   return { value: median(values), spread: [Math.min(...values), Math.max(...values)] }
 }
@@ -46,7 +46,7 @@ export function holds({ value, must }: Line): boolean {
   return 'atLeast' in must ? value >= must.atLeast : value <= must.atMost
 }
 
-/** The report as a table in Markdown: what a person reads in the terminal is what is kept. */
+/** The report as a Markdown table, for the terminal and for the file. */
 export function toTable(lines: readonly Line[]): string {
   const rows = lines.map((line) => {
     const [low, high] = line.spread.map(round)

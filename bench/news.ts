@@ -12,40 +12,40 @@ import { quantile } from './listeners.ts'
 import type { Line } from './measure.ts'
 
 export interface NewsBench {
-  films: number
-  /** How long the simulated provider takes to make one. */
+  videos: number
+  /** How long the simulated provider takes for each. */
   seconds: number
 }
 
 /**
- * From the moment in which a provider is done to the moment in which a client knows: the whole way, with our own polls of
- * the provider, the download and the decoding of the film. Each film is followed in every way at once.
+ * The time from the end of a job at the provider until the client knows: our own polls of the provider, the download and
+ * the decoding are part of it. Each video is followed by all methods at once.
  */
-export async function benchNews(folder: string, { films, seconds }: NewsBench): Promise<Line[]> {
+export async function benchNews(folder: string, { videos, seconds }: NewsBench): Promise<Line[]> {
   await using upstream = await startUpstream({ speed: seconds * 1_000 })
   await using receiver = await startReceiver()
   await using service = await startService(folder, upstream, receiver)
   const url = `${service.url}/v1/videos`
   await receiver.subscribe(`${service.url}/v1/webhook_endpoints`)
-  // What is known of the past decides when a client is told to ask again.
+  // The durations of past tasks decide which poll interval clients are given.
   await Promise.all(Array.from({ length: 3 }, async () => polling(url, await submit(url, 'the past'))))
-  const known = Object.entries(waysOf(receiver)).map(([name, follow]) => ({ name, follow, delays: [] as number[] }))
-  const followed = Array.from({ length: films }, async (_, at) => {
-    // Not in step: neither with each other nor with anybody's timer.
+  const methods = Object.entries(methodsOf(receiver)).map(([name, follow]) => ({ name, follow, delays: [] as number[] }))
+  const followed = Array.from({ length: videos }, async (_, at) => {
+    // Not in step with each other, nor with any timer.
     await pause(at * 137)
     const id = await submit(url, `film ${at}`)
     await Promise.all(
-      known.map(async ({ follow, delays }) => {
+      methods.map(async ({ follow, delays }) => {
         await follow(url, id)
         delays.push(Date.now() - doneAt(upstream, `film ${at}`, seconds))
       }),
     )
   })
   await Promise.all(followed)
-  return known.flatMap(({ name, delays }) =>
+  return methods.flatMap(({ name, delays }) =>
     [0.5, 0.9, 0.99].map((share): Line => {
       const value = quantile(delays, share) / 1_000
-      const detail = `from the provider's end to the client, ${films} films of ${seconds} s`
+      const detail = `from the provider's end to the client, ${videos} videos of ${seconds} s`
       return { name: `news by ${name}, p${share * 100}`, value, unit: ' s', spread: spreadOf(delays), detail }
     }),
   )
@@ -58,8 +58,8 @@ const spreadOf = (delays: readonly number[]): [number, number] => [
 
 const headers = { authorization: 'Bearer bench', 'content-type': 'application/json' }
 
-/** How a client can learn of the end of its video. Whoever adds one gets its lines. */
-const waysOf = (receiver: Receiver) => ({
+/** How a client can learn that its video is completed. Each method gets lines of its own. */
+const methodsOf = (receiver: Receiver) => ({
   polling,
   waiting: async (url: string, id: string) => {
     while (!isDone(await (await fetch(`${url}/${id}?wait=60`, { headers })).json())) {}
@@ -69,28 +69,28 @@ const waysOf = (receiver: Receiver) => ({
     for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? [])
       if (text.includes('event: video.completed')) return
   },
-  webhooks: (_: string, id: string) => receiver.told(id),
+  webhooks: (_: string, id: string) => receiver.notified(id),
 })
 
 /** Where the service sends webhooks. */
 interface Receiver extends AsyncDisposable {
   readonly host: string
-  /** Asks the service to. */
+  /** Creates a webhook endpoint for this receiver. */
   subscribe(endpoints: string): Promise<void>
-  /** Resolves when it knows of the end of that video. */
-  told(id: string): Promise<void>
+  /** Resolves when the webhook for that video has arrived. */
+  notified(id: string): Promise<void>
 }
 
 async function startReceiver(): Promise<Receiver> {
-  const known = new Map<string, PromiseWithResolvers<void>>()
-  const of = (id: string) => {
-    const one = known.get(id) ?? Promise.withResolvers<void>()
-    known.set(id, one)
-    return one
+  const arrivals = new Map<string, PromiseWithResolvers<void>>()
+  const arrivalOf = (id: string) => {
+    const arrival = arrivals.get(id) ?? Promise.withResolvers<void>()
+    arrivals.set(id, arrival)
+    return arrival
   }
   const server = createServer(async (request, response) => {
     const { data } = (await json(request)) as { data: { id: string } }
-    of(data.id).resolve()
+    arrivalOf(data.id).resolve()
     response.end()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -100,9 +100,9 @@ async function startReceiver(): Promise<Receiver> {
     async subscribe(endpoints) {
       const body = JSON.stringify({ name: 'bench', url: `http://${host}/`, event_types: ['video.completed'] })
       const answer = await fetch(endpoints, { method: 'POST', headers, body })
-      if (!answer.ok) throw new Error(`no webhooks: ${await answer.text()}`)
+      if (!answer.ok) throw new Error(`the webhook endpoint was refused: ${await answer.text()}`)
     },
-    told: (id) => of(id).promise,
+    notified: (id) => arrivalOf(id).promise,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -110,7 +110,7 @@ async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/** As OpenAI's SDKs do: when the server says, or each second. It begins at any time, so that it ends at any time. */
+/** As OpenAI's SDKs do: at the interval that the server gives, or every second. Starts at a random time. */
 async function polling(url: string, id: string): Promise<void> {
   await pause(Math.random() * 2_000)
   for (;;) {
@@ -122,7 +122,7 @@ async function polling(url: string, id: string): Promise<void> {
 
 function isDone(video: unknown): boolean {
   const { status } = video as { status: string }
-  if (status === 'failed') throw new Error(`a film failed: ${JSON.stringify(video)}`)
+  if (status === 'failed') throw new Error(`a video failed: ${JSON.stringify(video)}`)
   return status === 'completed'
 }
 
@@ -132,8 +132,8 @@ async function submit(url: string, prompt: string): Promise<string> {
 }
 
 function doneAt(upstream: Upstream, prompt: string, seconds: number): number {
-  const accept = upstream.ledger().accepts.find((one) => one.prompt === prompt)
-  return (accept?.at ?? Number.NaN) + seconds * 1_000
+  const found = upstream.ledger().accepts.find((accept) => accept.prompt === prompt)
+  return (found?.at ?? Number.NaN) + seconds * 1_000
 }
 
 function startService(folder: string, upstream: Upstream, receiver: Receiver) {

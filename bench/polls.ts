@@ -5,7 +5,7 @@ import { submitRequests } from './submits.ts'
 
 const connections = 32
 
-/** Random tasks of the whole store, so that no cache is warm by chance. */
+/** Random tasks of the whole store, so that no cache is warm. */
 export function pollRequests(ids: readonly string[], count: number): string[] {
   return Array.from({ length: count }, () => {
     const id = ids[Math.floor(Math.random() * ids.length)]
@@ -23,7 +23,7 @@ export async function benchPolls(
   const sample = await fetch(`http://127.0.0.1:${app.port}/v1/videos/${ids[1]}`, {
     headers: { authorization: `Bearer ${token}` },
   })
-  // Those that Node's server writes by itself are the same anyway.
+  // Node's server adds these by itself.
   const own = ['date', 'connection', 'keep-alive', 'content-length']
   const headers = Object.fromEntries([...sample.headers].filter(([name]) => !own.includes(name)))
   await using bare = await startServer({ kind: 'bare', answer: await sample.text(), headers })

@@ -9,14 +9,14 @@ import { openPostgres } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { exampleTask } from './fill.ts'
 
-/** So many clients of one store, each of which asks again when it has its answer. Runs in a process of its own. */
+/** Clients of one store, each of which sends its next call when the last one has returned. Runs in a process of its own. */
 export interface StoreLoad {
   url: string
   kind: 'insert' | 'read' | 'claim'
   clients: number
   seconds: number
   tasks: number
-  /** Of a claim. */
+  /** For claims. */
   limit?: number
   cards?: ClaimCards
 }
@@ -24,17 +24,17 @@ export interface StoreLoad {
 export type ClaimCards = readonly { card: string; account: string }[]
 
 export interface StoreResult {
-  /** In the time that is measured, and before it. */
+  /** Calls in the measured time, and before it. */
   count: number
   warmUps: number
   perSecond: number
   p99Ms: number
 }
 
-/** What is inserted waits in a line of its own, in which nobody else looks. */
+/** Inserted tasks have a card of their own, so that no claim finds them. */
 export const insertedCard = 'inserted'
 
-/** As the service draws it. */
+/** The source of randomness of the service. */
 const random = openRandom()
 
 const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}`
@@ -61,7 +61,7 @@ async function run(options: StoreLoad): Promise<StoreResult> {
   await using store = await openPostgres({ url: options.url, monotonic, sleep, name: `bench ${process.pid}`, onFatal })
   const act = actOf(store, options)
   const load = (seconds: number) => loadOf(act, options.clients, seconds * 1000)
-  // A service runs for weeks: its first second, in which its code is compiled, is not what is asked for.
+  // The first second, in which code is compiled, is not measured: a service runs for weeks.
   const warmUps = (await load(1)).length
   const begin = performance.now()
   const times = await load(options.seconds)
@@ -74,7 +74,7 @@ async function run(options: StoreLoad): Promise<StoreResult> {
   }
 }
 
-/** How long each act took. */
+/** Returns how long each call took. */
 async function loadOf(act: () => Promise<unknown>, clients: number, ms: number): Promise<number[]> {
   const times: number[] = []
   const end = performance.now() + ms
@@ -92,7 +92,7 @@ async function loadOf(act: () => Promise<unknown>, clients: number, ms: number):
 export async function storeLoad(options: StoreLoad): Promise<StoreResult> {
   const child = fork(new URL(import.meta.url))
   const answered = once(child, 'message') as Promise<[StoreResult]>
-  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`a load of ${options.kind}s broke off`)))
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the process of ${options.kind}s ended`)))
   ended.catch(() => {})
   child.send(options)
   const [result] = await Promise.race([answered, ended])

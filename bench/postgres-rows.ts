@@ -1,6 +1,6 @@
 import { columns } from '../src/core/row.ts'
 
-/** What stands in every column of a task, as SQL, but for its id. */
+/** The value of each column of a task except its id, as SQL. */
 const filler: Record<string, string> = {
   owner: "'bench'", model: "'studio'", card: "'studio'", prompt: `'${'a red fox in the snow '.repeat(5)}'`,
   seconds: '4', width: '1280', height: '720', parameters: "'{}'", created_at: '1', digest: '0',
@@ -10,15 +10,15 @@ const filler: Record<string, string> = {
 
 export const intoTasks = `INSERT INTO tasks (${columns.join(', ')})`
 
-/** The values of one task, in the order of `intoTasks`. What is not said is that of a running one. */
+/** The values of one task, in the order of `intoTasks`. By default they are those of a running task. */
 export function valuesOf(given: Record<string, string>): string {
   return columns.map((name) => given[name] ?? filler[name] ?? 'NULL').join(', ')
 }
 
-/** What a task has that nobody has begun. */
+/** The values of a task that has not started. */
 export const asQueued = { state: "'queued'", progress: '0', started_at: 'NULL' }
 
-/** Many at once; `n` counts them from 1. */
+/** Inserts many tasks; `n` counts them from 1. */
 export function manyTasks(count: number, given: Record<string, string>): string {
   return `${intoTasks} SELECT ${valuesOf(given)} FROM generate_series(1, ${count}) AS n`
 }

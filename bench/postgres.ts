@@ -19,10 +19,10 @@ export interface PostgresBench {
   seconds: number
   /** Rows to read from, and rows in the queue. */
   tasks: number
-  /** Of the real workers: how often, and how many tasks. */
+  /** Rounds of the real workers, and tasks of each. */
   workerRounds: number
   workerTasks: number
-  say: (what: string) => void
+  say: (part: string) => void
 }
 
 const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}`
@@ -30,18 +30,18 @@ const idsOf = (tasks: number) => Array.from({ length: Math.min(tasks, 100_000) }
 
 const settings = {
   shared_buffers: '256MB', max_wal_size: '4GB',
-  // Counts statements, of ours and of pgbench alike.
+  // Counts statements: ours, and those of pgbench.
   shared_preload_libraries: 'pg_stat_statements',
 }
 
-/** The store beside pgbench on the same server, the service on top of it, and what a task costs. */
+/** Compares the store with pgbench on the same server, and the service with itself; measures the costs of a task. */
 export async function benchPostgres(options: PostgresBench): Promise<{ lines: Line[]; costs: Omit<Costs, 'machine'> }> {
   const { rounds, tasks, say } = options
   await using server = await startPostgres(settings)
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-postgres-'))
   try {
     const bench = { ...options, url: server.url, port: server.port, bin: server.bin, folder }
-    // First, on an empty database: then no row of the others is in its way.
+    // First, on an empty database: rows of the other parts would slow it down.
     say('1, 2 and 4 workers on PostgreSQL')
     const workers = await benchWorkers({
       url: await makeDatabase(server.url, 'workers'), folder,
@@ -66,16 +66,16 @@ export async function benchPostgres(options: PostgresBench): Promise<{ lines: Li
   }
 }
 
-/** Whoever opens the store makes them. */
+/** Opening the store creates them. */
 async function makeTables(url: string): Promise<void> {
   await storeLoad({ url, kind: 'read', clients: 1, seconds: 0.1, tasks: 1 })
 }
 
 async function makeDatabase(url: string, name: string): Promise<string> {
   await withClient(url, (client) => client.query(`CREATE DATABASE ${name}`))
-  const made = url.replace(/[^/]+$/, name)
-  await makeTables(made)
-  return made
+  const created = url.replace(/[^/]+$/, name)
+  await makeTables(created)
+  return created
 }
 
 async function fill(url: string, statement: string): Promise<void> {
@@ -85,7 +85,7 @@ async function fill(url: string, statement: string): Promise<void> {
   })
 }
 
-/** Each connection is a child of the server. */
+/** The server is the parent process of each connection. */
 async function postmasterOf(url: string): Promise<number> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
@@ -106,7 +106,7 @@ interface Bench extends PostgresBench {
   folder: string
 }
 
-/** As the service makes them: by time, then by chance. */
+/** As the service creates them: the time, then random digits. */
 const newId = `'video_' || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') ||
   replace(gen_random_uuid()::text, '-', '') || 'abcd'`.replaceAll('\n', ' ')
 
@@ -138,7 +138,7 @@ async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Be
   return lines
 }
 
-/** The same service, its reads batched or each by itself. */
+/** The same service with batched reads, and with one query for each read. */
 async function benchHttp({ url, folder, rounds, seconds, tasks }: Bench): Promise<Line> {
   const requests = pollRequests(idsOf(tasks), 20_000)
   await using batched = await startServer({ kind: 'app', folder, store: 'postgres', url })

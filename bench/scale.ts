@@ -6,9 +6,9 @@ import { decodersOfWorker, planSteps } from './scale/plan.ts'
 import { assumptionRows, checkRows, measuredRows, stepRows, table, taskRows, useRows } from './scale/tables.ts'
 
 /*
- * `node bench/scale.ts [--decoders 8] [--write]`: what up to 100 million tasks a day would need. What one task costs was
- * measured by `npm run bench -- --store postgres`, which leaves it in bench/costs.json; everything beyond that is
- * reckoned, and the lock of the claim simulated. `--write` puts the tables into docs/scaling.md.
+ * `node bench/scale.ts [--decoders 8] [--write]`: what up to 100 million tasks a day need. The costs of one task are from
+ * bench/costs.json, measured by `npm run bench -- --store postgres`. The rest is calculated, and the lock of the claim is
+ * simulated. `--write` writes the tables into docs/scaling.md.
  */
 const days = [100_000, 1_000_000, 10_000_000, 100_000_000]
 const widened = 8
@@ -29,7 +29,7 @@ else {
   show(`Measured on ${costs.machine}`, measuredRows(costs))
   show('Assumed', assumptionRows(assumptions))
   show('One task', taskRows(costs, assumptions))
-  show(`At the peak; a worker has as many cores as it decodes films at once: ${decoders}`, stepRows(steps, assumptions))
+  show(`At the peak; a worker has one core for each video that it decodes at once: ${decoders}`, stepRows(steps, assumptions))
   show('What is used most', useRows(steps))
   show('Four processes that do nothing but claim', checkRows(costs))
 }
@@ -38,9 +38,9 @@ function show(title: string, rows: string[][]): void {
   process.stdout.write(`${title}:\n\n${table(rows)}\n\n`)
 }
 
-/** Between `<!-- name -->` and `<!-- /name -->`. */
+/** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 function writeTables(): void {
-  const place = new URL('../docs/scaling.md', import.meta.url)
+  const page = new URL('../docs/scaling.md', import.meta.url)
   const from = `With what was measured on ${costs.machine}.\n\n`
   const tables = {
     measured: `Measured on ${costs.machine}.\n\n${table(measuredRows(costs))}`,
@@ -50,11 +50,11 @@ function writeTables(): void {
     widened: `${from}${table(stepRows(planned(widened), assumptions))}`,
     check: table(checkRows(costs)),
   }
-  let text = readFileSync(place, 'utf8')
-  for (const [name, made] of Object.entries(tables)) {
+  let text = readFileSync(page, 'utf8')
+  for (const [name, table] of Object.entries(tables)) {
     const between = new RegExp(`(<!-- ${name} -->\n).*?(<!-- /${name} -->)`, 's')
-    if (!between.test(text)) throw new Error(`docs/scaling.md has no place for '${name}'`)
-    text = text.replace(between, (_, from: string, to: string) => `${from}${made}\n${to}`)
+    if (!between.test(text)) throw new Error(`docs/scaling.md has no <!-- ${name} -->`)
+    text = text.replace(between, (_, from: string, to: string) => `${from}${table}\n${to}`)
   }
-  writeFileSync(place, text)
+  writeFileSync(page, text)
 }

@@ -11,8 +11,8 @@ import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 
 /*
- * One server in a process of its own, as `bench/index.ts` asks for it: our application without the engine (nothing is
- * drawn), or the limit that it is held against.
+ * One server in a process of its own: our application without the engine, or the limit that it is compared with. The
+ * parent process says which.
  */
 export type ServerKind =
   | { kind: 'bare'; answer: string; headers: Record<string, string> }
@@ -38,7 +38,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     catalog,
     access: openAccess({
       tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
-      // A limit that is never reached: every answer tells of it, as in earnest.
+      // Never reached, but each response has the headers of a rate limit, as in production.
       ratePerMinute: 10_000_000,
     }),
     store,
@@ -71,12 +71,12 @@ async function openStore(wanted: ServerKind & { kind: 'app' }): Promise<Store> {
   return { sqlite, ungrouped: ungrouped(sqlite), none: storeless(sqlite) }[wanted.store]
 }
 
-/** One query for each poll: what batching is held against. */
+/** One query for each poll, to compare batching with. */
 function unbatched(store: Store): Store {
   return { ...store, read: (_owner, id) => store.find(id) }
 }
 
-/** One commit for each submit: what grouping is held against. */
+/** One commit for each submit, to compare grouping with. */
 function ungrouped(store: Store): Store {
   let last: Promise<unknown> = Promise.resolve()
   return {
@@ -89,7 +89,7 @@ function ungrouped(store: Store): Store {
   }
 }
 
-/** The same handler, with nowhere to write. */
+/** The same handler, without a write. */
 function storeless(store: Store): Store {
   return { ...store, insert: async () => {} }
 }

@@ -8,15 +8,15 @@ import { residentMb } from './processes.ts'
 
 const launcher = fileURLToPath(new URL('../bin/filmgate.js', import.meta.url))
 
-/** The whole program as an operator starts it: time to the banner, memory at rest, and the first film. */
+/** The whole program as an operator starts it: time to the banner, idle memory, and the first video. */
 export async function benchStart(folder: string, { rounds }: { rounds: number }): Promise<Line[]> {
-  const [starts, sizes, films]: number[][] = [[], [], []]
+  const [starts, sizes, videos]: number[][] = [[], [], []]
   for (let round = 0; round < rounds; round += 1) {
     const started = await start(join(folder, `start-${round}`))
     starts?.push(started.ms)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     sizes?.push(residentMb(started.child.pid ?? 0))
-    films?.push(await firstFilm(started.url))
+    videos?.push(await firstVideo(started.url))
     const gone = once(started.child, 'exit')
     started.child.kill('SIGTERM')
     await gone
@@ -32,7 +32,7 @@ export async function benchStart(folder: string, { rounds }: { rounds: number })
   return [
     line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'),
     line('idle memory', sizes, ' MB', 120, 'resident, a second after the start'),
-    line('first film', films, ' s', 15, 'from the banner to completed: 4 s of 1280x720'),
+    line('first film', videos, ' s', 15, 'from the banner to completed: 4 s of 1280x720'),
   ]
 }
 
@@ -52,14 +52,14 @@ async function start(data: string): Promise<{ child: ChildProcess; url: string; 
   throw new Error('the server did not start')
 }
 
-async function firstFilm(url: string): Promise<number> {
+async function firstVideo(url: string): Promise<number> {
   const from = performance.now()
   const headers = { authorization: 'Bearer bench', 'content-type': 'application/json' }
   const body = JSON.stringify({ model: 'studio', prompt: 'a red fox in snow at dusk' })
   const { id } = (await (await fetch(`${url}/videos`, { method: 'POST', headers, body })).json()) as { id: string }
   for (;;) {
     const { status } = (await (await fetch(`${url}/videos/${id}`, { headers })).json()) as { status: string }
-    if (status === 'failed') throw new Error('the first film failed')
+    if (status === 'failed') throw new Error('the first video failed')
     if (status === 'completed') return (performance.now() - from) / 1000
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

@@ -24,13 +24,13 @@ export async function benchSubmits(
   { rounds, seconds }: { rounds: number; seconds: number },
 ): Promise<Line[]> {
   const rate = async (port: number) => (await load({ port, connections, seconds, requests: submitRequests })).perSecond
-  const place = (name: string) => {
+  const makeFolder = (name: string) => {
     const path = join(folder, name)
     mkdirSync(path, { recursive: true })
     return path
   }
-  await using durable = await startServer({ kind: 'app', folder: place('durable'), store: 'sqlite' })
-  await using storeless = await startServer({ kind: 'app', folder: place('storeless'), store: 'none' })
+  await using durable = await startServer({ kind: 'app', folder: makeFolder('durable'), store: 'sqlite' })
+  await using storeless = await startServer({ kind: 'app', folder: makeFolder('storeless'), store: 'none' })
   const plain = await compare(
     rounds,
     () => rate(durable.port),
@@ -49,8 +49,8 @@ export async function benchSubmits(
   const preload = buildSlowFsync(folder)
   if (!preload) return lines
   const env = { LD_PRELOAD: preload }
-  await using grouped = await startServer({ kind: 'app', folder: place('grouped'), store: 'sqlite' }, env)
-  await using single = await startServer({ kind: 'app', folder: place('single'), store: 'ungrouped' }, env)
+  await using grouped = await startServer({ kind: 'app', folder: makeFolder('grouped'), store: 'sqlite' }, env)
+  await using single = await startServer({ kind: 'app', folder: makeFolder('single'), store: 'ungrouped' }, env)
   const slow = await compare(
     rounds,
     () => rate(grouped.port),
@@ -72,6 +72,6 @@ function buildSlowFsync(folder: string): string | undefined {
   const source = fileURLToPath(new URL('./slow-fsync.c', import.meta.url))
   const { status } = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', target, source])
   if (status === 0) return target
-  process.stdout.write('Left out: submit with a slow fsync (needs a C compiler, cc).\n')
+  process.stdout.write('Skipped: submit with a slow fsync (needs a C compiler, cc).\n')
   return undefined
 }

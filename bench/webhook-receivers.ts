@@ -3,14 +3,14 @@ import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/* Receivers of webhooks in a process of their own: one that answers, and one that takes connections and never does. */
+/* Receivers of webhooks in a process of their own: one responds, the other accepts connections and never responds. */
 
 export interface ReceiverPorts {
   answering: number
   silent: number
 }
 
-/** As long as one across the internet takes: what is measured are places, not this machine's processors. */
+/** A typical latency across the internet: the slots are measured, and not the CPU of this machine. */
 const latencyMs = 50
 
 async function listen(server: ReturnType<typeof createTcpServer>): Promise<number> {

@@ -15,16 +15,16 @@ import type { ReceiverPorts } from './webhook-receivers.ts'
 
 export interface WebhooksBench {
   rounds: number
-  /** So many are delivered in each. */
+  /** How many are delivered in each round. */
   live: number
 }
 
-/** So many wait for the host that never answers. */
+/** How many deliveries wait for the host that never responds. */
 const dead = 1_000
 
 /**
- * Deliveries a second to a receiver that lives: beside one that takes connections and never answers, for which a thousand
- * wait, against the same alone.
+ * Deliveries a second to a live receiver: while a thousand wait for a receiver that accepts connections and never responds,
+ * compared with the live receiver alone.
  */
 export async function benchWebhooks(folder: string, { rounds, live }: WebhooksBench): Promise<Line[]> {
   mkdirSync(folder, { recursive: true })
@@ -34,7 +34,7 @@ export async function benchWebhooks(folder: string, { rounds, live }: WebhooksBe
     const beside = () => perSecond({ folder, ports, live, waiting: dead })
     const alone = () => perSecond({ folder, ports, live, waiting: 0 })
     const { ratio, spread, ours, limit } = await compare(rounds, beside, alone)
-    const detail = `${Math.round(ours)} deliveries/s beside a host that never answers, ${Math.round(limit)}/s alone`
+    const detail = `${Math.round(ours)} deliveries/s beside a host that never responds, ${Math.round(limit)}/s alone`
     return [{ name: 'webhooks beside a dead host', value: ratio, unit: '', must: { atLeast: 0.95 }, spread, detail }]
   } finally {
     child.disconnect()
@@ -45,7 +45,7 @@ interface Round {
   folder: string
   ports: ReceiverPorts
   live: number
-  /** So many wait for the one that never answers. */
+  /** How many wait for the receiver that never responds. */
   waiting: number
 }
 
@@ -55,7 +55,7 @@ async function perSecond({ folder: parent, ports, live, waiting }: Round): Promi
   const clock = {
     now: () => Date.now(),
     async sleep(ms: number, signal?: AbortSignal) {
-      // Once all is measured, nobody waits for those that hang.
+      // After the measurement, the deliveries that hang are not waited for.
       if (!isOver) await setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
     },
   }
@@ -67,7 +67,7 @@ async function perSecond({ folder: parent, ports, live, waiting }: Round): Promi
   }
   const store = stack.use(await openSqlite({ folder, now: clock.now(), onFatal }))
   for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
-  // The oldest first: those of the dead one.
+  // Deliveries to the dead receiver are older, and so come first.
   fill(folder, endpoints[1].id, { count: waiting, at: 1 })
   fill(folder, endpoints[0].id, { count: live, at: 2 })
   const outbound = stack.use(openOutbound({ allow: ['127.0.0.1'] }))

@@ -13,12 +13,12 @@ export interface Running extends AsyncDisposable {
 }
 
 export interface Simulator extends Running {
-  /** How often it was asked for a job. */
+  /** How often its jobs were polled. */
   polls(): Promise<number>
   tell(orders: Orders): Promise<void>
 }
 
-export interface WorkerPlaces {
+export interface WorkerOptions {
   data: string
   config: string
   store: string
@@ -26,7 +26,7 @@ export interface WorkerPlaces {
 }
 
 /** The real service with the simulated provider, in the role of a worker. */
-export async function startWorker({ data, config, store, s3 }: WorkerPlaces): Promise<Running> {
+export async function startWorker({ data, config, store, s3 }: WorkerOptions): Promise<Running> {
   const script = fileURLToPath(new URL('../test/faults/kill-service.ts', import.meta.url))
   const env = {
     PATH: process.env.PATH ?? '', FILMGATE_ROLE: 'worker', FILMGATE_PORT: '0', FILMGATE_TOKEN: 'bench',
@@ -51,7 +51,7 @@ export async function startSimulator(orders: Orders): Promise<Simulator> {
     ...running(child, url, 'SIGKILL'),
     async polls() {
       const { requests, submits } = (await (await fetch(`${url}/ledger`)).json()) as Ledger
-      // The rest is one download for each submit: all are finished when anybody asks.
+      // Beside polls there are one submit and one download for each task: all are finished when this is called.
       return requests - 2 * submits
     },
     async tell(orders) {
@@ -60,21 +60,21 @@ export async function startSimulator(orders: Orders): Promise<Simulator> {
   }
 }
 
-/** Returns when it has said its first line. */
+/** Returns when the script has printed its first line. */
 async function startScript(args: string[], env: Record<string, string>, log: string): Promise<Started> {
   const errors = openSync(log, 'w')
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', errors] })
   closeSync(errors)
-  // Also where the bench breaks off.
+  // Also if the bench fails.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
-  const said = once(createInterface({ input: child.stdout as Readable }), 'line')
+  const printed = once(createInterface({ input: child.stdout as Readable }), 'line')
   const ended = once(child, 'exit').then(() => {
     throw new Error(`${args[0]} did not start: ${readFileSync(log, 'utf8').slice(-2_000)}`)
   })
   ended.catch(() => {})
-  const [line] = await Promise.race([said, ended])
+  const [line] = await Promise.race([printed, ended])
   return { child, line: String(line) }
 }
 

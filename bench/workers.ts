@@ -10,22 +10,22 @@ import { asQueued, manyTasks } from './postgres-rows.ts'
 import { type Running, type Simulator, startSimulator, startWorker } from './worker-processes.ts'
 
 /*
- * Real workers on one PostgreSQL: the whole engine, in processes of their own, work off a queue before a provider that is
- * a process of its own. The database, the bucket, the provider and all workers share the machine, so that more workers than cores
- * show that they do not hinder each other, and not how far it goes: for that there is what a task costs.
+ * Real workers on one PostgreSQL: whole engines, in processes of their own, work off a queue. The provider is a process,
+ * too. All share one machine, so more workers than cores show only that workers do not block each other. How far they
+ * scale is calculated from the costs of one task.
  */
 export interface WorkersBench {
   url: string
   folder: string
   rounds: number
-  /** One worker works off so many in each round, and more of them twice as many. */
+  /** How many tasks one worker works off in each round; several workers work off twice as many. */
   tasks: number
 }
 
-/** Seconds of CPU and bytes, for one task, or for one more poll of it. */
+/** Seconds of CPU, and bytes, for one task or for one more poll of it. */
 export interface Cost {
   worker: number
-  /** Of the children of the worker, which decode its film. */
+  /** Of the child processes of the worker, which decode videos. */
   children: number
   database: number
   walBytes: number
@@ -34,14 +34,14 @@ export interface Cost {
 export interface WorkerCosts {
   /** By the number of workers. */
   perSecond: Record<string, number>
-  /** How long a worker that does all it can holds the lock of the claim. */
+  /** How long a fully loaded worker holds the lock of the claim. */
   holdMs: Record<string, number>
-  /** Of a task that is asked for `polls` times. */
+  /** Of a task that is polled `polls` times. */
   task: Cost & { polls: number }
   poll: Cost
-  /** Writes of one task by table, at `polls`: how many, and how many of them touched no index. */
+  /** Writes of one task by table, at `polls`. `inPlace`: updates that touched no index. */
   rows: Record<string, { inserted: number; updated: number; inPlace: number; deleted: number }>
-  /** What a finished task leaves, packed. */
+  /** Size of the rows of a finished task, after VACUUM FULL. */
   bytes: number
 }
 
@@ -58,14 +58,14 @@ interface World extends WorkersBench {
   simulator: Simulator
   config: string
   s3: TestS3
-  /** Of all rounds, so that no two have the same ids. */
-  made: number
+  /** Tasks of all rounds so far, so that ids do not repeat. */
+  created: number
 }
 
 const name = 'sim-key'
 const owners = 50
 const warmUp = 100
-/** How long a provider's job takes where polls are counted: dozens of them, at a cadence of 100 ms. */
+/** How long a job of the provider takes if polls are counted: dozens of polls, at a cadence of 100 ms. */
 const slowMs = 6_000
 
 export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]; costs: WorkerCosts }> {
@@ -79,7 +79,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
     all[count] = rounds
     lines.push(lineOf(count, rounds))
   }
-  const [made, after] = [world.made, await countRows(world.client)]
+  const [created, after] = [world.created, await countRows(world.client)]
   const quick = all[1] ?? []
   const task = { ...costOf(quick), polls: median(quick.map(({ polls }) => polls)) }
   const poll = await costOfPoll(world)
@@ -87,7 +87,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   const perSecond = mapValues(all, (rounds) => median(rounds.map((round) => round.perSecond)))
   const holdMs = mapValues(all, (rounds) => median(rounds.map(({ lock }) => lock.holdMs)))
   const rows = mapValues(after, (counts, table) =>
-    mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / made),
+    mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
   const costs = { perSecond, holdMs, task, poll, rows, bytes }
   return { lines: [...lines, ...costLines(costs)], costs }
@@ -101,10 +101,10 @@ async function openWorld(bench: WorkersBench, stack: AsyncDisposableStack): Prom
   const simulator = stack.use(await startSimulator({ speed: 0 }))
   const s3 = stack.use(await startS3())
   const config = join(bench.folder, 'workers.yaml')
-  // JSON is YAML. As many at once as there are: the queue is to be measured, not a limit.
+  // JSON is YAML. The high concurrency is there to measure the queue, and not a limit.
   const account = { base_url: simulator.url, key: 'bench', concurrency: 100_000 }
   writeFileSync(config, JSON.stringify({ accounts: { [name]: account } }))
-  return { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), simulator, config, s3, made: 0 }
+  return { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), simulator, config, s3, created: 0 }
 }
 
 async function runRounds(world: World, count: number, tasks: number): Promise<Round[]> {
@@ -114,7 +114,7 @@ async function runRounds(world: World, count: number, tasks: number): Promise<Ro
   return rounds
 }
 
-/** By what slow tasks cost more than quick ones, in turn: minutes apart the machine's own moods would be most of it. */
+/** The difference between slow and quick tasks, measured in turn: minutes apart, noise of the machine would dominate. */
 async function costOfPoll(world: World): Promise<Cost> {
   await using workers = await startWorkers(world, 1)
   const costs: Cost[] = []
@@ -137,7 +137,7 @@ async function startWorkers(world: World, count: number): Promise<AsyncDisposabl
     return stack.use(await startWorker({ data, config: world.config, store: world.url, s3: world.s3 }))
   })
   const all = await Promise.all(starts)
-  // Code that is compiled, connections that are open and children that run: as in a worker that has been at it for a while.
+  // Warms up: compiled code, open connections, running children.
   await workOff(world, warmUp * count)
   const running = stack.move()
   return { all, [Symbol.asyncDispose]: () => running.disposeAsync() }
@@ -164,8 +164,8 @@ async function runRound(world: World, workers: readonly Running[], tasks: number
 /** Returns how long it took, by the database's clock. */
 async function workOff(world: World, tasks: number): Promise<number> {
   const { client } = world
-  const first = world.made
-  world.made += tasks
+  const first = world.created
+  world.created += tasks
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
   await client.query(
     manyTasks(tasks, {
@@ -191,7 +191,7 @@ const tables = ['tasks', 'attempts', 'events', 'slots', 'turns']
 
 type Counts = Record<string, Record<string, number>>
 
-/** The workers are gone by now: a connection that is open may not have told all. */
+/** Called after the workers ended: an open connection may not have reported all of its counts. */
 async function countRows(client: pg.Client): Promise<Counts> {
   await pause(500)
   const { rows } = await client.query<{ name: string } & Record<string, string>>(
@@ -202,12 +202,12 @@ async function countRows(client: pg.Client): Promise<Counts> {
   return Object.fromEntries(rows.map(({ name, ...counts }) => [name, mapValues(counts, Number)]))
 }
 
-async function packedBytes({ client, made }: World): Promise<number> {
+async function packedBytes({ client, created }: World): Promise<number> {
   for (const table of tables) await client.query(`VACUUM FULL ${table}`)
   const sum = tables.map((table) => `pg_total_relation_size('${table}')`).join(' + ')
   const { rows } = await client.query<{ bytes: string }>(`SELECT ${sum} AS bytes`)
   const { rows: counted } = await client.query<{ count: string }>('SELECT count(*) FROM tasks')
-  if (Number(counted[0]?.count) < made) throw new Error('tasks are missing')
+  if (Number(counted[0]?.count) < created) throw new Error('tasks are missing')
   return Number(rows[0]?.bytes) / Number(counted[0]?.count)
 }
 

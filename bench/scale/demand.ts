@@ -1,44 +1,44 @@
 import { nextPoll } from '../../src/core/timing.ts'
 import type { Costs } from '../costs.ts'
 
-/** What nobody can measure here: what the tasks are like, and what machines there are. Change them to your own. */
+/** What can't be measured here: the kind of tasks, and the machines. Change them to your own. */
 export interface Assumptions {
-  /** The busiest hour, against the mean of the day. */
+  /** The load of the busiest hour, relative to the mean of the day. */
   peak: number
-  /** Of a film of 1280x720. */
-  filmSeconds: number
-  filmBytes: number
-  /** How long a provider makes a film, how long it takes to answer, and how often it wants to be asked at most. */
+  /** Of a video of 1280x720. */
+  videoSeconds: number
+  videoBytes: number
+  /** How long a provider generates a video, how soon it responds, and how often it may be polled. */
   jobMs: number
   answerMs: number
   cadenceMs: number
-  /** How often a client asks for its task. */
+  /** How often a client polls its task. */
   clientPollMs: number
-  /** Of providers: each has lanes of its own in every worker. */
+  /** Accounts of providers: each has lanes of its own in every worker. */
   accounts: number
-  /** Of (model, token) pairs that have something queued when there is a queue at all. */
+  /** How many (model, token) pairs have queued tasks, if there is a queue at all. */
   queues: number
   /** No resource should be used more than this. */
   target: number
-  /** The largest database machine: its cores, and what its disk takes of the log. */
+  /** The largest database machine: its cores, and how fast its disk writes the log. */
   databaseCores: number
   walBytesPerSecond: number
-  /** What PostgreSQL serves well by itself, and what a pooler before it does. */
+  /** How many connections PostgreSQL serves well by itself, and behind a pooler. */
   connections: { direct: number; pooled: number }
-  /** There and back between a process and the database: in the bench both are on one machine. */
+  /** A round trip between a process and the database. In the bench both are on one machine. */
   tripMs: number
-  /** How long a busy process lets an answer wait: so much, times its use over what is left of it, as in any queue. */
+  /** How long a response waits in a busy process: this, times use ÷ (1 − use), as in any queue. */
   turnMs: number
-  /** What a worker does between two claims: two questions, and the claims of its other lanes. */
+  /** How long a worker needs between two claims: for two queries, and the claims of its other lanes. */
   thinkMs: number
   /** From the claim of a task until its attempt is committed. */
   openMs: number
-  /** A worker polls nobody while it waits for the claim; so long is as late as its own timer is anyway. */
+  /** A worker does not poll while it waits for the claim. Its own timer may be this late anyway. */
   longestWaitMs: number
 }
 
 export const assumptions: Assumptions = {
-  peak: 3, filmSeconds: 5, filmBytes: 5e6, jobMs: 60_000, answerMs: 300, cadenceMs: 5_000, clientPollMs: 5_000,
+  peak: 3, videoSeconds: 5, videoBytes: 5e6, jobMs: 60_000, answerMs: 300, cadenceMs: 5_000, clientPollMs: 5_000,
   accounts: 4, queues: 150, target: 0.7, databaseCores: 64, walBytesPerSecond: 400e6,
   connections: { direct: 500, pooled: 10_000 },
     tripMs: 0.3,
@@ -48,7 +48,7 @@ export const assumptions: Assumptions = {
     longestWaitMs: 1_000,
 }
 
-/** What one task needs in its life: CPU in seconds, bytes, and how often somebody does something. */
+/** What one task needs in total: seconds of CPU, bytes, and the number of polls and runs. */
 export interface Demand {
   polls: number
   clientPolls: number
@@ -65,19 +65,19 @@ export interface Demand {
 export function demandOf({ api, workers, verify }: Costs, given: Assumptions): Demand {
   const { task, poll, bytes } = workers
   const polls = countPolls(given)
-  const more = Math.max(0, polls - task.polls)
+  const extraPolls = Math.max(0, polls - task.polls)
   const clientPolls = Math.ceil(given.jobMs / given.clientPollMs) + 1
   return {
     polls, clientPolls, rowBytes: bytes, runs: polls + 2,
     api: api.submit.api + clientPolls * api.poll.api,
-    worker: task.worker + more * poll.worker,
-    decoder: verify * given.filmSeconds,
-    database: api.submit.database + clientPolls * api.poll.database + task.database + more * poll.database,
-    walBytes: task.walBytes + more * poll.walBytes,
+    worker: task.worker + extraPolls * poll.worker,
+    decoder: verify * given.videoSeconds,
+    database: api.submit.database + clientPolls * api.poll.database + task.database + extraPolls * poll.database,
+    walBytes: task.walBytes + extraPolls * poll.walBytes,
   }
 }
 
-/** By the code that decides it, with the mean of its chance. */
+/** By the code that schedules polls, with the mean of its random part. */
 function countPolls({ cadenceMs, jobMs }: Assumptions): number {
   let polls = 1
   for (let age = nextPoll(cadenceMs, 0, 0.5); age < jobMs; age += nextPoll(cadenceMs, age, 0.5)) polls += 1

@@ -1,52 +1,52 @@
 /*
- * The one thing that all workers of an installation do in turn: the claim of queued tasks. A formula would do if they came
- * at random; but whoever waits for the lock does nothing else meanwhile, what he takes depends on how long the others
- * let the queue grow, and how long he holds it on what he takes. So it is played through, claim by claim.
+ * Simulates the claims of queued tasks, claim by claim: all workers of an installation make them in turn, under one lock. A
+ * formula is not enough, because claims are not random: a worker that waits does nothing else, the queue grows meanwhile,
+ * and the number of claimed tasks decides how long the lock is held.
  */
 export interface LockOptions {
   workers: number
-  /** New tasks. Infinite where the queue never runs out. */
+  /** New tasks. Infinite if the queue never runs out. */
   perSecond: number
-  /** How long a claim holds the lock on average that finds so many queued and takes so many of them. */
+  /** How long a claim holds the lock on average, by the number of queued and of claimed tasks. */
   holdMs: (queued: number, taken: number) => number
-  /** What a worker does between two claims, at least. */
+  /** The shortest time between two claims of a worker. */
   thinkMs: number
-  /** How often something wakes a worker: it then looks, and claims if it sees anything queued. */
+  /** How often a worker is woken: it then claims, if tasks are queued. */
   ringsPerSecond: number
-  /** Most tasks of a claim. */
+  /** How many tasks one claim may take. */
   limit: number
-  /** Most that a worker is sending at once, and how long each takes. */
+  /** How many tasks a worker may send at once, and how long each takes. */
   room: number
   sendMs: number
-  /** How long a task is still seen as queued when it has been taken. */
+  /** How long a claimed task still looks queued. */
   openMs: number
   chance: () => number
 }
 
 export interface LockResult {
-  /** Share of the time in which somebody holds it. */
+  /** Share of the time in which the lock is held. */
   busy: number
   waitMs: number
   waitP99Ms: number
-  /** From one look of a worker to its next. */
+  /** The time between two rounds of a worker. */
   cycleMs: number
   batch: number
-  /** Tasks taken. */
+  /** Claimed tasks. */
   perSecond: number
-  /** How long a task is queued, though there is room. */
+  /** How long a task is queued although slots are free. */
   queuedMs: number
-  /** Claims that gave up. */
+  /** Claims that timed out. */
   failed: number
 }
 
-/** As `withinMs` of a claim in `src/stores/postgres/claims.ts`. */
+/** Like `withinMs` of a claim in `src/stores/postgres/claims.ts`. */
 const patienceMs = 3_000
-/** As `idleMs` of the engine: then a worker looks although nothing woke it. */
+/** Like `idleMs` of the engine: after this long a worker looks even if nothing woke it. */
 const idleMs = 1_000
 const [warmUpMs, measuredMs] = [30_000, 120_000]
 
 interface Worker {
-  /** When it asks for the lock. */
+  /** When it requests the lock. */
   at: number
   sending: { until: number; count: number }[]
 }
@@ -59,7 +59,7 @@ export function simulateLock(options: LockOptions): LockResult {
   for (;;) {
     const worker = line.first()
     if (Math.max(worker.at, free) > warmUpMs + measuredMs) break
-    // While somebody holds the lock there is something: he saw it, too.
+    // While the lock is held, tasks are queued: the holder saw them, too.
     if (worker.at >= free) {
       const come = arrivals((options.perSecond * (worker.at - last)) / 1000, chance)
       if (worker.at > warmUpMs) seen.queuedMs += queued * (worker.at - last)
@@ -118,19 +118,19 @@ function summarise({ waits, busyMs, taken, queuedMs, failed, rounds }: Seen, wor
   }
 }
 
-/** Until something wakes it, but no longer than it sleeps by itself. */
+/** The time until something wakes the worker, at most `idleMs`. */
 function nap({ thinkMs, ringsPerSecond, chance }: LockOptions): number {
   return Math.max(thinkMs, Math.min(idleMs, (-Math.log(1 - chance()) / ringsPerSecond) * 1000))
 }
 
-/** A time that varies by half around its mean: the sum of four that know no past. */
+/** A factor with mean 1 and standard deviation 1/2: the mean of four exponential ones. */
 function spread(chance: () => number): number {
   return -Math.log((1 - chance()) * (1 - chance()) * (1 - chance()) * (1 - chance())) / 4
 }
 
-/** So many come in a time in which so many are expected. */
+/** A random number of arrivals, Poisson-distributed with this mean. */
 function arrivals(mean: number, chance: () => number): number {
-  // No time has passed since the last look, though endlessly many come in any.
+  // 0 × infinity: no time has passed, and the rate is infinite.
   if (Number.isNaN(mean)) return 0
   if (mean === Number.POSITIVE_INFINITY) return mean
   if (mean > 50) {
@@ -142,12 +142,12 @@ function arrivals(mean: number, chance: () => number): number {
   return count
 }
 
-/** Who asks first: a heap by `at`. PostgreSQL serves those who wait for a lock in the order in which they came. */
+/** A heap by `at`: PostgreSQL grants a lock in the order of the requests. */
 function openLine(workers: Worker[]) {
   const heap = workers.sort((a, b) => a.at - b.at)
   return {
     first: () => heap[0] as Worker,
-    /** The first has had its turn, and comes again then. */
+    /** Moves the first worker to its next request. */
     again(at: number): void {
       const worker = heap[0] as Worker
       worker.at = at

@@ -3,7 +3,7 @@ import type { Costs } from '../costs.ts'
 import { type Assumptions, type Demand, demandOf } from './demand.ts'
 import { type LockResult, simulateLock } from './lock.ts'
 
-/** One database and what works on it; `installations` of them, each with tokens of its own. */
+/** One database and its processes; there are `installations` of them, each with tokens of its own. */
 export interface Plan {
   installations: number
   api: number
@@ -12,8 +12,8 @@ export interface Plan {
   pooled: boolean
 }
 
-/** How much of each is used, of 1. `more`: whether it helps to start more of it. */
-export type Use = { what: string; share: number; more: boolean }
+/** How much of a resource is used, of 1. `more`: whether more of it can be added. */
+export type Use = { resource: string; share: number; more: boolean }
 
 export interface Step {
   tasksPerDay: number
@@ -21,20 +21,20 @@ export interface Step {
   perSecond: number
   plan: Plan
   uses: Use[]
-  /** What would be used by this load, had nothing been changed since the step before. */
+  /** The use by this load if the plan of the step before stays. */
   before: Use[]
   lock: LockResult
   connections: number
   demand: Demand
 }
 
-/** The pool of `src/stores/postgres/database.ts`, and one that listens, which nobody does behind a pooler. */
+/** The pool of `src/stores/postgres/database.ts`, and one connection that listens, except behind a pooler. */
 const [pool, listening] = [8, 1]
 /** The limits of `src/workers/submit.ts` and `src/workers/collect.ts`: at once, in one worker, for one account. */
 const [submits, collects] = [64, 4]
-/** A task is told to all processes when it is new, when its film can be fetched and when it has ended. */
-const tells = 3
-/** A worker decodes as many films at once as it has cores (`verifiers` in `src/main.ts`): of the smallest, one. */
+/** All processes are notified of a task when it is new, when its video can be downloaded, and when it has ended. */
+const notificationsPerTask = 3
+/** A worker decodes as many videos at once as it has cores (`verifiers` in `src/main.ts`): the smallest one, one. */
 export const decodersOfWorker = 1
 
 const byItself: Plan = { installations: 1, api: 1, workers: 1, databaseCores: 2, pooled: false }
@@ -42,7 +42,7 @@ const byItself: Plan = { installations: 1, api: 1, workers: 1, databaseCores: 2,
 export interface Model {
   costs: Costs
   given: Assumptions
-  /** Children of a worker that decode. */
+  /** Child processes of a worker that decode. */
   decoders: number
 }
 
@@ -58,7 +58,7 @@ export function planSteps(model: Model, days: readonly number[]): Step[] {
   return steps
 }
 
-/** As few installations as can be, for each is one more to run. */
+/** With as few installations as possible: each is one more to run. */
 function smallest(model: Model, perSecond: number): Plan {
   for (let installations = 1; ; installations = Math.ceil(installations * 1.05 + 0.01)) {
     const plan = sizeOf(model, installations, perSecond / installations)
@@ -75,7 +75,7 @@ function sizeOf({ costs, given, decoders }: Model, installations: number, perSec
     enough(perSecond * demand.api),
     enough(perSecond * Math.max(demand.worker, demand.decoder / decoders)),
   ]
-  // The claim is one process's work at a time: one core at most.
+  // One process claims at a time: that is one core at most.
   const cores = enough(perSecond * demand.database + 1)
   const pooled = (api + workers) * (pool + listening) > given.connections.direct * given.target
   return { installations, api, workers, databaseCores: Math.min(cores, given.databaseCores), pooled }
@@ -89,34 +89,34 @@ function usesOf(model: Model, plan: Plan, allPerSecond: number) {
   const lock = simulate(model, plan, perSecond)
   const most = simulate(model, plan, Number.POSITIVE_INFINITY, perSecond)
   const connections = (api + workers) * (pool + (pooled ? 0 : listening))
-  // A worker begins as many downloads in each of its rounds as it has places for.
+  // In each round a worker begins as many downloads as it has free slots.
   const collectsPerSecond = (workers * collects * given.accounts * 1000) / Math.max(lock.cycleMs, given.answerMs)
   const uses: Use[] = [
-    { what: 'CPU of the API', share: (perSecond * demand.api) / api, more: true },
-    { what: 'CPU of the workers', share: (perSecond * demand.worker) / workers, more: true },
-    { what: 'decoding of films', share: (perSecond * demand.decoder) / (workers * decoders), more: true },
-    { what: 'places for downloads', share: perSecond / collectsPerSecond, more: true },
+    { resource: 'CPU of the API', share: (perSecond * demand.api) / api, more: true },
+    { resource: 'CPU of the workers', share: (perSecond * demand.worker) / workers, more: true },
+    { resource: 'decoding of videos', share: (perSecond * demand.decoder) / (workers * decoders), more: true },
+    { resource: 'slots for downloads', share: perSecond / collectsPerSecond, more: true },
     {
-      what: 'CPU of the database',
+      resource: 'CPU of the database',
       share: (perSecond * demand.database + lock.busy) / databaseCores,
       more: databaseCores < given.databaseCores,
     },
-    { what: 'log of the database', share: (perSecond * demand.walBytes) / given.walBytesPerSecond, more: false },
-    { what: 'connections', share: connections / given.connections[pooled ? 'pooled' : 'direct'], more: !pooled },
-    { what: 'tasks through the claim', share: perSecond / most.perSecond, more: false },
-    { what: 'waiting for the claim', share: lock.waitP99Ms / given.longestWaitMs, more: false },
+    { resource: 'log of the database', share: (perSecond * demand.walBytes) / given.walBytesPerSecond, more: false },
+    { resource: 'connections', share: connections / given.connections[pooled ? 'pooled' : 'direct'], more: !pooled },
+    { resource: 'tasks through the claim', share: perSecond / most.perSecond, more: false },
+    { resource: 'waiting for the claim', share: lock.waitP99Ms / given.longestWaitMs, more: false },
   ]
   return { uses: uses.sort((a, b) => b.share - a.share), lock, connections, demand }
 }
 
-/** `inWork`: the rate by which slots are taken, where that of the queue is none. */
-function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, inWork = perSecond): LockResult {
+/** `running`: the rate at which slots are used, if the queue has an infinite one. */
+function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, running = perSecond): LockResult {
   const { given, costs } = model
   const demand = demandOf(costs, given)
-  const slots = (inWork * given.jobMs) / 1000
-  // A worker hears of what it did itself and, unless a pooler is in between, of what others left to do.
-  const rings = (inWork * demand.runs) / workers + (pooled ? 0 : inWork * tells)
-  const busy = Math.min(0.99, (inWork * demand.worker) / workers)
+  const slots = (running * given.jobMs) / 1000
+  // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
+  const rings = (running * demand.runs) / workers + (pooled ? 0 : running * notificationsPerTask)
+  const busy = Math.min(0.99, (running * demand.worker) / workers)
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   return simulateLock({
     workers, perSecond, thinkMs: given.thinkMs, ringsPerSecond: rings,
@@ -130,10 +130,10 @@ function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, in
 }
 
 /**
- * How often a claim goes to the database and back while it has the lock, in `src/stores/postgres/claims.ts`: what it asks
- * at once is one trip.
+ * Round trips of a claim to the database while it has the lock, in `src/stores/postgres/claims.ts`: concurrent queries are
+ * one trip.
  */
-const trips = { looking: 2, taking: 4 }
+const trips = { empty: 2, full: 4 }
 
 export function holdOf({ claim }: Costs, { slots, queues, tripMs }: { slots: number; queues: number; tripMs: number }) {
   const eachQueue = Math.max(0, claim.baseMs - claim.emptyMs) / claim.queues
@@ -142,5 +142,5 @@ export function holdOf({ claim }: Costs, { slots, queues, tripMs }: { slots: num
     eachQueue * Math.min(queues, queued) +
     claim.taskMs * taken +
     claim.slotMs * slots +
-    tripMs * (taken > 0 ? trips.taking : trips.looking)
+    tripMs * (taken > 0 ? trips.full : trips.empty)
 }

@@ -4,7 +4,7 @@ import { type Assumptions, demandOf } from './demand.ts'
 import { simulateLock } from './lock.ts'
 import { holdOf, type Step, type Use } from './plan.ts'
 
-/* What was measured and what follows from it, as the rows of tables; the first row of each is its head. */
+/* The rows of the tables: what was measured, and what follows from it. The first row of each is its head. */
 
 export function measuredRows({ api, workers, claim, verify }: Costs): string[][] {
   const { task, poll, rows, bytes, perSecond } = workers
@@ -32,14 +32,14 @@ export function measuredRows({ api, workers, claim, verify }: Costs): string[][]
     ['decoding a second of 1280x720', ms(verify)],
     [
       'claim, lock held',
-      `${claim.emptyMs.toFixed(1)} ms if all is taken already, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${more(claim.taskMs * 64)} for 64 tasks; ${more(claim.slotMs * 10_000)} for 10 000 tasks in work`,
+      `${claim.emptyMs.toFixed(1)} ms if all tasks are already claimed, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${more(claim.taskMs * 64)} for 64 tasks; ${more(claim.slotMs * 10_000)} for 10 000 running tasks`,
     ],
     ['tasks a second, by workers, all on this machine', rates.join('; ')],
     ['claim of such a worker, lock held', holds.join('; ')],
   ]
 }
 
-/** What comes out as nothing was less than the machine's own moods. */
+/** Zero means that the difference was smaller than the noise of the machine. */
 const more = (costMs: number) => (costMs === 0 ? 'too little to measure' : `${costMs.toFixed(1)} ms`)
 
 export function assumptionRows(given: Assumptions): string[][] {
@@ -47,18 +47,18 @@ export function assumptionRows(given: Assumptions): string[][] {
   return [
     ['what', 'assumed'],
     ['peak', `${given.peak} times the mean of the day`],
-    ['film', `${given.filmSeconds} s of 1280x720, ${given.filmBytes / 1e6} MB`],
+    ['video', `${given.videoSeconds} s of 1280x720, ${given.videoBytes / 1e6} MB`],
     [
       'provider',
-      `makes it in ${given.jobMs / 1000} s, answers in ${given.answerMs} ms, is asked every ${given.cadenceMs / 1000} s; ${given.accounts} accounts`,
+      `generates it in ${given.jobMs / 1000} s, responds in ${given.answerMs} ms, is polled every ${given.cadenceMs / 1000} s; ${given.accounts} accounts`,
     ],
-    ['client', `asks every ${given.clientPollMs / 1000} s`],
-    ['queue', `tasks of ${given.queues} (model, token) pairs, where there is one`],
+    ['client', `polls every ${given.clientPollMs / 1000} s`],
+    ['queue', `tasks of ${given.queues} (model, token) pairs, if there is one`],
     [
       'largest database',
       `${databaseCores} cores, ${walBytesPerSecond / 1e6} MB/s of log, ${connections.direct} connections, or ${connections.pooled} to a pooler`,
     ],
-    ['most that is used', `${percent(given.target)} of anything; ${given.longestWaitMs} ms of waiting for the claim`],
+    ['highest use', `${percent(given.target)} of each resource; ${given.longestWaitMs} ms of waiting for the claim`],
     [
       'a worker between two claims',
       `${given.thinkMs} ms; ${given.tripMs} ms there and back to the database, and ${given.turnMs} ms × use ÷ (1 − use) of its own CPU`,
@@ -72,7 +72,7 @@ export function taskRows(costs: Costs, given: Assumptions): string[][] {
     ['one task', ''],
     ['CPU of the API', `${ms(one.api)}: a submit and ${one.clientPolls} polls of its client`],
     ['CPU of the worker', `${ms(one.worker)}, with ${one.polls} polls of its provider`],
-    ['CPU of decoding its film', ms(one.decoder)],
+    ['CPU of decoding its video', ms(one.decoder)],
     ['CPU of the database', ms(one.database)],
     ['write-ahead log', kb(one.walBytes)],
     ['rows that stay', kb(one.rowBytes)],
@@ -87,8 +87,8 @@ export function stepRows(steps: readonly Step[], given: Assumptions): string[][]
   return [
     row('tasks a day', ({ tasksPerDay }) => `${tasksPerDay / 1e6} M`),
     row('a second, at the peak', ({ perSecond }) => size(perSecond)),
-    row('first above the target, had nothing changed', ({ before }) => overOf(before, given)),
-    row('and of what can not be added to', ({ before }) =>
+    row('first above the target, if nothing is added', ({ before }) => overOf(before, given)),
+    row('first of those that can not be added', ({ before }) =>
       overOf(
         before.filter(({ more }) => !more),
         given,
@@ -104,29 +104,29 @@ export function stepRows(steps: readonly Step[], given: Assumptions): string[][]
     row('each: wait for it, mean and p99', ({ lock }) => `${size(lock.waitMs)}, ${size(lock.waitP99Ms)} ms`),
     row('each: tasks of one claim', ({ lock }) => size(lock.batch)),
     row('all: cores for workers', (step) => `${Math.ceil(cores(step))}`),
-    row('all: films in, Gbit/s', ({ perSecond }) => size((perSecond * given.filmBytes * 8) / 1e9)),
+    row('all: video downloads, Gbit/s', ({ perSecond }) => size((perSecond * given.videoBytes * 8) / 1e9)),
     row('all: tables after 7 days', (step) => `${gb(step, 7)} GB`),
     row('all: tables after 30 days', (step) => `${gb(step, 30)} GB`),
   ]
 }
 
 export function useRows(steps: readonly Step[]): string[][] {
-  const rows = [0, 1, 2].map((place) => [`${place + 1}.`, ...steps.map(({ uses }) => nameOf(uses[place]))])
+  const rows = [0, 1, 2].map((rank) => [`${rank + 1}.`, ...steps.map(({ uses }) => nameOf(uses[rank]))])
   return [['tasks a day', ...steps.map(({ tasksPerDay }) => `${tasksPerDay / 1e6} M`)], ...rows]
 }
 
-/** The simulation held against the bench. */
+/** Compares the simulation with the bench. */
 export function checkRows(costs: Costs): string[][] {
   const { four, queues } = costs.claim
   const limit = Math.round(four.batch)
-  const played = simulateLock({
+  const simulated = simulateLock({
     workers: 4, perSecond: Number.POSITIVE_INFINITY, thinkMs: 0, ringsPerSecond: Number.POSITIVE_INFINITY,
     limit, room: 1e9, sendMs: 0, openMs: 0, chance: seeded(1),
     holdMs: holdOf(costs, { slots: four.slots, queues, tripMs: 0 }),
   })
-  const rate = played.perSecond / limit
-  // A claim of the bench is timed from question to answer: the wait, and its own time.
-  const p99Ms = played.waitP99Ms + (1000 * played.busy) / rate
+  const rate = simulated.perSecond / limit
+  // The bench times a whole claim: its wait, and its own time.
+  const p99Ms = simulated.waitP99Ms + (1000 * simulated.busy) / rate
   return [
     ['four claimers', 'claims a second', 'p99'],
     ['measured', four.perSecond.toFixed(1), `${size(four.p99Ms)} ms`],
@@ -139,12 +139,12 @@ export function table([head = [], ...rows]: string[][]): string {
   return [format(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(format)].join('\n')
 }
 
-function overOf([most]: readonly Use[], { target }: Assumptions): string {
-  return most && most.share > target ? nameOf(most) : 'none'
+function overOf([first]: readonly Use[], { target }: Assumptions): string {
+  return first && first.share > target ? nameOf(first) : 'none'
 }
 
 function nameOf(use: Use | undefined): string {
-  return use ? `${use.what}, ${percent(use.share)}` : ''
+  return use ? `${use.resource}, ${percent(use.share)}` : ''
 }
 
 const ms = (seconds: number) => `${(seconds * 1000).toFixed(seconds < 0.001 ? 2 : 1)} ms`
