@@ -72,7 +72,7 @@ it('through nginx each event arrives when it happens, and a client that leaves i
   assert.equal((await all.next())?.event, 'video.in_progress')
   leaving.abort()
   await Promise.allSettled([one.cancel(), all.cancel()])
-  await until('nobody listens any more', () => stage.hearers() === 0)
+  await until('nobody listens any more', () => stage.noticeListeners() === 0)
 })
 
 /** Answers everything with its port. */

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { it } from 'node:test'
 import { Agent, EventSource } from 'undici'
 import { newTask } from '../src/stores/contract/world.ts'
-import { isLeft, open, openStage, type Stage, shown } from './listening.ts'
+import { untilNoListeners, open, openStage, type Stage, shown } from './listening.ts'
 import { until } from './service.ts'
 
 /* Clients of a stream of all that come back: what they missed is told first. */
@@ -18,7 +18,7 @@ async function openStuck(stage: Stage): Promise<Socket> {
   socket.write(`GET /v1/videos/events?last_event_id=${last} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n`)
   socket.on('error', () => {})
   socket.once('data', () => socket.pause())
-  await until('it listens', () => stage.hearers() > 0, 5)
+  await until('it listens', () => stage.noticeListeners() > 0, 5)
   return socket
 }
 
@@ -28,7 +28,7 @@ it('a client that comes back is told what happened since, each video as it is no
   const place = /^id: (\d+)$/m.exec((await stream.nextBlock()) ?? '')?.[1]
   assert.ok(place)
   await stream.cancel()
-  await isLeft(stage)
+  await untilNoListeners(stage)
   const first = await stage.complete(await stage.begin(await stage.queued('1')))
   const second = await stage.begin(await stage.queued('2'))
   const third = await stage.queued('3')
@@ -48,7 +48,7 @@ it('a client that comes back is told what happened since, each video as it is no
     assert.deepEqual(shown(await later.next()), ['video.deleted', third.id, undefined])
     await Promise.all([again.cancel(), later.cancel()])
   }
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a replay of many videos reaches a client that takes its time, whole and in order', async () => {
@@ -113,7 +113,7 @@ it('a replay that the store breaks off ends the stream, so that the client comes
   await stage.store.delete('alice', newTask('1').id, 10)
   const broken = await open(stage, '/v1/videos/events', { 'last-event-id': '0' })
   assert.equal(await broken.next(), undefined)
-  await isLeft(stage)
+  await untilNoListeners(stage)
   isAway = false
   const again = await open(stage, '/v1/videos/events', { 'last-event-id': '0' })
   assert.equal((await again.next())?.event, 'video.deleted')
@@ -139,7 +139,7 @@ it('a place that is not known any more, or is no place, is answered with a reset
   const stream = await open(stage, '/v1/videos/events', { 'last-event-id': String(first) })
   assert.equal((await stream.next())?.event, 'video.deleted')
   await stream.cancel()
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a client that takes nothing of what it missed is let go after two minutes', async () => {
@@ -147,7 +147,7 @@ it('a client that takes nothing of what it missed is let go after two minutes', 
   const socket = await openStuck(stage)
   const begin = stage.clock.now()
   const passing = setInterval(() => stage.clock.advance(1_000), 5)
-  await isLeft(stage)
+  await untilNoListeners(stage)
   clearInterval(passing)
   assert.ok(stage.clock.now() - begin >= 120_000, 'it was let go early')
   socket.destroy()
@@ -156,7 +156,7 @@ it('a client that takes nothing of what it missed is let go after two minutes', 
 it('a client that takes nothing of what it missed is let go before what happens meanwhile fills our memory', async () => {
   await using stage = await openStage()
   const socket = await openStuck(stage)
-  for (let at = 0; stage.hearers() > 0; at += 100) {
+  for (let at = 0; stage.noticeListeners() > 0; at += 100) {
     assert.ok(at < 2_000, 'it is never let go')
     const numbers = Array.from({ length: 100 }, (_, one) => `f${at + one}`)
     await Promise.all(numbers.map((number) => stage.queued(number, { card: 'other' })))
@@ -217,7 +217,7 @@ it("is understood by another's EventSource, which comes back by itself and goes 
   await until('it hears', () => heard.length === 1, 5)
   // Its connection breaks, and something happens before it is back, which is after the 3 s that it was told.
   stage.cut()
-  await until('it is cut off', () => stage.hearers() === 0, 5)
+  await until('it is cut off', () => stage.noticeListeners() === 0, 5)
   await stage.complete(first)
   await until('it is back and hears', () => heard.length === 2, 5)
   const second = await stage.queued('2')
@@ -225,5 +225,5 @@ it("is understood by another's EventSource, which comes back by itself and goes 
   await until('it goes on', () => heard.length === 3, 5)
   source.close()
   assert.deepEqual(heard, ['video.in_progress 1', 'video.completed 1', 'video.deleted 2'])
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })

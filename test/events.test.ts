@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { it } from 'node:test'
 import { Problem } from '../src/core/problem.ts'
 import { newTask } from '../src/stores/contract/world.ts'
-import { isLeft, open, openSlowStage, openStage, readEvents, shown } from './listening.ts'
+import { untilNoListeners, open, openSlowStage, openStage, readEvents, shown } from './listening.ts'
 import { until } from './service.ts'
 
 /* GET /v1/videos/{id}/events and GET /v1/videos/events: what happens to videos, as it happens. */
@@ -23,7 +23,7 @@ it('a stream of one video begins with its state, follows it, and ends with it', 
   assert.deepEqual(last?.data, await polled.json())
   assert.ok(Number(last?.id) > Number(first?.id))
   assert.equal(await stream.next(), undefined)
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a stream has the headers that proxies need, and tells a client when to come back', async () => {
@@ -36,7 +36,7 @@ it('a stream has the headers that proxies need, and tells a client when to come 
   const stream = readEvents(response)
   assert.match((await stream.nextBlock()) ?? '', /^retry: 3000$/m)
   await stream.cancel()
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a stream of a finished video is that one event, and one of a video that is not there is refused', async () => {
@@ -52,7 +52,7 @@ it('a stream of a finished video is that one event, and one of a video that is n
   ] as const)
     assert.equal((await stage.fetch(path, { token })).status, 404, path)
   assert.equal((await stage.fetch('/v1/videos/events', { method: 'HEAD' })).status, 404)
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a stream of a video that is deleted says so and ends', async () => {
@@ -95,7 +95,7 @@ it('a stream of all tells of every video of its token, and of nobody else', asyn
   await stage.fetch(`/v1/videos/${next.id}`, { method: 'DELETE' })
   assert.deepEqual(shown(await stream.next()), ['video.deleted', next.id, undefined])
   await stream.cancel()
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('progress is told where it grew, to streams of one and of all', async () => {
@@ -115,7 +115,7 @@ it('progress is told where it grew, to streams of one and of all', async () => {
   assert.deepEqual([also?.event, also?.data.id, also?.data.progress], ['video.progress', before.id, 70])
   clearInterval(passing)
   await Promise.all([one.cancel(), all.cancel()])
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('whoever comes while the store is away is told to come back', async () => {
@@ -128,7 +128,7 @@ it('whoever comes while the store is away is told to come back', async () => {
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5'], path)
     assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'storage_unavailable')
   }
-  assert.equal(stage.hearers(), 0)
+  assert.equal(stage.noticeListeners(), 0)
 })
 
 it('each stream has a heartbeat every 15 seconds, which moves its place on', async () => {
@@ -167,7 +167,7 @@ it('streams end with a word when the service is about to stop, and so does one t
   await late.nextBlock()
   assert.match((await late.nextBlock()) ?? '', /^: the service is about to stop/)
   assert.equal(await late.nextBlock(), undefined)
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('a client that takes nothing is let go before it fills our memory', async () => {
@@ -176,10 +176,10 @@ it('a client that takes nothing is let go before it fills our memory', async () 
   const socket = connect(Number(port), hostname)
   socket.write('GET /v1/videos/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n')
   socket.once('data', () => socket.pause())
-  await until('it listens', () => stage.hearers() > 0, 5)
+  await until('it listens', () => stage.noticeListeners() > 0, 5)
   const prompt = 'a very long prompt '.repeat(1_500)
   let count = 0
-  while (stage.hearers() > 0) {
+  while (stage.noticeListeners() > 0) {
     count += 1
     await stage.begin(await stage.queued(String(count), { prompt, dueAt: count }))
     assert.ok(count < 1_000, 'it is never let go')

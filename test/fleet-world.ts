@@ -91,7 +91,7 @@ export async function comes<T>(what: string, look: () => T | Promise<T>): Promis
   for (const end = Date.now() + 90_000; ; ) {
     const seen = await look()
     if (seen) return seen
-    if (Date.now() > end) throw new Error(`it never came about: ${what}`)
+    if (Date.now() > end) throw new Error(`timed out: ${what}`)
     await pause(50)
   }
 }

@@ -3,16 +3,16 @@ import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** Passes requests on at once, and can keep an answer back. */
+/** A proxy that can hold back a response. */
 export interface Gate extends AsyncDisposable {
   readonly url: string
-  /** The next answer to such a request; resolves when there is one, which then waits for `release`. */
-  hold(which: RegExp): Promise<void>
+  /** Holds back the next response to a matching request until `release`. Resolves when there is one. */
+  hold(request: RegExp): Promise<void>
   release(): void
 }
 
 export async function startGate(target: string): Promise<Gate> {
-  let order: { which: RegExp; held: () => void } | undefined
+  let order: { pattern: RegExp; held: () => void } | undefined
   let [open, release] = [Promise.resolve(), () => {}]
   const server = createServer(async (incoming, answer) => {
     answer.on('error', () => {})
@@ -24,13 +24,13 @@ export async function startGate(target: string): Promise<Gate> {
     const isText = real.headers['content-type']?.includes('json')
     let body = await buffer(real)
     const name = `${incoming.method} ${incoming.url}`
-    if (order?.which.test(name)) {
+    if (order?.pattern.test(name)) {
       order.held()
       order = undefined
       await open
     }
     const { 'content-length': _length, 'transfer-encoding': _encoding, ...headers } = real.headers
-    // Links lead through here, too.
+    // Links in the body lead through this proxy, too.
     if (isText) body = Buffer.from(body.toString().replaceAll(target, url))
     const length = incoming.method === 'HEAD' ? _length : body.length
     answer.writeHead(real.statusCode ?? 500, { ...headers, ...(length !== undefined && { 'content-length': length }) })
@@ -40,11 +40,11 @@ export async function startGate(target: string): Promise<Gate> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
-    hold(which) {
+    hold(pattern) {
       const opening = Promise.withResolvers<void>()
       ;[open, release] = [opening.promise, opening.resolve]
       const { promise, resolve } = Promise.withResolvers<void>()
-      order = { which, held: resolve }
+      order = { pattern, held: resolve }
       return promise
     },
     release: () => release(),

@@ -6,14 +6,14 @@ import type { World } from '../src/main.ts'
 import { jumpingClock, startService, type TestService, until } from './service.ts'
 
 /*
- * A whole service in front of the fault upstream: real sockets on both sides, a real database, and films that are really
- * decoded.
+ * A whole service in front of the simulated upstream with its faults: real sockets on both sides, a real database, and
+ * videos that are really decoded.
  */
 
 export interface GatewayOptions {
-  /** What the upstream offers after an unknown submit, and so which adapter speaks to it. */
+  /** How the upstream lets an unknown submit be recovered. It decides which adapter is used. */
   mode?: Mode
-  /** Of filmgate.yaml; provider, address and key are filled in where they are missing. */
+  /** As in filmgate.yaml. Provider, address and key have defaults. */
   accounts: Record<string, object>
   models?: Record<string, object>
   tokens?: readonly object[]
@@ -54,7 +54,7 @@ export interface Health {
   failures: number
 }
 
-/** As patient as in earnest in kind, but a hundred times less so. The pace is what 1 byte per 100 ms can't keep. */
+/** The timeouts of production, about a hundred times shorter. A download of 1 byte per 100 ms is too slow for the pace. */
 export const impatient = {
   connectMs: 1_000, headersMs: 1_000, bodyIdleMs: 1_000, totalMs: 2_000,
   downloadHeadersMs: 1_000,
@@ -64,8 +64,8 @@ export const impatient = {
     downloadCloseMs: 50,
 }
 
-/** Connections that were opened for many requests at once and then not needed would hold up the end of the service. */
-const alone = { connection: 'close' }
+/** Idle connections would delay the end of the service. */
+const closing = { connection: 'close' }
 
 export class Gateway implements AsyncDisposable {
   readonly upstream: Upstream
@@ -105,25 +105,25 @@ export class Gateway implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.service[Symbol.asyncDispose]()
     await this.upstream[Symbol.asyncDispose]()
-    // Whatever an upstream does is an event for us, never a surprise.
-    const surprises = /"event":"(action failed|claim failed|a decision could not be recorded)/
+    // No behaviour of an upstream may cause one of these.
+    const unexpected = /"event":"(action failed|claim failed|a decision could not be recorded)/
     assert.deepEqual(
-      this.service.log.filter((line) => surprises.test(line)),
+      this.service.log.filter((line) => unexpected.test(line)),
       [],
     )
   }
 
   #get(path: string): Promise<Response> {
-    return this.service.fetch(path, { headers: alone })
+    return this.service.fetch(path, { headers: closing })
   }
 
   restart(options: Pick<GatewayOptions, 'accounts' | 'models'>): Promise<void> {
     return this.service.restart(this.#yaml(options))
   }
 
-  /** Taken by us, whatever the upstream will do. Faults find a task by its prompt. */
+  /** Creates a video. The faults of the upstream find it by its prompt. */
   async submit(model: string, prompt = model, secret?: string): Promise<string> {
-    const headers = { ...alone, ...(secret !== undefined && { authorization: `Bearer ${secret}` }) }
+    const headers = { ...closing, ...(secret !== undefined && { authorization: `Bearer ${secret}` }) }
     const response = await this.service.submit({ model, prompt, seconds: '4' }, headers)
     assert.equal(response.status, 200, await response.clone().text())
     return ((await response.json()) as Video).id
@@ -131,7 +131,7 @@ export class Gateway implements AsyncDisposable {
 
   async video(id: string): Promise<Video> {
     const response = await this.#get(`/v1/videos/${id}`)
-    assert.equal(response.status, 200, 'a client that asks is always answered')
+    assert.equal(response.status, 200, 'a poll is always answered')
     return (await response.json()) as Video
   }
 
@@ -147,24 +147,24 @@ export class Gateway implements AsyncDisposable {
     return (await this.show(id)).timeline.some(({ name }) => name.startsWith(event))
   }
 
-  /** Follows the task to its end, and sees that nothing on the way there is odd. */
+  /** Polls the task until its end, and checks each response on the way. */
   async follow(id: string): Promise<Video> {
     let [progress, rank] = [0, 0]
     const look = async () => {
       const video = await this.video(id)
       const now = ['queued', 'in_progress', 'completed', 'failed'].indexOf(video.status)
-      assert.ok(now >= rank, `'${video.status}' is no status to come to from the ${rank}th`)
+      assert.ok(now >= rank, `'${video.status}' can not follow status number ${rank}`)
       const most = video.status === 'completed' ? 100 : 99
       assert.ok(Number.isInteger(video.progress) && video.progress >= progress && video.progress <= most)
       assert.equal(Boolean(video.error), video.status === 'failed')
       ;[progress, rank] = [video.progress, now]
       return rank >= 2 && video
     }
-    // Many are followed at once: their polls must not be what keeps the machine busy.
+    // Not more often: many tasks are followed at once.
     return until(`${id} ends`, look, 200)
   }
 
-  /** Completed, with the very bytes that the upstream made, and paid for once. */
+  /** The task completes with exactly the bytes of the upstream, and was accepted once. */
   async makes(id: string, prompt: string): Promise<void> {
     const { status, error } = await this.follow(id)
     assert.equal(status, 'completed', `${prompt}: ${JSON.stringify(error)}`)

@@ -21,28 +21,28 @@ import type { Store } from '../src/stores/store.ts'
 import { until } from './service.ts'
 
 /*
- * The whole HTTP side on a real store and by a clock that stands still: no engine runs, so the test decides when a task
- * begins, gets on and ends, and when time passes.
+ * The whole HTTP API on a real store, with a clock that stands still and without an engine: the test decides when a task
+ * starts, progresses and ends, and when time passes.
  */
 export interface Stage extends AsyncDisposable {
   readonly url: string
   readonly store: Store
   readonly clock: ManualClock
   readonly draining: AbortController
-  /** What the service knows of those that make films: at first nothing, as where others work for it. */
+  /** The accounts that the service knows: at first none, as in a process of the role `api`. */
   readonly accounts: Map<string, AccountView>
-  /** How many listen for notices of the store: 0 while no client waits or streams. */
-  hearers(): number
+  /** How many listeners the store has for notices: 0 while no client waits or streams. */
+  noticeListeners(): number
   fetch(path: string, init?: RequestInit & { token?: string }): Promise<Response>
   queued(number: string, fields?: Partial<Task>): Promise<Task>
-  /** The next queued one of its card. */
+  /** Starts this task, which must be the next one in the queue. */
   begin(task: Task): Promise<Task>
   progress(task: Task, progress: number): Promise<Task>
   complete(task: Task): Promise<Task>
   fail(task: Task): Promise<Task>
   /** Breaks every connection. */
   cut(): void
-  /** As after a restart of the service, on the same data. */
+  /** Restarts the service on the same data. */
   restart(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
     get draining() {
       return running.draining
     },
-    hearers: () => running.hearers(),
+    noticeListeners: () => running.noticeListeners(),
     fetch: (path, { token = 'alice', headers, ...init } = {}) =>
       fetch(`${running.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...headers } }),
     async queued(number, fields = {}) {
@@ -107,27 +107,27 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
 }
 
 /**
- * On which the first reading of a queued task is from before what the test does then, and arrives when it says so.
- * `isTold`: the feed has read a later state of it, which all who listen hear in the same turn of the loop.
+ * A stage whose first read of a queued task returns the old state, and only when the test calls `release`.
+ * `hasReadChange`: the feed has read a later state of the task, of which all listeners are notified in the same turn.
  */
-export async function openSlowStage(): Promise<Stage & { isReading(): boolean; isTold(): boolean; release(): void }> {
+export async function openSlowStage(): Promise<Stage & { isReading(): boolean; hasReadChange(): boolean; release(): void }> {
   const gate = Promise.withResolvers<void>()
   let isHeld = false
-  let isTold = false
+  let hasReadChange = false
   const stage = await openStage((store) => ({
     async read(owner, id) {
       const view = await store.read(owner, id)
-      isTold ||= view?.state !== 'queued'
+      hasReadChange ||= view?.state !== 'queued'
       if (isHeld || view?.state !== 'queued') return view
       isHeld = true
       await gate.promise
       return view
     },
   }))
-  return Object.assign(stage, { isReading: () => isHeld, isTold: () => isTold, release: gate.resolve })
+  return Object.assign(stage, { isReading: () => isHeld, hasReadChange: () => hasReadChange, release: gate.resolve })
 }
 
-export const isLeft = (stage: Stage) => until('nobody listens any more', () => stage.hearers() === 0, 5)
+export const untilNoListeners = (stage: Stage) => until('no listener is left', () => stage.noticeListeners() === 0, 5)
 
 interface World {
   clock: ManualClock
@@ -137,13 +137,13 @@ interface World {
 async function openApp(folder: string, { clock, accounts }: World, changes: (store: Store) => Partial<Store>) {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const sqlite = await openSqlite({ folder, now: clock.now(), onFatal: () => {} })
-  const hearers = new Set<() => void>()
-  const onNotice = (hearer: () => void) => {
-    const stop = sqlite.onNotice(hearer)
-    hearers.add(hearer)
+  const noticeListeners = new Set<() => void>()
+  const onNotice = (listener: () => void) => {
+    const stop = sqlite.onNotice(listener)
+    noticeListeners.add(listener)
     return () => {
       stop()
-      hearers.delete(hearer)
+      noticeListeners.delete(listener)
     }
   }
   const store = { ...sqlite, onNotice, ...changes(sqlite) }
@@ -165,7 +165,7 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     store, draining,
-    hearers: () => hearers.size,
+    noticeListeners: () => noticeListeners.size,
     cut: () => app.server.closeAllConnections(),
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
     async close() {
@@ -185,7 +185,7 @@ export interface ServerEvent {
   data: Record<string, unknown> & { id?: string; status?: string; progress?: number }
 }
 
-/** Reads a stream block by block; `comments` are those that carry no event. */
+/** Reads a stream block by block. */
 export function readEvents(response: Response) {
   assert.equal(response.status, 200)
   assert.equal(response.headers.get('content-type'), 'text/event-stream')
@@ -205,7 +205,7 @@ export function readEvents(response: Response) {
   }
   return {
     nextBlock,
-    /** The next event, or undefined where the server ended the stream. */
+    /** The next event, or undefined if the server ended the stream. */
     async next(): Promise<ServerEvent | undefined> {
       for (;;) {
         const block = await nextBlock()
@@ -219,7 +219,7 @@ export function readEvents(response: Response) {
   }
 }
 
-/** A stream of that path, opened. */
+/** Opens a stream at that path. */
 export const open = async (stage: Stage, path: string, headers: Record<string, string> = {}, token = 'alice') =>
   readEvents(await stage.fetch(path, { headers, token }))
 

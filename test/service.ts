@@ -7,7 +7,7 @@ import type { Clock } from '../src/core/clock.ts'
 import { type Service, start, type World } from '../src/main.ts'
 import { providers } from '../src/providers/index.ts'
 
-/** A whole service of its own, on a free port and an empty data folder, that a test can talk to. */
+/** A whole service for a test, on a free port and with an empty data folder. */
 export interface TestService extends AsyncDisposable {
   readonly url: string
   readonly data: string
@@ -18,9 +18,9 @@ export interface TestService extends AsyncDisposable {
   submit(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** Polls until the task is completed or failed. */
   finish(id: string): Promise<Record<string, unknown>>
-  /** A request with the operator token that `startService` set, below /operator/v1; throws unless it is answered with 200. */
+  /** A request below /operator/v1 with the operator token. Throws unless the status is 200. */
   operator<Answer = Record<string, unknown>>(path: string, method?: 'GET' | 'POST'): Promise<Answer>
-  /** With another configuration, if one is given. */
+  /** Restarts the service, with another configuration if one is given. */
   restart(yaml?: string): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export interface TestOptions {
   yaml?: string
   env?: Record<string, string>
   world?: Partial<World>
-  /** The providers that there are, for the configuration and for the service. */
+  /** The providers that the configuration and the service know. */
   members?: World['members']
 }
 
@@ -77,7 +77,7 @@ export async function startService(options: TestOptions = {}): Promise<TestServi
     async operator<Answer>(path: string, method: 'GET' | 'POST' = 'GET') {
       const headers = { authorization: `Bearer ${operatorToken}`, connection: 'close' }
       const response = await request(`/operator/v1${path}`, { method, headers })
-      if (response.status !== 200) throw new Error(`${path} was answered with ${response.status}`)
+      if (response.status !== 200) throw new Error(`${path} returned ${response.status}`)
       return (await response.json()) as Answer
     },
     async restart(other) {
@@ -94,19 +94,19 @@ export async function startService(options: TestOptions = {}): Promise<TestServi
 
 type Falsy = false | null | undefined | 0 | ''
 
-/** Waits until it is so, and says what was waited for if it never is. */
-export async function until<T>(what: string, look: () => T | Promise<T>, everyMs = 50) {
-  // Longer than any delay before another try, on a machine that is busy with other tests.
+/** Waits until `look` returns something truthy. Throws with `what` if it never does. */
+export async function until<T>(description: string, look: () => T | Promise<T>, everyMs = 50) {
+  // Longer than any retry delay, even on a machine that is busy with other tests.
   const end = Date.now() + 120_000
   for (;;) {
     const seen = await look()
     if (seen) return seen as Exclude<T, Falsy>
-    if (Date.now() > end) throw new Error(`it never came about: ${what}`)
+    if (Date.now() > end) throw new Error(`timed out: ${description}`)
     await setTimeout(everyMs)
   }
 }
 
-/** The real time, which a test can move on by hours. Who sleeps sleeps really, and so notices within a second. */
+/** The real time, which a test can advance by hours. Sleeps are real, so a jump is noticed within a second. */
 export function jumpingClock(): Clock & { jump(ms: number): void } {
   let ahead = 0
   return {

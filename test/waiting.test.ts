@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { isLeft, openSlowStage, openStage, type Stage, startedAt } from './listening.ts'
+import { untilNoListeners, openSlowStage, openStage, type Stage, startedAt } from './listening.ts'
 import { until } from './service.ts'
 
 /* `?wait=` and `Prefer: wait=`: the answer comes with the next status, not with the next question. */
@@ -9,7 +9,7 @@ const statusOf = async (answer: Promise<Response>) => {
   const response = await answer
   return response.status === 200 ? ((await response.json()) as { status: string }).status : response.status
 }
-const isListening = (stage: Stage) => until('somebody listens', () => stage.hearers() > 0, 5)
+const isListening = (stage: Stage) => until('somebody listens', () => stage.noticeListeners() > 0, 5)
 
 it('is answered with each next status, and at once when the video is finished', async () => {
   await using stage = await openStage()
@@ -25,7 +25,7 @@ it('is answered with each next status, and at once when the video is finished', 
   await stage.complete(running)
   assert.equal(await second, 'completed')
   assert.equal(await statusOf(stage.fetch(path)), 'completed')
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('until=done is not answered at a status in between, but at the end', async () => {
@@ -85,7 +85,7 @@ it('is answered with what is so when the time is up', async () => {
   clearInterval(passing)
   assert.deepEqual([video.status, video.progress], ['in_progress', 40])
   assert.ok(stage.clock.now() - startedAt >= 7_000)
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('hears a change that falls between its listening and its reading', async () => {
@@ -106,7 +106,7 @@ it('answers with a change that it heard before its reading of the old state arri
   const answer = statusOf(stage.fetch(path, { signal })).catch(() => 'no answer at all')
   await until('it reads', stage.isReading, 5)
   await stage.begin(task)
-  await until('it has heard of it', stage.isTold, 5)
+  await until('it has heard of it', stage.hasReadChange, 5)
   stage.release()
   assert.equal(await answer, 'in_progress')
 })
@@ -119,7 +119,7 @@ it('forgets a client that goes away, at once', async () => {
   await isListening(stage)
   leaving.abort()
   await assert.rejects(answer)
-  await isLeft(stage)
+  await untilNoListeners(stage)
 })
 
 it('is answered at once when the service is about to stop, and so is who comes then', async () => {
@@ -176,5 +176,5 @@ it("waits for nobody else's video, and for none that is not there", async () => 
   assert.equal(await statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { token: 'bob' })), 404)
   assert.equal(await statusOf(stage.fetch(`/v1/videos/video_${'0'.repeat(48)}?wait=60`)), 404)
   assert.equal(await statusOf(stage.fetch('/v1/videos/nothing?wait=60')), 404)
-  assert.equal(stage.hearers(), 0)
+  assert.equal(stage.noticeListeners(), 0)
 })

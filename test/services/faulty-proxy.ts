@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/** What becomes of a request: it passes as it is; or with another body; or is answered here; or never; or its answer is lost. */
+/** What happens to a request: it passes, passes with another body, gets a response here or none, or its response is lost. */
 export type Fate =
   | { pass: true }
   | { body(bytes: Buffer): Buffer }
@@ -18,7 +18,7 @@ export interface FaultyProxy {
   stop(): Promise<void>
 }
 
-/** Stands before an S3 server and does to each request what the test says. */
+/** A proxy before an S3 server: the test decides the fate of each request. */
 export async function startFaultyProxy(target: string, fateOf: (request: string) => Fate): Promise<FaultyProxy> {
   const seen: string[] = []
   const server = createServer(async (incoming, answer) => {
@@ -60,7 +60,7 @@ export async function startFaultyProxy(target: string, fateOf: (request: string)
   }
 }
 
-/** With the headers as they came, for they are signed. */
+/** With unchanged headers, because they are signed. */
 async function forward(
   target: string,
   { method, url, headers }: IncomingMessage,

@@ -7,7 +7,7 @@ import { startService, type TestService } from '../service.ts'
 import type { PostgresServer } from './postgres.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
-/* What the tests of a database that fails have in common: a service, its upstream, and a database behind a proxy. */
+/* For tests of a failing database: a service, its upstream, and a database behind a proxy. */
 
 export const prompt = 'a film'
 
@@ -16,9 +16,9 @@ type Rows = Record<string, unknown>[]
 export interface World extends AsyncDisposable {
   upstream: Upstream
   proxy: TcpProxy
-  /** Not through the proxy. */
+  /** Queries the database directly, not through the proxy. */
   sql(text: string): Promise<Rows>
-  /** From now on the database is over there. */
+  /** Switches to the database at another port. */
   moveTo(server: Pick<PostgresServer, 'port'>): void
   store: string
   yaml: string
@@ -60,7 +60,7 @@ export async function openWorld(
 
 async function askDatabase(port: number, database: string, text: string): Promise<Rows> {
   const client = new pg.Client({ connectionString: `postgres://filmgate@127.0.0.1:${port}/${database}` })
-  // One that is cut while it is idle says so to its listeners only.
+  // A connection that is cut while it is idle reports that only to its listeners.
   client.on('error', () => {})
   await client.connect()
   return (await client.query(text).finally(() => client.end())).rows as Rows
@@ -79,17 +79,17 @@ export async function submit(service: TestService, mode: Mode, text = prompt): P
   return ((await answer.json()) as { id: string }).id
 }
 
-/** Films with prompts of their own, all at once. */
+/** Creates videos with different prompts, all at once. */
 export function submitMany(service: TestService, count: number, name: string): Promise<string[]> {
   return Promise.all(Array.from({ length: count }, (_, at) => submit(service, 'none', `${name} ${at}`)))
 }
 
-/** As `until`, but more patient: leases end, and others use this machine. */
+/** Like `until`, but waits longer: leases have to end, and the machine may be busy. */
 export async function comes<T>(what: string, look: () => T | Promise<T>, withinMs = 90_000): Promise<T> {
   for (const end = Date.now() + withinMs; ; ) {
     const seen = await look()
     if (seen) return seen
-    if (Date.now() > end) throw new Error(`it never came about: ${what}`)
+    if (Date.now() > end) throw new Error(`timed out: ${what}`)
     await pause(100)
   }
 }
@@ -98,7 +98,7 @@ export async function isReady(service: TestService): Promise<boolean> {
   return (await service.fetch('/readyz', { headers: { connection: 'close' } })).status === 200
 }
 
-/** As `finish`, but not for ever. */
+/** Like `finish`, but with a time limit. */
 export async function completes(service: TestService, id: string): Promise<void> {
   const look = async () => {
     const answer = await service.fetch(`/v1/videos/${id}`, { headers: { connection: 'close' } })
@@ -109,7 +109,7 @@ export async function completes(service: TestService, id: string): Promise<void>
   await comes(`${id} is completed`, look)
 }
 
-/** 503, and when to come back. */
+/** The status is 503, with a Retry-After. */
 export async function refused(answer: Response): Promise<void> {
   assert.equal(answer.status, 503, await answer.text())
   assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
@@ -121,7 +121,7 @@ export async function countStates(world: World): Promise<Record<string, number>>
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
 }
 
-/** Every task that there is ends well, was paid for once, and nothing is left open. */
+/** Every task completes, was accepted once, and no attempt is left open. */
 export async function allEnd(world: World, count: number, withinMs?: number): Promise<void> {
   const states = () => world.sql('SELECT DISTINCT state FROM tasks')
   const isOver = async () => (await states()).every(({ state }) => state === 'completed' || state === 'failed')

@@ -9,7 +9,7 @@ import { freePort } from '../free-port.ts'
 
 const program = '/usr/sbin/pgbouncer'
 
-/** Debian's PgBouncer before a server on the loopback: each transaction has whichever connection is free. */
+/** Debian's PgBouncer before a server on the loopback, in transaction mode. */
 export async function startPgBouncer(target: number): Promise<{ url: string } & AsyncDisposable> {
   if (!existsSync(program)) throw new Error('PgBouncer is not installed: apt-get install pgbouncer')
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-pgbouncer-'))
@@ -18,11 +18,11 @@ export async function startPgBouncer(target: number): Promise<{ url: string } & 
   const settings = [
     '[databases]', `* = host=127.0.0.1 port=${target}`, '[pgbouncer]', 'listen_addr = 127.0.0.1',
     `listen_port = ${port}`, 'auth_type = trust', `auth_file = ${join(folder, 'users')}`, 'unix_socket_dir =',
-    // Few enough that statements meet connections on which others spoke.
+    // So few that clients share connections.
     'pool_mode = transaction', 'default_pool_size = 4', 'max_client_conn = 200',
   ]
   writeFileSync(join(folder, 'pgbouncer.ini'), `${settings.join('\n')}\n`)
-  // Whatever the umask: a service in this process makes that strict.
+  // Explicit, because a service in this process sets a strict umask.
   chmodSync(folder, 0o755)
   for (const name of ['users', 'pgbouncer.ini']) chmodSync(join(folder, name), 0o644)
   // It refuses to run as root.

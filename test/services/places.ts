@@ -5,14 +5,14 @@ import { startS3, type TestS3 } from './s3.ts'
 export interface Places extends AsyncDisposable {
   readonly postgres: PostgresServer
   readonly s3: TestS3
-  /** What a process of that role has to be told of them. */
+  /** The settings that a process of that role needs to find them. */
   settings(role: string, store?: string): Record<string, string>
 }
 
 export async function startPlaces(options?: Parameters<typeof startPostgres>[0]): Promise<Places> {
   const postgres = await startPostgres(options)
   const s3 = await startS3()
-  // Where Amazon's tools look for them, and so does every process that is started from here.
+  // Amazon's tools read them from here, and so does every process that is started from this one.
   process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
   process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
   return {

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../free-port.ts'
 
-/** A PostgreSQL server of its own, of Debian's package, on a free port of the loopback and an empty cluster. */
+/** A PostgreSQL server from Debian's package, with an empty cluster, on a free port of the loopback. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number
   readonly url: string
-  /** Where its programs are. */
+  /** The folder of its programs. */
   readonly bin: string
   stop(how?: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>
   start(): Promise<void>
@@ -20,7 +20,7 @@ type Settings = Record<string, string>
 
 const versions = '/usr/lib/postgresql'
 
-/** `disk`: a folder for its data, or for its log alone, where they are not to be in one that is made for it. */
+/** `disk`: a folder for its data, or for its log alone. By default a temporary one is created. */
 export async function startPostgres(
   settings: Settings = {},
   disk?: { for: 'data' | 'log'; folder: string },
@@ -33,7 +33,7 @@ export async function startPostgres(
   return serve(place, settings)
 }
 
-/** A hot standby that follows the server at that port, which may be a proxy's. It is one until somebody promotes it. */
+/** A hot standby of the server at that port, which may be a proxy. It stays a standby until it is promoted. */
 export async function startStandby(primary: { port: number }, settings: Settings = {}): Promise<PostgresServer> {
   const place = findPlace()
   const source = ['--host', '127.0.0.1', '--port', String(primary.port), '--username', 'filmgate']
@@ -44,13 +44,13 @@ export async function startStandby(primary: { port: number }, settings: Settings
 
 interface Place {
   folder: string
-  /** It was made for this server. */
+  /** Created for this server, and removed with it. */
   temporary: boolean
   data: string
   bin: string
   /** The server refuses to run as root. */
   user: { uid?: number; gid?: number }
-  /** Not synchronous: a proxy of this process may have to carry what it asks for. */
+  /** Not synchronous: its traffic may go through a proxy in this process. */
   run(program: string, args: string[]): Promise<unknown>
 }
 
@@ -71,7 +71,7 @@ async function serve({ folder, temporary, data, bin, user }: Place, settings: Se
   const options = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: folder, ...settings }
   const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   let server: ReturnType<typeof spawn> | undefined
-  // Also when the test dies before it can stop it.
+  // Also if the test dies before it can stop the server.
   process.once('exit', () => server?.kill('SIGQUIT'))
 
   const start = async () => {

@@ -31,7 +31,7 @@ export async function startS3(): Promise<TestS3> {
   const server = spawn(program, ['--quiet', '--port', address, ...keys, 'posix', '--sidecar', notes, objects], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  // Also when the test dies before it can stop it.
+  // Also if the test dies before it can stop the server.
   const kill = () => server.kill('SIGKILL')
   process.once('exit', kill)
   const endpoint = `http://${address}`

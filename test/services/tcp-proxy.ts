@@ -3,28 +3,28 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * What becomes of a COMMIT:
+ * What happens to a COMMIT:
  *   lost        it never arrives, and the connection is cut
- *   answerLost  it arrives, and the connection is cut before its answer
+ *   answerLost  it arrives, and the connection is cut before the response
  *   late        the connection is cut, and it arrives half a second later
- *   last        it is answered, and then nobody is there any more
+ *   last        the response arrives, and then the database is gone
  */
 export type CommitFate = 'lost' | 'answerLost' | 'late' | 'last'
 
-/** Stands before a PostgreSQL server and breaks what goes through. */
+/** A proxy before a PostgreSQL server that causes faults. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number
-  /** Connections are open, and nothing comes through them. */
+  /** Connections stay open, and nothing passes. */
   hang(): void
   goOn(): void
   /** Connections are cut, and new ones refused. */
   refuse(): Promise<void>
   accept(): Promise<void>
-  /** All that are open; new ones are welcome. */
+  /** Cuts all open connections. New ones are accepted. */
   cut(): void
-  /** Where new connections lead from now on; those that are open are cut. */
+  /** Leads new connections to another port, and cuts the open ones. */
   retarget(port: number): void
-  /** Everything takes so much longer. */
+  /** Delays everything by this long. */
   delay(ms: number): void
   /** For the next COMMIT of a transaction whose statements match, or of such a statement alone. Resolves when it has happened. */
   onCommit(of: RegExp, fate: CommitFate): Promise<void>
@@ -39,9 +39,9 @@ interface Order {
 interface Link {
   client: Socket
   server: Socket
-  /** Since its last BEGIN. */
+  /** The statements since the last BEGIN. */
   statements: string
-  /** Of no transaction, a statement is committed as soon as it is done. */
+  /** Outside of a transaction, a statement commits by itself. */
   begun: boolean
   fate?: Order
 }
@@ -132,7 +132,7 @@ class Breaker implements TcpProxy {
     this.#carry(server, client, (bytes) => this.#answer(link, bytes))
   }
 
-  /** In order, whatever each has to wait for: an end is the last of it. */
+  /** Keeps the order, whatever each part has to wait for. The end comes last. */
   #carry(from: Socket, to: Socket, give: (bytes: Buffer) => void): void {
     let before = Promise.resolve()
     const inTurn = (act: () => void) => {

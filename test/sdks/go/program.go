@@ -88,7 +88,7 @@ func until[T any](what string, look func() *T) *T {
 			return seen
 		}
 	}
-	panic("it never came about: " + what)
+	panic("timed out: " + what)
 }
 
 // Small and short, which the SDK's own values know nothing of.

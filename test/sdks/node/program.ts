@@ -61,7 +61,7 @@ export async function until<T>(what: string, look: () => Promise<T | undefined>)
     const seen = await look()
     if (seen !== undefined) return seen
   }
-  throw new Error(`it never came about: ${what}`)
+  throw new Error(`timed out: ${what}`)
 }
 
 /** A completed video that many rows start from. */

@@ -55,7 +55,7 @@ def until(what, look):
         if seen := look():
             return seen
         time.sleep(0.1)
-    raise AssertionError(f"it never came about: {what}")
+    raise AssertionError(f"timed out: {what}")
 
 
 def create(headers=None, **params):

@@ -110,7 +110,7 @@ final class Program {
         } catch (Exception error) {
             throw new IllegalStateException(error);
         }
-        throw new IllegalStateException("it never came about: " + what);
+        throw new IllegalStateException("timed out: " + what);
     }
 
     /** Small and short, which the SDK's own values know nothing of. */
