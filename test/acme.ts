@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { plainEnv, root } from './packed.ts'
 
 /*
- * Writes the files of docs/adding-a-provider.md into a folder and runs their contract. `pointTo` says where to import from what
- * is not on the page.
+ * Writes the files of docs/adding-a-provider.md into a folder and runs their contract. `pointTo` gives the import path of a
+ * file that is not on the page.
  */
 export async function assertPassesContract(folder: string, pointTo: (path: string) => string): Promise<void> {
   const page = readFileSync(join(root, 'docs/adding-a-provider.md'), 'utf8')

@@ -4,8 +4,8 @@ import { dirname, join, posix, relative, sep } from 'node:path'
 import { it } from 'node:test'
 
 /*
- * Holds the code to ARCHITECTURE.md: who may import whom, who may touch the clock, chance, the environment and the
- * network, what a family looks like, and how long a file may be.
+ * Checks that the code follows ARCHITECTURE.md: which file may import which, which may use the clock, randomness, the
+ * environment and the network, what a family consists of, and how long a file may be.
  */
 const root = join(import.meta.dirname, '..')
 const isTest = (file: string) => /(\.test|\.slow|\.services|\.fixture|\/contract)\.ts$/.test(file)
@@ -17,7 +17,7 @@ interface Import {
   from: string
   to: string
   typeOnly: boolean
-  /** Only when the code is reached that needs it. */
+  /** A dynamic import. */
   lazy: boolean
   names: readonly string[]
 }
@@ -187,7 +187,7 @@ for (const [folder, noun] of Object.entries(families)) {
   })
 }
 
-/** The programs in it are text, for a page. */
+/** Has programs as text, for a page. */
 const quoting = 'src/api/docs/examples.ts'
 
 it('time, chance, the environment, the network and the exit belong to one place each', () => {
@@ -197,7 +197,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
     [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
     [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client|cli\/operator)/],
-    // The media child has nobody left to return to when its parent is gone.
+    // The media child ends itself when its parent is gone.
     [/\bprocess\.exit\(/, /^src\/media\/child\.ts$/],
     [/\bconsole\./, /^$/],
   ]

@@ -28,7 +28,7 @@ it('a backup that was made while the service ran, as docs/moving.md says, has ev
       using database = new DatabaseSync(join(service.data, 'filmgate.db'))
       database.prepare('VACUUM INTO ?').run(join(copy, 'filmgate.db'))
     }
-    // Films that are finished in between are in no row of the backup: they are only too many.
+    // Videos that finish in between are in no row of the backup: their files are merely extra.
     assert.equal((await service.finish(unfinished[0] ?? '')).status, 'completed')
     for (const name of ['bucket', 'accounts']) cpSync(join(service.data, name), join(copy, name), { recursive: true })
   }

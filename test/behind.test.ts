@@ -5,7 +5,7 @@ import { startUpstream } from '../simulators/upstream.ts'
 import { picture } from '../src/providers/contract.ts'
 import { startService, type TestService, token, until } from './service.ts'
 
-/* Filmgate behind Filmgate, and engines that are known by their address alone. */
+/* Filmgate behind Filmgate, and engines that are configured by their address alone. */
 
 interface Listed {
   data: { id: string; owned_by?: string; status?: string; parameters?: object }[]
@@ -24,7 +24,7 @@ it('a second Filmgate is an engine: its models, their rules, images, progress an
   await using outer = await startService({ yaml: before(inner.url) })
   const [model] = (await get<Listed>(outer, '/v1/models')).data
   const [original] = (await get<Listed>(inner, '/v1/models')).data
-  // What is made of another video is made where that video is: nobody is asked for it here.
+  // A derived video is generated where its source is, and not here.
   assert.deepEqual({ ...model, created: 0 }, { ...original, created: 0, owned_by: 'inner', makes: [] })
 
   const bytes = `data:image/png;base64,${picture.bytes.toString('base64')}`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startService, until } from './service.ts'
 
-// Of nobody: without any, the SDK would look for them on the network.
+// Invalid on purpose: without credentials, the SDK would look for them on the network.
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'nobody', AWS_SECRET_ACCESS_KEY: 'nothing' })
 delete process.env.AWS_REGION
 process.env.AWS_CONFIG_FILE = '/nowhere'

@@ -7,7 +7,7 @@ import { runCli } from '../src/cli/cli.fixture.ts'
 import { difference, everyPicture } from '../src/media/footage.fixture.ts'
 import { startService, type TestService, token } from './service.ts'
 
-/* Films of other films, as people ask for them on the command line. */
+/* Videos that are derived from other videos, on the command line. */
 
 const cwd = mkdtempSync(join(tmpdir(), 'filmgate-cli-derive-'))
 let service: TestService

@@ -89,7 +89,7 @@ describe('generate', () => {
 })
 
 describe('batch, after a submit that nobody saw answered', () => {
-  /** A batch that is killed while the server, which may have taken the film, says nothing. */
+  /** A batch that is killed while the server does not respond; it may have accepted the video. */
   async function killedInSubmit(
     api: FakeApi,
     cwd: string,
@@ -110,7 +110,7 @@ describe('batch, after a submit that nobody saw answered', () => {
     api.handle = () => false
   }
 
-  /** As if the last submit of the folder's journal had been so much earlier. */
+  /** Makes the last submit in the journal of the folder older. */
   function age(cwd: string, ms: number): void {
     const path = join(cwd, 'out', '.filmgate-batch.jsonl')
     const last = /(?<="time":)\d+(?=[^\n]+\n$)/

@@ -64,7 +64,7 @@ describe('generate', () => {
   it('sends a local image', async () => {
     const cwd = newFolder()
     const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-    // The name says nothing: the bytes decide the type.
+    // The bytes decide the type, and not the name.
     writeFileSync(join(cwd, 'picture'), Buffer.from(pixel, 'base64'))
     const args = ['generate', 'a dot', ...small, '--image', 'picture', '--seed', '1', '-o', 'dot.mp4']
     const { code, stderr } = await runCli(args, { env, cwd })

@@ -16,9 +16,9 @@ import {
 } from './services/outage-world.ts'
 import { startPostgres } from './services/postgres.ts'
 
-/* Transactions of ours that the database ends, because those of others are in their way. */
+/* Transactions of ours that the database aborts because of deadlocks and conflicts with others. */
 
-/** Sooner than a statement is given up: a deadlock is found before. */
+/** Shorter than the timeout of a statement, so that the deadlock is detected first. */
 const postgres = await startPostgres({ fsync: 'off', deadlock_timeout: '700ms' })
 after(() => postgres[Symbol.asyncDispose]())
 
@@ -66,13 +66,13 @@ describe('a deadlock that the database resolves against us', () => {
     })
 })
 
-/** Another session that holds the second of two locks that such a statement takes, and then wants the first. */
+/** Another session that holds the second of two locks of such a statement, and then requests the first. */
 async function lieInWait(world: World, statement: string) {
   await world.sql(`CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       PERFORM pg_advisory_xact_lock(1); PERFORM pg_advisory_xact_lock(2); RETURN NEW;
     END $$; CREATE TRIGGER collide BEFORE ${statement} FOR EACH ROW EXECUTE FUNCTION collide()`)
   const client = await connectTo(world)
-  // It is not the one who looks whether there is a deadlock, and so not the one who has to yield.
+  // It does not check for deadlocks, so it is not the session that is aborted.
   await client.query("SET deadlock_timeout = '60s'; BEGIN; SELECT pg_advisory_xact_lock(2)")
   const waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND NOT granted"
   return {
@@ -93,7 +93,7 @@ it('transactions that can not be serialized: all is tried again, and all end, ea
   await using service = await serve(world)
   const { pathname } = new URL(world.store)
   await world.sql(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`)
-  // What is set holds for new connections.
+  // The setting applies to new connections.
   world.proxy.cut()
   const stop = new AbortController()
   const disturbing = disturb(world, stop.signal)
@@ -105,7 +105,7 @@ it('transactions that can not be serialized: all is tried again, and all end, ea
   await allEnd(world, 30)
 })
 
-/** Whoever waits for these rows has looked at them too early. */
+/** A transaction that waits for these rows has read an old version of them. */
 async function disturb(world: World, signal: AbortSignal): Promise<void> {
   const client = await connectTo(world)
   await client.query("SET default_transaction_isolation = 'read committed'")

@@ -26,7 +26,7 @@ testDamage(async () => {
     bucket: await openS3({ ...storage, prefix, forcePathStyle: true }),
     async replace(key, bytes) {
       const place = { Bucket: storage.bucket, Key: `${prefix}/${key}` }
-      // With a checksum of its own: only our digest can tell.
+      // The object has a valid checksum of its own: only our digest shows the damage.
       await (bytes
         ? client.send(new PutObjectCommand({ ...place, Body: bytes }))
         : client.send(new DeleteObjectCommand(place)))
@@ -60,7 +60,7 @@ it('bytes that change on the way are found by the checksum of the storage, also 
   flips = true
   await assert.rejects(async () => (await get()).arrayBuffer(), /terminated|aborted/)
   assert.match(server.errors[0] ?? '', /[Cc]hecksum mismatch/)
-  // It was the way there, not the film.
+  // The connection failed; the stored video is fine.
   flips = false
   assert.ok(server.video.equals(Buffer.from(await (await get()).arrayBuffer())))
 })

@@ -5,17 +5,17 @@ import type { Bucket } from '../src/buckets/bucket.ts'
 import { authorization, type ContentServer, serveContent } from './content-server.ts'
 
 /*
- * Stored films that are not what they were: nobody gets a whole wrong one, and the log says which film it is. The same
- * for every bucket.
+ * Stored videos that were damaged: no client gets a complete wrong file, and the log names the video. The same for every
+ * bucket.
  */
 
 export interface Place {
   bucket: Bucket
-  /** Puts other bytes there, behind the bucket's back; or removes the object. */
+  /** Replaces the bytes without the bucket, or removes the object. */
   replace(key: string, bytes: Buffer | null): Promise<void>
 }
 
-/** Several chunks, whatever the bucket reads at once. */
+/** Several chunks, whatever the chunk size of the bucket is. */
 const long = 3_000_000
 
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -43,7 +43,7 @@ async function isRefused(server: ContentServer, because: RegExp, headers: Record
   assert.match(line ?? '', because)
 }
 
-/** How many bytes came before the answer was cut off. */
+/** How many bytes arrived before the response was cut off. */
 async function bytesUntilCut(answer: Response): Promise<number> {
   let bytes = 0
   await assert.rejects(async () => {
@@ -102,13 +102,13 @@ export function testDamage(open: () => Promise<Place>): void {
       await isRefused(server, /other bytes than were stored/)
       await isRefused(server, /other bytes than were stored/, { range: 'bytes=0-9' })
       assert.equal((await get(server, {}, 'HEAD')).status, 500)
-      // Who has the right bytes may keep them.
+      // A client with the right bytes may keep them.
       assert.equal((await get(server, { 'if-none-match': server.etag })).status, 304)
     }),
   )
 
   it(
-    'a flipped byte of a film that is sent at once: nothing of it is sent',
+    'a flipped byte of a small video: nothing of it is sent',
     serving(1_000, async (server, { replace }) => {
       const wrong = flipped(server.video)
       await replace(keyOf(server), wrong)
@@ -118,7 +118,7 @@ export function testDamage(open: () => Promise<Place>): void {
   )
 
   it(
-    'a part of a film that nobody has read yet is sent as it is, and its HEAD',
+    'a part of a damaged video that was not read as a whole yet is sent as it is, and so is its HEAD',
     serving(long, async (server, { replace }) => {
       await replace(keyOf(server), flipped(server.video))
       const part = await get(server, { range: 'bytes=0-99' })
@@ -130,7 +130,7 @@ export function testDamage(open: () => Promise<Place>): void {
   )
 
   it(
-    'a truncated film is an error, whole or in parts',
+    'a truncated video is an error, whole or in parts',
     serving(long, async (server, { replace }) => {
       await replace(keyOf(server), server.video.subarray(0, long - 1))
       await isRefused(server, /has 2999999 bytes, 3000000 were stored/)
@@ -139,7 +139,7 @@ export function testDamage(open: () => Promise<Place>): void {
   )
 
   it(
-    'a deleted film is an error, whole or in parts',
+    'a deleted video is an error, whole or in parts',
     serving(long, async (server, { replace }) => {
       await replace(keyOf(server), null)
       await isRefused(server, /is missing from the bucket/)
@@ -148,7 +148,7 @@ export function testDamage(open: () => Promise<Place>): void {
   )
 
   it(
-    'a sound film comes whole, again and again, to many at once, and to one who comes after a reader that left',
+    'an undamaged video is sent whole, again and again, to many clients at once, and after one that disconnected',
     serving(long, async (server) => {
       const left = await get(server)
       await left.body?.cancel()

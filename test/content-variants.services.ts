@@ -5,7 +5,7 @@ import { loadImage } from '@napi-rs/canvas'
 import { startService, type TestService, until } from './service.ts'
 import { startPlaces } from './services/places.ts'
 
-/* Pictures of videos that lie in S3: two processes make them, and S3 itself hands them out. */
+/* Pictures of videos in S3: two processes generate them, and S3 itself serves them. */
 
 const places = await startPlaces()
 after(() => places[Symbol.asyncDispose]())

@@ -7,7 +7,7 @@ import { loadImage } from '@napi-rs/canvas'
 import OpenAI from 'openai-7.53'
 import { jumpingClock, startService, type TestService, token, until } from './service.ts'
 
-/* The pictures of a finished video: a thumbnail and a spritesheet, made when they are asked for. */
+/* The pictures of a finished video: a thumbnail and a spritesheet, generated on the first request. */
 
 const film = { model: 'studio', prompt: 'a lighthouse at dusk', seconds: '1', size: '256x320' }
 const kinds = [
@@ -74,7 +74,7 @@ for (const { variant, type, ending, size } of kinds) {
     const kept = readFileSync(file)
     assert.ok(kept.equals(bytes))
     await service.restart()
-    // Other bytes than it would be made of: what comes is what is kept.
+    // Other bytes than would be generated: the response shows that the stored ones are served.
     writeFileSync(file, Buffer.concat([kept, Buffer.from('!')]))
     assert.equal((await bytesOf(await ask(variant))).length, bytes.length + 1)
     writeFileSync(file, kept)
@@ -148,7 +148,7 @@ it('twenty at once get the same two pictures, each made once', async () => {
 it('a picture that somebody removed is made anew', async () => {
   const etag = (await ask('thumbnail')).headers.get('etag')
   rmSync(pictureFile(service.data, id, 'thumbnail'))
-  // This process believed that it was there; clients come again after such an answer.
+  // This process still expected it there. Clients retry after such a response.
   assert.equal((await ask('thumbnail')).status, 500)
   const again = await ask('thumbnail')
   assert.deepEqual([again.status, again.headers.get('etag')], [200, etag])

@@ -142,7 +142,7 @@ it('after expires_at it is 410, the bytes are gone, a download in flight finishe
   assert.deepEqual(await short.finish(id), done)
 })
 
-/** Begins a download and reads no further until it is told to. */
+/** Begins a download, and reads on only when the test says so. */
 async function slowDownload(url: string) {
   const response = await new Promise<import('node:http').IncomingMessage>((resolve) =>
     get(url, { headers: { authorization: `Bearer ${token}` } }, resolve),

@@ -26,13 +26,13 @@ async function newFolder(): Promise<{ data: string; path: string }> {
   assert.equal((await server.exit).code, 0)
   await using store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
   const prompt = 'long '.repeat(200)
-  // Finished, so that nobody works on them.
+  // Finished, so that no worker claims them.
   const ended = { state: 'failed', owner: 'default', prompt, dueAt: null } as const
   await Promise.all(Array.from({ length: 2_000 }, (_, at) => store.insert(newTask(String(at), ended))))
   return { data, path: join(data, 'filmgate.db') }
 }
 
-/** Kills a server that has written something which its log alone has. */
+/** Kills a server right after a write, which is then only in the log of the database. */
 async function crash(data: string, path: string): Promise<void> {
   await using server = serve(data)
   const url = await server.url

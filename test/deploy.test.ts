@@ -8,7 +8,7 @@ import { settings } from '../src/config/settings.ts'
 import { loadConfig } from '../src/config.ts'
 import { launcher } from './process.ts'
 
-/* What the files below deploy/ say about each other and about us. `npm run lint:deploy` has real tools read them. */
+/* The files below deploy/ fit each other and the service. `npm run lint:deploy` checks them with real tools. */
 const root = join(import.meta.dirname, '..')
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
 const files = globSync('deploy/**/{*,.*}', { cwd: root }).filter((file) => statSync(join(root, file)).isFile())

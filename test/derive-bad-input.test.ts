@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { jumpingClock, startService, type TestService, token, until } from './service.ts'
 
-/* What is refused where a video is to be made of another, and that it leaves nothing. */
+/* Requests for derived videos that are refused, and that they leave nothing behind. */
 
 const clock = jumpingClock()
 const film = { model: 'studio', prompt: 'a fox', seconds: '1', size: '256x256' }
@@ -214,7 +214,7 @@ it('more than 50 MiB is refused, with its length or without, and an upload that 
       resolve(answer.statusCode)
     })
     sent.on('error', reject)
-    // In pieces there is no length: it has to be counted on its way.
+    // A chunked body has no length: it has to be counted while it arrives.
     sent.write(body.subarray(0, 1000))
     sent.end(body.subarray(1000))
   })
@@ -230,12 +230,12 @@ it('more than 50 MiB is refused, with its length or without, and an upload that 
     sent.destroy()
     await until('nothing of it is left', () => readdirSync(join(service.data, 'scratch')).length === 0)
   }
-  // Each of them had a share of what all may take together, and gave it back.
+  // Each used a part of the common limit, and has given it back.
   const whole = formOf({ prompt: 'x', model: 'studio', video: mp4(padded(bytes)) })
   assert.equal((await post(paths.edit, whole)).status, 200)
 })
 
-// Thirteen of them had taken all that there is, for good: nobody could send an image any more.
+// Thirteen of them once used up the common limit for good: no image could be sent any more.
 it('submits that break off give back what they had of the memory', async () => {
   const form = new Response(formOf({ ...film, image: new File([new Uint8Array(2 ** 20)], 'a.png') }))
   const headers = { 'content-type': form.headers.get('content-type') ?? '', authorization: `Bearer ${token}` }
@@ -258,7 +258,7 @@ it('clients that go while they wait for room leave none taken', async () => {
     const sent = httpRequest(`${service.url}/v1/videos`, { method: 'POST', headers: { ...headers, ...length } })
     sent.on('error', () => {})
     sent.flushHeaders()
-    // It has been seen, whether there is room for it or not.
+    // The server has read it, whether there is room for it or not.
     await once(sent, 'continue')
     return sent
   }
@@ -288,7 +288,7 @@ it('characters are not made here, and what is made by POST is not read there', a
   )
 })
 
-/** As a telephone stores what it filmed while it was held on its side: the matrix of the track, in the form of ISO 14496. */
+/** As a phone stores a video that was filmed sideways: with a rotation in the matrix of the track (ISO 14496). */
 function turned(video: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const copy = Buffer.from(video)
   const matrix = copy.indexOf('tkhd') + 44
@@ -296,7 +296,7 @@ function turned(video: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return new Uint8Array(copy)
 }
 
-/** With a box behind it that means nothing and is large. */
+/** With a large, meaningless box at its end. */
 function padded(video: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const box = Buffer.alloc(40 * 2 ** 20)
   box.writeUInt32BE(box.length)
@@ -304,7 +304,7 @@ function padded(video: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat([video, box]))
 }
 
-/** So slow that its pictures last that long. */
+/** With frames that last so long that the video does, too. */
 function slow(video: Uint8Array<ArrayBuffer>, seconds: number): Uint8Array<ArrayBuffer> {
   const copy = Buffer.from(video)
   const scale = copy.indexOf('mdhd') + 16

@@ -8,7 +8,7 @@ import { OpenAI, toFile } from 'openai-7.53'
 import { difference, everyPicture } from '../src/media/footage.fixture.ts'
 import { startService, type TestService, token, until } from './service.ts'
 
-/* Videos that are made of videos, by the official SDK: remix, edit and extend. */
+/* Derived videos with the official SDK: remix, edit and extend. */
 
 const film = { model: 'sora-2', prompt: 'a red fox in a snowy forest', seconds: '1', size: '256x256', caption: false }
 const yaml = 'aliases: { sora-2: studio }\ndefault_model: studio\noutbound: { allow: [127.0.0.1] }'
@@ -68,7 +68,7 @@ describe('remix', () => {
     const [unrelated] = await picturesOf(await bytesOf(alone.id))
     assert.ok(difference(original, remixed) > 10, 'nothing changed')
     assert.ok(difference(unrelated, remixed) > 10, 'the source does not count')
-    // Its parameters are the source's: with the same words it is the same film.
+    // It has the parameters of its source: with the same prompt it is the same film.
     const same = await openai.videos.remix(source.id, { prompt: film.prompt })
     await completed(same)
     assert.ok(difference(original, (await picturesOf(await bytesOf(same.id)))[0]) < 1)
@@ -139,7 +139,7 @@ describe('edit', () => {
     const named = { prompt: 'x', video: await upload(sourceBytes), model: 'sora-2' }
     assert.equal((await openai.videos.edit(named as OpenAI.VideoEditParams)).model, 'sora-2')
     assert.deepEqual(readdirSync(join(service.data, 'scratch')), [])
-    // A picture of it is all that there is: what is made of that once more needs it again.
+    // Only a picture of it is stored, and a video that is derived from this one needs it again.
     const again = await openai.videos.edit({ prompt: 'tripod', video: { id: made.id } })
     await openai.videos.delete(made.id)
     await completed(again)

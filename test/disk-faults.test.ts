@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { startService, type TestService, until } from './service.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 
-/* What a disk can refuse besides room: see disk-full.test.ts for that. */
+/* Faults of a disk other than a full one, which is in disk-full.test.ts. */
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
 
@@ -21,7 +21,7 @@ async function submit(service: TestService): Promise<string> {
   return ((await answer.json()) as { id: string }).id
 }
 
-/** It waits, says why, and shows nothing of what is half there. */
+/** The task waits, says why, and serves no half-written file. */
 async function waits(service: TestService, id: string, because: RegExp): Promise<void> {
   const isMet = (line: string) => line.includes('storage_unavailable') && line.includes(id)
   const line = await until('the problem is met', () => service.log.find(isMet))

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { startService, type TestService, until } from './service.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 
-/** What /readyz says. */
+/** The status of /readyz. */
 async function readiness(service: TestService) {
   const answer = await service.fetch('/readyz')
   return { code: answer.status, ...((await answer.json()) as Record<'status' | 'reason' | 'store' | 'bucket', string>) }
@@ -29,7 +29,7 @@ for (const [folder, moment] of Object.entries({ 'accounts/studio': 'drawn', scra
     assert.deepEqual([task.status, task.error], ['in_progress', undefined])
     assert.equal((await service.fetch(`/v1/videos/${id}/content`)).status, 404)
     assert.deepEqual(readdirSync(incoming), [])
-    // What waits for room survives a restart too: its film has to be drawn again, which is no failure of its own.
+    // A task that waits for disk space survives a restart. Its film is drawn again, which does not count as a failure.
     if (folder === 'bucket') await service.restart()
     disk.free()
     assert.equal((await service.finish(id)).status, 'completed')
@@ -47,7 +47,7 @@ it('a submit that cannot be stored is 503 with Retry-After; what was accepted be
   disk.fill()
   const prompt = 'long '.repeat(6_000)
   let answer = await service.submit({ ...film, prompt })
-  // The log of the database may have room left in pages that it holds already.
+  // The log of the database may have free pages left.
   for (let round = 0; answer.status === 200 && round < 200; round += 1)
     answer = await service.submit({ ...film, prompt })
   assert.equal(answer.status, 503)
@@ -61,7 +61,7 @@ it('a submit that cannot be stored is 503 with Retry-After; what was accepted be
   assert.deepEqual([full.status, full.store], ['unavailable', 'full'])
   assert.match(full.reason, /disk of the database is full.+Free some space/)
   disk.free()
-  // By itself: nobody submits anything.
+  // By itself, without another request.
   await until('it is ready', async () => (await readiness(service)).code === 200)
   assert.equal((await service.finish(id)).status, 'completed')
 })

@@ -16,7 +16,7 @@ import { startService, type TestService, token } from './service.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-docs-'))
-/** What an engine could call its model, if it meant harm. */
+/** A hostile model name of an engine. */
 const evil = `x'; touch harmed; '<script>alert(1)</script>"\${process.exit(9)}/../\`é\u202e`
 const bad = '<img src=x onerror=alert(1)> & "quoted" \u202e'
 let service: TestService

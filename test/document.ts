@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import type { Document } from '../src/api/openapi/document.ts'
 import type { Schema } from '../src/wire/schema.ts'
 
-/* What a program can make of the service's own document: its operations by name, and a check for each schema. */
+/* Reads the OpenAPI document of the service: its operations by name, and a check for each schema. */
 
 export type Operation = Document['paths'][string][string]
 
@@ -22,11 +22,11 @@ export function operationsOf(document: Document): Map<string, Named> {
   return new Map(named.map((one) => [one.operation.operationId, one]))
 }
 
-/** Throws with what is wrong, unless the value is as the schema has it. A `$ref` leads into the document. */
+/** Returns a check that throws unless a value matches a schema. A `$ref` leads into the document. */
 export function openChecks(document: Document) {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true })
   addFormats.default(ajv)
-  // Where OpenAPI has its schemas, JSON Schema has no keyword.
+  // `components/schemas` of OpenAPI is `$defs` in JSON Schema.
   ajv.addSchema({ $id: 'filmgate:', $defs: inDocument(document.components.schemas) as object })
   return (schema: Schema, value: unknown, what: string): void => {
     const validate = ajv.compile(inDocument(schema) as object)

@@ -19,7 +19,7 @@ export type TraceEvent =
   | { kind: 'response'; status: number; body: string }
 
 const file = openSync(process.env.TRACE_FILE ?? '', 'a')
-// As it is before it is watched. One append is one line, whichever thread it comes from.
+// Taken before `watchDisk` replaces it. One append is one line, from any thread.
 const append = writeSync
 const note = (event: TraceEvent) => append(file, `${JSON.stringify(event)}\n`)
 

@@ -11,7 +11,7 @@ import type { TraceEvent } from './durability-trace.ts'
 import { type SpawnOptions, spawnServer } from './process.ts'
 import { startService, until } from './service.ts'
 
-/* What is on disk before a client is told of it, as seen from inside of the process and, where strace works, by it. */
+/* What is on disk before a client gets its response, seen from inside of the process and, where it works, by strace. */
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-durability-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -48,7 +48,7 @@ it('a submit is answered after its commit, and a video is completed after its by
   const ids = await exercise(data, { env: { NODE_OPTIONS: `--import=${preload}`, TRACE_FILE: trace } })
   const lines = readFileSync(trace, 'utf8').trim().split('\n')
   const events = lines.map((line) => JSON.parse(line) as TraceEvent)
-  /** The next one from there that fits. */
+  /** The next event from there that matches. */
   const next = (from: number, what: string, fits: (event: TraceEvent) => boolean) => {
     const at = events.findIndex((event, place) => place >= from && fits(event))
     assert.ok(at >= 0, `${what} is missing`)
@@ -117,7 +117,7 @@ it('strace sees the fsync before each answer, and those of a video, its name and
   const answers = lines.flatMap((line, at) => (/HTTP\/1\.1 200 OK/.test(line) && line.includes('queued') ? [at] : []))
   assert.ok(answers.length >= rounds)
   let from = lines.findIndex((line) => line.includes('Base URL'))
-  // Those that follow answer the polls of the last one.
+  // Later responses are for the polls of the last video.
   for (const at of answers.slice(0, rounds)) {
     const synced = lines
       .slice(from, at)

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { AccountView } from '../src/core/account.ts'
 import { openStage, readEvents, type Stage } from './listening.ts'
 
-/* `eta` and `queue_position` of videos that are not finished, and when a client is told to ask again. */
+/* `eta` and `queue_position` of unfinished videos, and the poll interval that clients are given. */
 
 interface Video {
   id: string
@@ -20,7 +20,7 @@ async function poll(stage: Stage, id: string, headers: Record<string, string> = 
   return { video, told: [video.eta, video.queue_position], after: answer.headers.get('openai-poll-after-ms') }
 }
 
-/** Films that took so many seconds, and are known to have. */
+/** Finished videos that took this many seconds. */
 async function past(stage: Stage, ...seconds: number[]): Promise<void> {
   for (const [at, took] of seconds.entries()) {
     const running = await stage.begin(await stage.queued(`a${at}`))
@@ -78,7 +78,7 @@ it('a list says the same as polls do, although nobody polled', async () => {
   await past(stage, 100)
   const waiting = []
   for (let at = 1; at <= 9; at += 1) waiting.push(await stage.queued(String(at), { dueAt: at }))
-  // Longer ago than what was read of the line is good for.
+  // The queue position that was read is too old by now.
   stage.clock.advance(60_000)
   const list = (await (await stage.fetch('/v1/videos?limit=9&order=asc')).json()) as { data: Video[] }
   const listed = list.data.map((video) => [video.eta, video.queue_position])
@@ -151,7 +151,7 @@ it('what is being sent, or waits for its image, has no place in the line', async
   const fetching = await stage.queued('1', { state: 'fetching', image: { url: 'http://127.0.0.1/x.png' } })
   assert.equal((await poll(stage, fetching.id, sdk)).video.queue_position, null)
   await past(stage, 100)
-  // How many wait before it nobody knows before it waits itself.
+  // Its queue position is unknown before it is queued.
   assert.deepEqual((await poll(stage, fetching.id, sdk)).told, [null, null])
 })
 

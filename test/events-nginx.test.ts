@@ -10,13 +10,13 @@ import { freePort } from './free-port.ts'
 import { openStage, readEvents } from './listening.ts'
 import { until } from './service.ts'
 
-/* An nginx with what deploy/nginx/filmgate.conf says of passing requests on, buffers and all, between us and a client. */
+/* An nginx between the service and a client, with the proxy settings of deploy/nginx/filmgate.conf. */
 
 const program = '/usr/sbin/nginx'
 const missing = !existsSync(program) && `there is no ${program}: apt-get install nginx-light`
 const deployed = readFileSync(new URL('../deploy/nginx/filmgate.conf', import.meta.url), 'utf8')
 
-/** As an operator would fill it in who has that many servers: the file names a second one in a comment. */
+/** As an operator with this many servers fills it in: the file has a second one in a comment. */
 function upstreamOf(targets: readonly string[]): string {
   const lines = /^upstream filmgate \{\n[^}]*\}/m.exec(deployed)?.[0].split('\n') ?? assert.fail('there is no upstream')
   const isServer = (line: string) => /^ {2}(# )?server /.test(line)
@@ -75,7 +75,7 @@ it('through nginx each event arrives when it happens, and a client that leaves i
   await until('nobody listens any more', () => stage.noticeListeners() === 0)
 })
 
-/** Answers everything with its port. */
+/** Responds to everything with its port. */
 async function openServer(port: number) {
   const server = createServer((_, answer) => answer.end(String(port))).listen(port, '127.0.0.1')
   await once(server, 'listening')

@@ -6,9 +6,9 @@ import { newTask } from '../src/stores/contract/world.ts'
 import { untilNoListeners, open, openStage, type Stage, shown } from './listening.ts'
 import { until } from './service.ts'
 
-/* Clients of a stream of all that come back: what they missed is told first. */
+/* Clients that reconnect to the stream of all videos: they first get what they missed. */
 
-/** A client that comes back and then takes nothing, and to which more is to be told than waits in the system's buffers. */
+/** A client that reconnects and then reads nothing, with more to replay than fits into the buffers of the system. */
 async function openStuck(stage: Stage): Promise<Socket> {
   const prompt = 'a very long prompt '.repeat(1_600)
   const { last } = await stage.store.noticeRange()
@@ -183,14 +183,14 @@ it('what happens while a client is told what it missed is told after that, once 
   await stage.complete(await stage.begin(second))
   const third = await stage.queued('3')
   await stage.store.delete('alice', third.id, 10)
-  // Whatever this one was told the other heard, and it reads the same now.
+  // The other client got the same events, and reads the same state now.
   for (let event = await witness.next(); event?.data.id !== third.id; ) event = await witness.next()
   gate.resolve()
   const stream = await opening
   const events = [await stream.next(), await stream.next(), await stream.next()]
   assert.deepEqual(events.map(shown), [
     ['video.deleted', first.id, undefined],
-    // As it is now: that it began is no news any more.
+    // In its present state: that it started is not sent any more.
     ['video.completed', second.id, 'completed'],
     ['video.deleted', third.id, undefined],
   ])
@@ -215,7 +215,7 @@ it("is understood by another's EventSource, which comes back by itself and goes 
   await until('it is open', () => source.readyState === EventSource.OPEN, 5)
   const first = await stage.begin(await stage.queued('1'))
   await until('it hears', () => heard.length === 1, 5)
-  // Its connection breaks, and something happens before it is back, which is after the 3 s that it was told.
+  // Its connection breaks, and a video changes before it reconnects after the 3 s that the server asked for.
   stage.cut()
   await until('it is cut off', () => stage.noticeListeners() === 0, 5)
   await stage.complete(first)

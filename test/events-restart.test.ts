@@ -22,9 +22,9 @@ it('a service that stops lets its clients go at once, and they go on with the ne
   const one = readEvents(await service.fetch(`/v1/videos/${id}/events`))
   assert.equal((await one.next())?.event, 'video.in_progress')
   const waiting = await ask(`${service.url}/v1/videos/${id}?wait=60`)
-  // Answered after that one was heard.
+  // Its response comes after that event.
   await gateway.video(id)
-  // Whatever it is that they wait for, it does not come: only the end of the service can answer them.
+  // Their videos do not change: only the end of the service ends these requests.
   const stopping = Date.now()
   const restarted = gateway.restart({ accounts })
   assert.equal((await waiting.answer).status, 'in_progress')
@@ -41,7 +41,7 @@ it('a service that stops lets its clients go at once, and they go on with the ne
   await again.cancel()
 })
 
-/** Resolves when the question is on its way. */
+/** Resolves when the request is sent. */
 async function ask(url: string): Promise<{ answer: Promise<{ status: string }> }> {
   const request = get(url, { headers: { authorization: `Bearer ${token}` }, agent: false })
   const answered = once(request, 'response') as Promise<[IncomingMessage]>

@@ -6,7 +6,7 @@ import { startService, type TestService, until } from './service.ts'
 import { startPgBouncer } from './services/pgbouncer.ts'
 import { startPlaces } from './services/places.ts'
 
-/* Streams and waiting on one process, of what another does: they meet in PostgreSQL. */
+/* Streams and waiting clients of one process get the changes of another, through PostgreSQL. */
 
 const film = { model: 'studio', prompt: 'a red fox', seconds: 1, size: '256x256' }
 /** The token of `startService`, which is the owner of its tasks. */
@@ -81,7 +81,7 @@ it('a notice whose transaction commits after a later one is not lost, and no cli
     const early = await stream.next()
     assert.equal(early?.data.id, 'quick')
     assert.ok(first < second && Number(early?.id) < first, `${early?.id} is beyond ${first}`)
-    // Whoever is cut off now and comes back is told both, though the first is not there yet.
+    // A client that reconnects now gets both, although the first one is not committed yet.
     const again = readEvents(await api.fetch('/v1/videos/events', { headers: { 'last-event-id': String(early?.id) } }))
     assert.equal((await again.next())?.data.id, 'quick')
     await slow.query('COMMIT')

@@ -34,7 +34,7 @@ async function query(server: PostgresServer, text: string): Promise<void> {
 
 const promote = (standby: PostgresServer) => query(standby, 'SELECT pg_promote(true, 60)')
 
-/** From now on it waits with each commit until the standby has it. */
+/** Makes each commit wait until the standby has it. */
 async function waitForStandby(primary: PostgresServer, { sql }: World): Promise<void> {
   await query(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
   await query(primary, 'SELECT pg_reload_conf()')
@@ -91,7 +91,7 @@ it('a synchronous standby that is away: 503 in bounded time, nothing new is sent
     const begun = Date.now()
     await refused(await ask(service, 'none', 'refused'))
     assert.ok(Date.now() - begun < 4_000, `the answer took ${Date.now() - begun} ms`)
-    // Each waits there for the standby, whoever gave up here.
+    // On the server each still waits for the standby, although the client has given up.
     test.diagnostic(`${(await sessions()).length} connections after ${at + 1} refusals`)
   }
   assert.equal(paid('refused'), 0)
@@ -140,16 +140,16 @@ it('a fail-over that loses the last commits: what the standby has goes on, what 
   world.upstream.setFaults({ speed: 50 })
   link.goOn()
 
-  // What the standby had whole is as if nothing had happened; what was sent is not sent again, and waits for the operator.
+  // Tasks that the standby had completely go on as before. A request that was sent is not sent again: it waits for the operator.
   await completes(service, whole)
   const paid = (text: string) => world.upstream.ledger().accepts.filter((accept) => accept.prompt === text)
   await adopt(service, sent, paid('sent')[0]?.id ?? '')
   await completes(service, sent)
   assert.deepEqual([paid('whole').length, paid('sent').length], [1, 1])
-  // The database says that this was never sent: it ends well, and was paid for as often as it was sent.
+  // The database has no trace that this was sent: it completes, and was accepted as often as it was sent.
   await completes(service, waiting)
   test.diagnostic(`a task whose intent was lost was paid for ${paid('waiting').length} times`)
-  // What it never heard of is gone for its owner. An answer that comes for it is kept, and said.
+  // A task that the standby never got is gone for its owner. A response for it is kept, and logged.
   for (const id of [gone, unanswered]) assert.equal((await service.fetch(`/v1/videos/${id}`)).status, 404)
   const alarm = () => service.log.find((line) => line.includes('an answer belongs to no attempt'))
   const line = await comes('the operator is told', alarm)
@@ -162,7 +162,7 @@ it('a fail-over that loses the last commits: what the standby has goes on, what 
   await completes(service, await submit(service, 'none', 'after it'))
 })
 
-/** The upstream is asked through that port. Its films are fetched from where it says, which is private. */
+/** The upstream is reached through that port. Its videos are downloaded from its own, private address. */
 function through(port: number, { yaml, upstream }: World): string {
   const asked = yaml.replace(upstream.url, `http://127.0.0.1:${port}`)
   return JSON.stringify({ ...JSON.parse(asked), outbound: { allow: ['127.0.0.1'] } })
@@ -179,7 +179,7 @@ async function mirrorOf({ store }: World, standby: PostgresServer): Promise<(whe
   }
 }
 
-/** Until this connection ends, nobody claims what is queued. */
+/** Until this connection ends, queued tasks can't be claimed. */
 async function holdQueue(primary: PostgresServer, { store }: World): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: primary.url.replace(/postgres$/, new URL(store).pathname.slice(1)) })
   await client.connect()
@@ -187,7 +187,7 @@ async function holdQueue(primary: PostgresServer, { store }: World): Promise<pg.
   return client
 }
 
-/** As soon as nobody is looking at it. */
+/** As soon as no worker has a lease on it. */
 async function adopt(service: TestService, id: string, operation: string): Promise<void> {
   await comes('it is held', async () => {
     const { data } = await service.operator<{ data: { task: string }[] }>('/attempts')

@@ -51,7 +51,7 @@ it('one token’s 200 images that drip do not keep another token’s image waiti
     tokens: [{ name: 'attacker', secret: attacker }],
   })
   await using service = await startService({ yaml })
-  // Closed before the service, which waits for the actions that are under way.
+  // Closed before the service, which waits for its running actions.
   await using _closed = images
   const submit = async (path: string, headers: Record<string, string> = {}) => {
     const film = { model: 'studio', prompt: `x ${path}`, seconds: '1', size: '256x256' }

@@ -16,7 +16,7 @@ it('one token’s 16 slow endpoints do not keep another token’s event from lea
   const slow = await Promise.all(Array.from({ length: endpoints }, startReceiver))
   const yaml = `tokens: [{ name: attacker, secret: ${attacker} }]\n`
   const world = stack.use(await WebhookWorld.open({ yaml, allowed: slow }))
-  // Closed before the service, which waits for the requests that are under way.
+  // Closed before the service, which waits for its open requests.
   for (const receiver of slow) stack.use(receiver)
   let ended = 0
   for (const receiver of slow) receiver.handle = (_, response) => void response.once('close', () => (ended += 1))

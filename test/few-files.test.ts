@@ -7,13 +7,13 @@ import { it } from 'node:test'
 import { spawnServer } from './process.ts'
 import { until } from './service.ts'
 
-/* A service that may have few files open, and more clients than that. */
+/* A service with a low limit of open files, and more clients than that. */
 
 const FILMGATE_TOKEN = 'My API Key'
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
 const headers = { authorization: `Bearer ${FILMGATE_TOKEN}`, 'content-type': 'application/json', connection: 'close' }
 
-/** Undefined where no connection was to be had. */
+/** Undefined if no connection could be opened. */
 async function ask(url: string, body?: object) {
   try {
     const answer = await fetch(url, body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers })
@@ -27,7 +27,7 @@ async function ask(url: string, body?: object) {
   }
 }
 
-/** Clients that connect, ask for something or nothing, stay, and come back whenever they are cut off. */
+/** Clients that connect, send a request or nothing, stay, and reconnect when they are cut off. */
 function openCrowd(url: string, size: number): { answers: number[]; leave(): void } {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
@@ -38,7 +38,7 @@ function openCrowd(url: string, size: number): { answers: number[]; leave(): voi
     const socket = connect(Number(port), hostname)
     sockets.add(socket)
     const question = `GET /v1/videos HTTP/1.1\r\nHost: filmgate\r\nAuthorization: ${headers.authorization}\r\n\r\n`
-    // Every fourth says nothing at all.
+    // Every fourth sends nothing.
     socket.on('connect', () => at % 4 > 0 && socket.write(question))
     socket.on('data', (bytes) => {
       const [, status] = /^HTTP\/1\.1 (\d+)/.exec(bytes.toString()) ?? []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startService, until } from './service.ts'
 
-/* One token has long films drawn in all slots, another wants short ones: those do not wait for the long ones. */
+/* One token has long films drawn in all slots. Short films of another token do not wait for them. */
 
 const other = { authorization: 'Bearer the key of the other token' }
 const long = { model: 'studio', prompt: 'a heron', seconds: '20', size: '1920x1920' }
@@ -21,6 +21,6 @@ it('a short film of a token is completed while long films of another token hold 
   await until('the first long film is drawn', async () => (await statusOf(first)) === 'in_progress')
   const wanted = await submit(short, other)
   await until('the short film is completed', async () => (await statusOf(wanted, other)) === 'completed')
-  // And its slot goes to no film of the first token.
+  // Its slot does not go to a film of the first token.
   assert.deepEqual([await statusOf(first), await statusOf(second)], ['in_progress', 'queued'])
 })

@@ -13,7 +13,7 @@ import { type Gate, startGate } from './gate.ts'
 import { startPostgres } from './services/postgres.ts'
 import { startS3, type TestS3 } from './services/s3.ts'
 
-/* Processes that share a PostgreSQL, an S3 server and an upstream, for tests that decide each moment. */
+/* Processes that share a PostgreSQL, an S3 server and an upstream, for tests that control the order of events. */
 
 /** A process of the service, with the simulated providers. */
 export interface FleetProcess {
@@ -34,7 +34,7 @@ export interface FleetWorld extends AsyncDisposable {
   start(name: string, role: Role, env?: Record<string, string>): Promise<FleetProcess>
 }
 
-/** Longer than any pause here: an answer that comes late must still be read. */
+/** Longer than any pause here: a late response must still be read. */
 const silenceMs = 60_000
 
 export async function openFleet(mode: Mode): Promise<FleetWorld> {
@@ -86,7 +86,7 @@ export async function openFleet(mode: Mode): Promise<FleetWorld> {
   }
 }
 
-/** As `until`, but more patient: leases end, and others use this machine. */
+/** Like `until`, but waits longer: leases have to end, and the machine may be busy. */
 export async function comes<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
   for (const end = Date.now() + 90_000; ; ) {
     const seen = await look()

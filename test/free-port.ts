@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port for a program that can't choose one itself. The system gives no port of this range to anyone who names none, so
- * that no connection of a test beside takes it before the program does, or while the program is stopped.
+ * A port for a program that can't choose one itself. It is outside of the range from which the system chooses ports, so
+ * that no connection of another test takes it before the program starts, or while it is stopped.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

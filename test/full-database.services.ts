@@ -21,12 +21,12 @@ import {
 import { type PostgresServer, startPostgres } from './services/postgres.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 
-/* A PostgreSQL that is there and can't: its disk is full, or all its connections are taken. */
+/* A PostgreSQL that runs but can't serve: its disk is full, or all its connections are in use. */
 
-/** Who can't be served hears so within this time, on a machine that others use. */
+/** A request that can't be served is refused within this time, even on a busy machine. */
 const boundMs = 3_000
 
-/** Pages of its own, however well the database packs: a short one may fit into what it has already. */
+/** So long that it needs new pages, even compressed. A short prompt may fit into existing ones. */
 const long = () => randomBytes(15_000).toString('hex')
 
 async function isRefused(service: TestService, text: string): Promise<void> {
@@ -37,7 +37,7 @@ async function isRefused(service: TestService, text: string): Promise<void> {
   assert.ok(took < boundMs, `the answer took ${took} ms`)
 }
 
-/** As many as a process may have, and the one that listens; none of them in the middle of something. */
+/** All connections that a process may have, and the one that listens, are idle. */
 async function leavesNoConnection(world: World): Promise<void> {
   const sessions = () => world.sql("SELECT state, query FROM pg_stat_activity WHERE application_name = 'filmgate'")
   await comes('all connections are idle', async () => (await sessions()).every(({ state }) => state === 'idle'))
@@ -46,7 +46,7 @@ async function leavesNoConnection(world: World): Promise<void> {
 
 const count = ({ log }: TestService, what: RegExp) => log.filter((line) => what.test(line)).length
 
-/** Only what its client was promised was sent. */
+/** Only tasks that their client was promised were sent. */
 function sentOnly({ upstream }: World, promised: ReadonlySet<string>): void {
   const others = upstream.ledger().accepts.filter((accept) => !promised.has(accept.prompt))
   assert.deepEqual(others, [])
@@ -63,9 +63,9 @@ describe('a PostgreSQL whose disk is full', () => {
 interface Filling {
   what: 'data' | 'log'
   megabytes: number
-  /** What the log has of it. */
+  /** What the log says about it. */
   sign: RegExp
-  /** What it has already and needs no room for. */
+  /** What it can still serve without disk space. */
   spend?: (world: World) => Promise<void>
   after?: (postgres: PostgresServer) => Promise<void>
 }
@@ -101,7 +101,7 @@ async function fillUp(test: TestContext, { what, megabytes, sign, spend, after }
   test.diagnostic(`${promised.size} were accepted, the first refusal was after ${promised.size - 11} more`)
 }
 
-/** Pages that the database has already may take some more. */
+/** Existing pages of the database may still have room for some rows. */
 async function submitUntilFull(service: TestService, promised: Set<string>): Promise<Response> {
   for (let round = 0; round < 200; round += 1) {
     const text = long()
@@ -112,15 +112,15 @@ async function submitUntilFull(service: TestService, promised: Set<string>): Pro
   throw new Error('it never was full')
 }
 
-/** Until only a little of its last piece is left, so that the next rows need a new one. */
+/** Fills the last segment nearly to its end, so that the next rows need a new one. */
 async function spendLog({ sql }: World): Promise<void> {
   const [at] = await sql('SELECT file_offset AS offset FROM pg_walfile_name_offset(pg_current_wal_insert_lsn())')
   const rest = Math.max(0, 16 * 2 ** 20 - Number(at?.offset) - 60_000)
-  // It may die of this already, if others write meanwhile.
+  // The server may already fail here, if other connections write meanwhile.
   await sql(`SELECT pg_logical_emit_message(false, 'fill', repeat('x', ${rest}))`).catch(() => {})
 }
 
-/** It may have come back by itself, or not. */
+/** The server may have restarted by itself, or not. */
 async function restart(postgres: PostgresServer): Promise<void> {
   await postgres.stop('SIGQUIT')
   await postgres.start()
@@ -138,7 +138,7 @@ it('a PostgreSQL that can only be read: not ready, reads go on, and all is well 
     return answer.status === 503 && ((await answer.json()) as { store: string }).store === 'read_only'
   })
   await isRefused(service, 'while it is read')
-  // A start, too, serves what there is.
+  // A new process also serves what is stored.
   await service.restart()
   assert.equal(count(service, /the service starts read-only/), 1)
   assert.equal(await isReady(service), false)
@@ -152,10 +152,10 @@ it('a PostgreSQL that can only be read: not ready, reads go on, and all is well 
   await allEnd(world, 2)
 })
 
-/** For every connection, those that are open too. */
+/** For every connection, also those that are open. */
 async function setReadOnly({ sql }: World, state: 'on' | 'off'): Promise<void> {
   const name = (await sql('SELECT current_database() AS name'))[0]?.name
-  // Said in a transaction of its own that may write, whatever the database says.
+  // In a transaction that may write, whatever the default of the database is.
   await sql(`BEGIN READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = ${state}; COMMIT`)
   await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'filmgate'`)
 }
@@ -184,7 +184,7 @@ it('a PostgreSQL all of whose connections are taken: 503, nothing unstored is se
   await leavesNoConnection(world)
 })
 
-/** Another client, that opens as many as there are: again for those whose former ones are just being closed. */
+/** Another client, which opens all free connections, and retries while old ones are being closed. */
 async function takeAll({ url }: PostgresServer): Promise<pg.Client[]> {
   const taken: pg.Client[] = []
   const takeOne = async () => {

@@ -8,12 +8,12 @@ import { blankPng } from '../src/media/png.fixture.ts'
 import { drip, listen } from '../src/outbound/loopback.fixture.ts'
 import { startService, until } from './service.ts'
 
-/* What keeps us from an image: a child that died over it, or its host. The image is not called invalid. */
+/* An image that can't be checked because a child process died, or because of its host, is not called invalid. */
 
 const order = { model: 'studio', prompt: 'a heron', seconds: '1', size: '256x256' }
 const png = blankPng({ width: 64, height: 64 }, { depth: 8, colours: 'rgba', interlaced: false })
 
-/** Ends every child process of this one as soon as it runs, until it is disposed of; `ended` says how many. */
+/** Kills every child process as soon as it runs, until this is disposed; `ended` counts them. */
 function endChildren(signal: NodeJS.Signals) {
   const ended = new Set<number>()
   const timer = setInterval(() => {

@@ -21,7 +21,7 @@ it('a token that sends 40 slow images delays a submit of another token by no mor
     answered += 1
     return response.status
   })
-  // The crowd is in front of the other token once its first image is through.
+  // Once the first image is done, the many images wait before the few.
   await Promise.any(crowd)
   const between: number[] = []
   for (const prompt of ['one', 'two', 'three']) {
@@ -31,7 +31,7 @@ it('a token that sends 40 slow images delays a submit of another token by no mor
     assert.equal(response.status, 200)
     between.push(answered - before)
   }
-  // One or two are running when it comes; those and some that follow them get their answers on the way.
+  // One or two are running when it arrives. These, and some after them, finish before it.
   for (const passed of between) assert.ok(passed <= 8, `${between} images of the crowd came first`)
   assert.deepEqual(await Promise.all(crowd), Array(senders).fill(200))
 })

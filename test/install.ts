@@ -8,7 +8,7 @@ import { spawnServer } from './process.ts'
 
 /*
  * `npm run test:install`: installs the package as people do, from the registry, with the Node and npm of the system
- * (Node 20 or newer), and makes a video. Apart from `npm test`, since an install takes up to a minute.
+ * (Node 20 or newer), and creates a video. Not part of `npm test`, because an install takes up to a minute.
  */
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-install-'))
@@ -25,7 +25,7 @@ function emptyFolder(name: string): { cwd: string; env: Record<string, string> }
   return { cwd, env: { ...plainEnv, npm_config_cache: join(folder, 'cache') } }
 }
 
-/** Starts it as a terminal does and ends it by Ctrl-C: `npx` sends a signal on to its shell, which leaves the server. */
+/** Starts it as a terminal does, and ends it by Ctrl-C: a signal to `npx` alone reaches its shell, and not the server. */
 async function makeVideo(program: string[], { cwd, env }: { cwd: string; env: Record<string, string> }): Promise<void> {
   const server = spawnServer({ under: ['setsid'], program, cwd, env: { ...env, FILMGATE_PORT: '0' } })
   try {

@@ -17,7 +17,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 type Task = { id: string; status: string; progress: number; completed_at?: number }
 
-/** Everything that clients were told, which no later answer may contradict. */
+/** Everything that responses said so far. No later response may contradict it. */
 interface History {
   accepted: Map<string, Task>
   answers: Set<number>
@@ -82,7 +82,7 @@ async function submitting(url: Promise<string>, history: History, signal: AbortS
       const task = (await answer.json()) as Task
       history.accepted.set(task.id, task)
     } catch {
-      // The server was killed: whatever was not answered was not promised.
+      // The server was killed: without a response, nothing was promised.
     }
     await pause(60)
   }
@@ -102,7 +102,7 @@ async function polling(url: Promise<string>, history: History, signal: AbortSign
   }
 }
 
-/** Reads a task and holds it against what was said of it before. */
+/** Reads a task and compares it with earlier responses. */
 async function check(url: string, id: string, history: History): Promise<Task> {
   const answer = await fetch(`${url}/v1/videos/${id}`, { headers: { authorization } })
   history.answers.add(answer.status)
@@ -131,7 +131,7 @@ async function checkContent(url: string, id: string): Promise<void> {
 
 const clock = { now: () => Date.now(), sleep: async (ms: number) => void (await pause(ms)) }
 
-/** ffprobe if it is there, as a judge that shares no code with us; else our own. */
+/** By ffprobe if it is installed, because it shares no code with us; otherwise by our own check. */
 async function probe(file: string) {
   const query = [
     '-v',

@@ -8,7 +8,7 @@ import type { Page } from '../src/stores/store.ts'
 import { openStage, type Stage } from './listening.ts'
 import { until } from './service.ts'
 
-/* Lists whose prompts are as long as they may be: made in pieces, in turns by token. */
+/* Lists with prompts of the greatest length are built piece by piece, and tokens take turns. */
 
 const longest = '\u0001'.repeat(32_000)
 const prompts = [longest, '狐'.repeat(32_000), 'a fox', '🦊'.repeat(32_000)]

@@ -6,7 +6,7 @@ import { tinyFilm } from '../simulators/upstream/tiny-film.ts'
 import { markOf, withoutMark } from '../simulators/upstream.ts'
 import { ask, comes, type FleetProcess, type FleetWorld, finish, openFleet, submit } from './fleet-world.ts'
 
-/* Two workers on one store, and one of them is not where it thinks it is: stopped beyond its lease, or in another hour. */
+/* Two workers on one store. One of them is wrong about the time: it was stopped past its lease, or its clock is wrong. */
 
 const prompt = 'a film'
 
@@ -21,7 +21,7 @@ const fenceOf = async (world: FleetWorld, id: string) => Number((await rowOf(wor
 const acceptsOf = ({ upstream }: FleetWorld, text = prompt) =>
   upstream.ledger().accepts.filter((accept) => accept.prompt === text)
 
-/** Completed with the right bytes, paid for once, and nothing is left open. */
+/** Completed with the right bytes, accepted once, and no attempt is left open. */
 async function isMadeOnce(world: FleetWorld, api: FleetProcess, id: string): Promise<void> {
   const content = await ask(api, `/v1/videos/${id}/content`)
   const film = Buffer.from(await content.arrayBuffer())
@@ -39,7 +39,7 @@ async function stop({ child, exit }: FleetProcess): Promise<void> {
   assert.deepEqual(await exit, { code: 0, signal: null })
 }
 
-/** Makes a film by itself: whatever it had begun before it slept is over by then. */
+/** Generates a video by itself: what it had begun before it was stopped is over by then. */
 async function worksAlone(mode: string, api: FleetProcess, other: FleetProcess): Promise<void> {
   await stop(other)
   await finish(api, await submit(api, `sim-${mode}`, 'another film'))
@@ -120,7 +120,7 @@ describe('C2: a worker that is stopped beyond its lease, and wakes when another 
   })
 })
 
-/** Every clock of that process but the monotonic one is so far ahead. */
+/** Every clock of that process except the monotonic one is this far ahead. */
 function ahead(ms: number): Record<string, string> {
   const code = `
     const Real = Date
@@ -145,10 +145,10 @@ describe('C1: a process whose clock is wrong', () => {
       const told = Number(execFileSync(process.execPath, ['-p', 'Date.now()'], { env: ahead(ms) }))
       assert.ok(Math.abs(told - ms - Date.now()) < 60_000, 'its clock is right')
       const one = await world.start('wrong', 'all', wrong)
-      // It signs what it stores by its own clock at first, and learns the storage's.
+      // At first it signs requests to S3 by its own clock, then it learns the clock of S3.
       const first = await submit(one, 'sim-none', 'the first film')
       await finish(one, first)
-      // What it has is its own, though another comes;
+      // It keeps its task when the other worker starts;
       const other = await keeps(world, one, () => world.start('right', 'all', right))
       await stop(one)
       // and the other way round.
@@ -167,7 +167,7 @@ describe('C1: a process whose clock is wrong', () => {
         assert.equal(acceptsOf(world, text).length, 1, text)
     })
 
-  /** The holder is alone when it takes a film, and keeps it while the other comes and works. Returns that. */
+  /** The holder claims a task alone, and keeps it while the other one starts and works. Returns the task. */
   async function keeps(world: FleetWorld, holder: FleetProcess, comer: () => Promise<FleetProcess>) {
     const { upstream: gate } = world.gates
     const held = gate.hold(/^POST \/jobs/)

@@ -19,17 +19,17 @@ import {
 } from './services/outage-world.ts'
 import { startPostgres } from './services/postgres.ts'
 
-/* A database that stays away: OUTAGE_MS=600000 for the ten minutes that a release has to stand. */
+/* A long outage of the database. Before a release it runs with OUTAGE_MS=600000: ten minutes. */
 
 const outageMs = Number(process.env.OUTAGE_MS ?? 20_000)
 
-/** So long after the database is back everything is as ever, however long it was away. */
+/** This long after the database is back, everything works again, however long the outage was. */
 const normalMs = 30_000
 
 /** How long a job takes upstream: longer than it takes to get all of them there, shorter than the outage. */
 const jobMs = 6_000
 
-/** Films are verified four at a time, on a machine that others use. */
+/** Videos are verified four at a time, on a machine that may be busy. */
 const patienceMs = 300_000
 
 const postgres = await startPostgres({ fsync: 'off' })
@@ -58,7 +58,7 @@ it(`a database that is away for ${outageMs} ms, with 500 tasks in flight`, async
   assert.deepEqual(readdirSync(join(service.data, 'spill')), [])
 })
 
-/** 550 tasks, a few of which end before all are there: some wait or are being sent, some run upstream, some are done there and wait to be fetched. */
+/** 550 tasks: some are queued or being sent, some run upstream, some wait for their download, and a few have ended. */
 async function fill(world: World, service: TestService): Promise<void> {
   await submitMany(service, 250, 'first')
   await comes('some wait to be fetched', async () => ((await countStates(world)).storing ?? 0) >= 50)
@@ -67,7 +67,7 @@ async function fill(world: World, service: TestService): Promise<void> {
   await submitMany(service, 150, 'third')
 }
 
-/** Clients that come meanwhile get a quick no, and nothing is sent for them. */
+/** Requests during the outage are refused quickly, and nothing is sent for them. */
 async function stayAway(world: World, service: TestService): Promise<void> {
   for (const end = Date.now() + outageMs; Date.now() < end; ) {
     const begun = Date.now()

@@ -5,8 +5,8 @@ import { sendJson, startScripted } from './scripted-upstream.ts'
 import { startService } from './service.ts'
 
 /*
- * 40 webhook updates to names whose name server is silent once paused the provider accounts of everybody for minutes:
- * all lookups of the process waited in line for the same two threads, and none could be ended.
+ * 40 webhook updates to names whose name server is silent once paused all provider accounts for minutes: all lookups of
+ * the process waited for the same two threads, and none could be aborted.
  */
 it("names that never resolve, in one token's webhooks, delay no provider and no other token", async () => {
   await using names = await startNameServer((name) =>
@@ -18,7 +18,7 @@ it("names that never resolve, in one token's webhooks, delay no provider and no 
   const yaml = `
     tokens: [{ name: mallory, secret: mallory }, { name: alice, secret: alice }]
     engines: [{ url: "${upstream.url.replace('127.0.0.1', 'localhost')}", name: gpu }]`
-  // Longer than the video takes, so that the attack lasts as long.
+  // Longer than the video takes, so that the attack lasts all the time.
   const outbound = { nameServers: [names.address], deadlines: { checkMs: 10_000 } }
   await using service = await startService({ yaml, world: { outbound } })
 

@@ -11,7 +11,7 @@ import { makeSource } from './migrate/source.ts'
 import { operatorToken, startService, until } from './service.ts'
 import { startPlaces } from './services/places.ts'
 
-/* What is easily done wrong around a move: each is told at once, and with what helps. */
+/* Common mistakes in a migration: each is reported at once, with what to do. */
 
 const places = await startPlaces({ fsync: 'off' })
 const { postgres, s3 } = places

@@ -39,10 +39,10 @@ interface Target {
   env: Record<string, string>
 }
 
-/** An empty database, an empty prefix, and a data folder that is not there yet. */
+/** An empty database, an empty prefix, and a data folder that does not exist yet. */
 async function makeTarget(): Promise<Target> {
   const name = `target_${count++}`
-  // Of a language: what the move relies on must not depend on how a cluster sorts.
+  // With a locale: the migration must not depend on the sort order of the cluster.
   const locale = "TEMPLATE template0 LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'en'"
   await query(postgres.url, `CREATE DATABASE ${name} ${locale}`)
   const store = postgres.url.replace(/postgres$/, name)
@@ -135,7 +135,7 @@ it('goes on after kill -9, run by its command line', async (test) => {
     await run.says(moments[kills % moments.length] ?? /./)
     run.child.kill('SIGKILL')
     ended = await run.exit
-    // Where this process was slow to see it, the other may have finished.
+    // The other process may have finished before this one saw it.
     if (ended.code !== null) break
   }
   await using run = startCli(args, { cwd: folder, env: keys })

@@ -11,7 +11,7 @@ import { assertMoved, local, move, objectsOf } from './migrate/moving.ts'
 import { makeSource } from './migrate/source.ts'
 import { startService } from './service.ts'
 
-/* From one data folder to another, which needs nothing else; PostgreSQL and S3 are in migrate.services.ts. */
+/* From one data folder to another. PostgreSQL and S3 are in migrate.services.ts. */
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-migrate-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -103,7 +103,7 @@ it('a data folder where a service only lived is empty; one with rows is refused,
     using database = new DatabaseSync(join(data, 'filmgate.db'))
     database.exec(text)
   }
-  // As of a provider that was away once.
+  // As after an outage of a provider.
   sql("INSERT INTO healths (account, key_version, health, changed_at) VALUES ('away', 'v', '{}', 1)")
   await assert.rejects(
     move(local(source.data), local(data)),

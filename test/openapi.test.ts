@@ -9,9 +9,9 @@ import { loadConfig } from '../src/config.ts'
 import { openChecks, operationsOf } from './document.ts'
 import { startService, type TestService } from './service.ts'
 
-/* GET /openapi.json against the routes that there are, and against what OpenAPI 3.1 asks of a document. */
+/* GET /openapi.json fits the routes of the service, and the rules of OpenAPI 3.1. */
 
-/** As Fastify itself tells them, whoever registers them. */
+/** The routes as Fastify reports them. */
 const routes = new Set<string>()
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
@@ -44,7 +44,7 @@ it('every route is documented, and every route that is documented exists', () =>
   assert.equal(operationsOf(document).size, documented.length, 'every operation has a name of its own')
 })
 
-/** Routes that are not in the document: the first leads to it, the others only say that there is nothing. */
+/** Routes that are not in the document: the first one redirects to it, the others only return an error. */
 const refused = [
   'GET /',
   'GET /v1/videos/characters',

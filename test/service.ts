@@ -94,7 +94,7 @@ export async function startService(options: TestOptions = {}): Promise<TestServi
 
 type Falsy = false | null | undefined | 0 | ''
 
-/** Waits until `look` returns something truthy. Throws with `what` if it never does. */
+/** Waits until `look` returns something truthy. Throws with `description` if it never does. */
 export async function until<T>(description: string, look: () => T | Promise<T>, everyMs = 50) {
   // Longer than any retry delay, even on a machine that is busy with other tests.
   const end = Date.now() + 120_000
