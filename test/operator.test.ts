@@ -48,7 +48,7 @@ after(async () => {
   rmSync(root, { recursive: true })
 })
 
-/** A held task that no worker will look at: nothing is ever due. */
+/** A held task that no worker claims: it is never due. */
 async function hold(
   store: Store,
   given: { account?: string; finishBy?: number } = {},
@@ -82,7 +82,7 @@ async function hold(
   return id
 }
 
-/** A task that failed, and whose provider then said that it had taken it. */
+/** A task that failed, and whose provider accepted it later. */
 async function leaveBehind(store: Store): Promise<string> {
   const id = await hold(store)
   const task = await store.claimOne(id, 'held', Date.now() + 9_000)
@@ -128,7 +128,7 @@ async function finished(id: string): Promise<Shown> {
   return (await call(`/tasks/${id}`)).body
 }
 
-/** What the attempt of that task must be at studio. */
+/** The operation of the attempt of that task at studio. */
 const drawing = (task: string): Json => ({
   ...{ film: `att_${task.slice(-36)}`, prompt: 'a brown fox', seconds: 1, width: 256, height: 256 },
   ...{ image: false, seed: 7, caption: false },
@@ -442,7 +442,7 @@ describe('the command line', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
     for (const text of [list, left, shown]) assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
     const json = JSON.parse(await run('task', 'held', '--limit', '1', '--json'))
-    // Of those that are sent at this moment there may be any number, all of them younger.
+    // Tasks that are being sent now may be among them. All of them are younger.
     assert.deepEqual([json.data.length, json.data[0].task, json.has_more], [1, patient, true])
   })
 

@@ -11,12 +11,12 @@ import { allEnd, ask, comes, isReady, openWorld, prompt, refused, serve, submit 
 import { startPostgres } from './services/postgres.ts'
 import type { CommitFate, TcpProxy } from './services/tcp-proxy.ts'
 
-/* A whole service on a PostgreSQL that goes away, hangs, is locked or cuts connections at the worst moments. */
+/* A whole service on a PostgreSQL that is down, hangs, is locked, or cuts connections at the worst moments. */
 
 const postgres = await startPostgres({ fsync: 'off' })
 after(() => postgres[Symbol.asyncDispose]())
 
-/** Statements by which a transaction is known. */
+/** Statements that identify a transaction. */
 const insert = /INSERT INTO tasks/
 const intent = /INSERT INTO attempts/
 const fact = /UPDATE attempts SET operation/
@@ -29,7 +29,7 @@ describe('a database that is away when a client submits', () => {
     it(`and ${what}: 503 within 2 s, nothing is sent, and all is well when it is back`, async () => {
       await using world = await openWorld(postgres)
       await using service = await serve(world)
-      // So that there are connections enough to wait on, one after another.
+      // Opens enough connections to wait on, one after another.
       await Promise.all(Array.from({ length: 30 }, () => service.fetch('/v1/videos')))
       await leave(world.proxy)
       const begun = Date.now()
@@ -45,7 +45,7 @@ describe('a database that is away when a client submits', () => {
       const before = await world.sql('SELECT id FROM tasks')
       await submit(service, 'none', 'another film')
       await comes('it ends', async () => (await world.sql('SELECT FROM tasks WHERE completed_at > 0')).length > 0)
-      // What was refused is not made later, from what still was on its way.
+      // A request that was refused does not create a video later.
       assert.deepEqual(before, [])
     })
 })
@@ -113,7 +113,7 @@ it('a table that another session locks: 503 in bounded time, then all as before,
   await other.connect()
   await other.query('BEGIN; LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE')
   const locked = other.query('SELECT pg_sleep(5)').then(() => other.query('COMMIT'))
-  // Lists, each of which is a question of its own.
+  // Lists, each of which is a query of its own.
   const reads = Array.from({ length: 40 }, async (_, at) => {
     await pause(at * 100)
     const answer = await service.fetch('/v1/videos', { headers: { connection: 'close' } })
@@ -131,7 +131,7 @@ it('a table that another session locks: 503 in bounded time, then all as before,
   assert.ok((await Promise.all(reads)).includes(503))
   await Promise.all([locked, counting])
   await other.end()
-  // As many as a process may have, the one that listens, and some that are just being replaced.
+  // The limit of a process, the connection that listens, and some that are being replaced.
   assert.ok(most <= 12, `there were ${most} connections`)
   await submit(service, 'none', 'a third film')
   await allEnd(world, 2)

@@ -11,7 +11,7 @@ type Video = Record<string, unknown> & { id: string }
 const shape = { width: 64, height: 36, duration: 1, frame_rate: 8, codec: 'h264' }
 const warnings = ['`seconds` was 4; the provider generated 1 s.', '`size` was 1280x720; the provider generated 64x36.']
 const member = simulated['sim-none'] ?? assert.fail()
-/** What it draws anew, or goes on with, is not looked at here: only what it is asked for. */
+/** Only the request is checked here, and not what it draws. */
 const cards = member.cards.map((card) => ({ ...card, makes: ['remix', 'extension'] as const }))
 
 let gateway: Gateway

@@ -73,7 +73,7 @@ it('what people install has exact versions: neither our lock nor our overrides r
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   for (const [name, version] of Object.entries({ ...dependencies, ...optionalDependencies }))
     assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
-  // Its own range would let a newer FFmpeg in below older JavaScript.
+  // Its own version range would allow a newer FFmpeg with older JavaScript.
   assert.equal(optionalDependencies['@seydx/node-av-linux-x64'], optionalDependencies['node-av'])
 })
 
@@ -100,7 +100,7 @@ it('an older Node hands over to the Node 24 that npm installed, and a signal to 
 })
 
 it('an older Node says what to do where npm installed no Node 24', () => {
-  // No folder above it has packages.
+  // No parent folder has packages.
   const apart = mkdtempSync(join(tmpdir(), 'filmgate-apart-'))
   after(() => rmSync(apart, { recursive: true }))
   const alone = join(apart, 'bin', 'filmgate.mjs')

@@ -16,7 +16,7 @@ const mark = join(folder, 'install-script-ran')
 const leaveMark = 'node -e "require(\'node:fs\').writeFileSync(process.env.MARK, String())"'
 const marked = `file:${join(project, 'marked-1.0.0.tgz')}`
 
-/** As in a shell of its own: `npm test` hands its settings on to what it runs. */
+/** The environment of a plain shell: `npm test` passes its settings on to its children. */
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_')))
 const own = { MARK: mark, npm_config_userconfig: join(folder, 'no-npmrc'), npm_config_cache: join(folder, 'cache') }
 
@@ -62,7 +62,7 @@ it('npm ci installs a dependency whose script package.json denies, without it', 
   assert.equal(status, 0, output)
   assert.ok(existsSync(join(project, 'node_modules/marked/package.json')))
   assert.ok(!existsSync(mark))
-  // Else the mark would prove nothing.
+  // Without this, a missing mark would prove nothing.
   writeProject({ [marked]: true })
   assert.equal(npm(project, 'ci').status, 0)
   assert.ok(existsSync(mark))

@@ -4,11 +4,11 @@ import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServerProcess } from './process.ts'
 
-/* The published package: what `npm pack` makes of the checkout. */
+/* The package as `npm pack` creates it from the checkout. */
 
 export const root = join(import.meta.dirname, '..')
 
-/** As in a shell of its own: `npm test` hands on its settings, and puts its Node first on the PATH. */
+/** The environment of a plain shell: `npm test` passes its settings on, and puts its Node first on the PATH. */
 export const plainEnv: Record<string, string> = {
   ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value = '']) =>
@@ -27,18 +27,18 @@ export function run(command: string, args: string[], options: { cwd: string; env
   return stdout
 }
 
-/** Packs a copy of the checkout, which another run may be packing as well. Returns the paths of both. */
+/** Packs a copy of the checkout, because another run may pack it at the same time. Returns both paths. */
 export function packCheckout(folder: string): { tarball: string; copy: string } {
   const copy = join(folder, 'checkout')
   const left = new Set(['node_modules', '.git', '.venv', 'dist', 'filmgate-data'].map((name) => join(root, name)))
   cpSync(root, copy, { recursive: true, filter: (path) => !left.has(path) })
-  // Its tools, and not those of a package that has the same name.
+  // The tools of the checkout, and not those of a package with the same name.
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
   const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: copy }))
   return { tarball: join(folder, packed.filename), copy }
 }
 
-/** What a newcomer does with a server: create a video, wait for it, download it, stop the server. */
+/** What a new user does with a server: create a video, wait for it, download it. */
 export async function assertMakesVideo(server: ServerProcess): Promise<void> {
   const url = await server.url
   const headers = { authorization: `Bearer ${/Token +(fg_\w{40})/.exec(server.output.stdout)?.[1]}` }

@@ -9,7 +9,7 @@ export const launcher = join(import.meta.dirname, '..', 'bin', 'filmgate.js')
 /** The real program in a process of its own, as an operator runs it. */
 export interface ServerProcess extends AsyncDisposable {
   readonly child: ChildProcess
-  /** All it printed so far. */
+  /** Its output so far. */
   readonly output: { stdout: string; stderr: string }
   /** Resolves with the base URL (no path) once the banner is out; rejects if the process ends before. */
   readonly url: Promise<string>
@@ -20,7 +20,7 @@ export interface SpawnOptions {
   args?: string[]
   env?: Record<string, string>
   cwd?: string
-  /** What starts a server instead of the launcher of the checkout. */
+  /** The program that starts a server. By default it is the launcher of the checkout. */
   program?: string[]
   /** A program and its arguments to run it under. */
   under?: string[]
@@ -34,7 +34,7 @@ export function spawnServer(options: SpawnOptions): ServerProcess {
   const child = spawn(command, rest, {
     env: { PATH: process.env.PATH ?? '', FILMGATE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not ours: a filmgate.yaml there is the developer's own.
+    // Not the current folder: it may have a filmgate.yaml of the developer.
     cwd: cwd ?? tmpdir(),
   })
   const output = { stdout: '', stderr: '' }

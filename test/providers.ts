@@ -11,12 +11,12 @@ const files = globSync(['src/providers/**/*.test.ts', 'simulators/*.test.ts'], {
   .map((file) => join(root, file))
   .sort()
 
-/** By column, by row: how it went. */
+/** The result of each row, by column. */
 const columns = new Map<string, Map<string, string>>()
 const others = new Map<string, { good: number; bad: number }>()
 const failures: string[] = []
 const marks = { good: '✔', bad: '✖', skipped: '–' }
-/** The names of the tests around the one that reports, by file and depth. */
+/** The names of the enclosing tests, by file and depth. */
 const around = new Map<string, string>()
 
 for await (const { type, data } of run({ files, concurrency: 2 })) {
@@ -35,7 +35,7 @@ for await (const { type, data } of run({ files, concurrency: 2 })) {
 function note(provider: string, row: string, verdict: keyof typeof marks): void {
   const column = columns.get(provider) ?? new Map<string, string>()
   columns.set(provider, column)
-  // Several tests make one line: it is as good as the worst of them.
+  // Several tests share a line, which shows the worst result.
   if (column.get(row) !== marks.bad) column.set(row, marks[verdict])
 }
 

@@ -57,7 +57,7 @@ it('a token may have a rate of its own, or none', async () => {
 
 it('writes to webhook endpoints have a rate for each token, whatever its videos', async () => {
   let now = Date.now()
-  // It stands still, so that nothing is refilled meanwhile.
+  // The clock stands still, so that nothing is refilled.
   const clock = { ...jumpingClock(), now: () => now }
   const yaml = 'tokens: [{ name: many, secret: many, rate: 0 }, { name: other, secret: other }]'
   await using service = await startService({ yaml, world: { clock } })

@@ -9,7 +9,7 @@ import { type ServerProcess, spawnServer } from './process.ts'
 import { until } from './service.ts'
 import { mountDisk, notMounted, type SmallDisk } from './small-disk.ts'
 
-/* A start on a disk that is full, or can only be read: what is stored is served, and the rest goes on when it can. */
+/* A start on a full or read-only disk: stored videos are served, and everything else goes on once the disk is writable. */
 
 const FILMGATE_TOKEN = 'My API Key'
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
@@ -20,7 +20,7 @@ interface Answer {
   body: Record<string, unknown>
 }
 
-/** A client of the server, each time on a connection of its own. */
+/** A client of the server that opens a new connection for each request. */
 function clientOf(url: string, token = FILMGATE_TOKEN) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' }
   const ask = async (path: string, body?: object): Promise<Answer> => {
@@ -53,7 +53,7 @@ async function remount(path: string, options: string): Promise<void> {
 
 const serve = (data: string) => spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN } })
 
-/** Leaves one finished video and one task that is not. */
+/** Leaves one finished and one unfinished video. */
 async function fillFolder(data: string, end: NodeJS.Signals): Promise<{ finished: unknown; unfinished: unknown }> {
   await using server = serve(data)
   const { ask, becomes } = clientOf(await server.url)
@@ -64,13 +64,13 @@ async function fillFolder(data: string, end: NodeJS.Signals): Promise<{ finished
   if (end === 'SIGKILL') await shortenLog(data)
   server.child.kill(end)
   await server.exit
-  // Refused as long as a file is open for writing, or a deleted one not gone: its children are killed a moment later.
+  // A remount fails while a file is open for writing, or a deleted one is still open: the children end a moment later.
   await remount(dirname(data), 'ro')
   await remount(dirname(data), 'rw')
   return { finished, unfinished }
 }
 
-/** The next start moves the log into the database, which must not leave room for all that it wants to write. */
+/** The next start moves the log into the database, which must not free enough space for all of its writes. */
 async function shortenLog(data: string): Promise<void> {
   const path = join(data, 'filmgate.db')
   {
@@ -101,7 +101,7 @@ async function servesWhatItHas(server: ServerProcess, finished: unknown, store: 
 
 async function goesOn(server: ServerProcess, unfinished: unknown): Promise<void> {
   const { ask, becomes } = clientOf(await server.url)
-  // By itself: nobody submits anything.
+  // By itself, without another request.
   await until('it is ready', async () => (await ask('/readyz')).status === 200)
   await until('it says so', () => lines(server, /after a read-only start: the store can be written/).length === 1)
   await becomes(unfinished, 'completed')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { startService, type TestService, token } from './service.ts'
 
-/* What the README tells a newcomer to type is run as it stands, but for the address. */
+/* Runs the commands of the README as they are, except for the address. */
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-readme-'))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { startService } from './service.ts'
 
-/* What README.md and docs/ say holds. The examples of the README are run in readme.slow.ts. */
+/* Checks what README.md and docs/ say. The examples of the README are run in readme.slow.ts. */
 const root = join(import.meta.dirname, '..')
 
 it('every example in docs/configuration.md starts as it stands, and its models can be used', async () => {

@@ -10,7 +10,7 @@ const service = await startService({ yaml: 'accounts: { studio: { concurrency: 1
 after(() => service[Symbol.asyncDispose]())
 const film = { model: 'studio', seconds: '1', size: '256x256' } as const
 
-/** Passes everything on, and drops that share of the answers to submits: the client sees its connection close. */
+/** A proxy that drops this share of the responses to submits: the client sees its connection close. */
 async function lossyProxy(share: number, seed: number) {
   const chance = seeded(seed)
   let dropped = 0

@@ -9,7 +9,7 @@ import { startService, type TestService } from './service.ts'
 
 const png = createCanvas(512, 512).toBuffer('image/png')
 const base64 = png.toString('base64')
-// Nothing answers there: a submit does not wait for its image.
+// Unreachable: a submit does not wait for its image.
 const stands = { $image: `data:image/png;base64,${base64}`, $base64: base64, $url: 'http://127.0.0.1:9/a.png' }
 const shapes = clients.flatMap((client) => client.shapes)
 

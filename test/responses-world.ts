@@ -12,18 +12,18 @@ import { openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
 
-/* A service in which there is one of everything that can be asked for. */
+/* A service with one of everything that can be requested. */
 
 export const film = { model: 'studio', prompt: 'a red fox', seconds: '1', size: '256x256' }
 
-/** Of what there is. */
+/** The ids of what exists. */
 export interface Ids {
   /** Videos. */
   queued: string
   done: string
   failed: string
   held: string[]
-  /** Webhook endpoints: one that answers, with a delivery, and one that does not. */
+  /** Webhook endpoints: one that responds, with a delivery, and one that does not. */
   endpoint: string
   delivery: string
   deaf: string
@@ -61,7 +61,7 @@ export async function startWorld(): Promise<World> {
   receiver.listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   const endpoint = await addEndpoint(service, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`)
-  // Nobody listens there.
+  // A closed port.
   const deaf = await addEndpoint(service, 'http://127.0.0.1:9/')
   const ids = { held, endpoint, deaf, ...(await makeVideos(service)), delivery: await delivered(service, endpoint) }
   const resources = stack.move()
@@ -71,11 +71,11 @@ export async function startWorld(): Promise<World> {
 async function makeVideos(service: TestService): Promise<Pick<Ids, 'queued' | 'done' | 'failed'>> {
   const submit = async (fields: object, headers = {}) =>
     ((await (await service.submit({ ...film, ...fields }, headers)).json()) as Task).id
-  // Nobody listens there either: the image can never be fetched.
+  // A closed port, too: the image can never be downloaded.
   const failed = await submit({ image: 'http://127.0.0.1:9/a.png' })
   const done = await submit({}, { 'idempotency-key': 'one' })
   for (const id of [done, failed]) await service.finish(id)
-  // It waits behind others for longer than all of this takes.
+  // Others are queued before it for longer than the test takes.
   let queued = ''
   for (let count = 0; count < 12; count += 1) queued = await submit({ seconds: '20', size: '1920x1080' })
   return { queued, done, failed }
@@ -95,7 +95,7 @@ function delivered(service: TestService, endpoint: string): Promise<string> {
   })
 }
 
-/** A task of which nobody knows whether it was taken, and which no worker will look at. */
+/** A task of unknown outcome that no worker claims. */
 async function hold(store: Store): Promise<string> {
   const now = Date.now()
   const id = newTaskId(now, openRandom())
@@ -116,7 +116,7 @@ async function hold(store: Store): Promise<string> {
   return id
 }
 
-/** What the studio would call the work of that task. */
+/** The operation of that task at studio. */
 export function operationOf(id: string): object {
   const film = `att_${id.slice(-36)}`
   return { film, prompt: 'a red fox', seconds: 1, width: 256, height: 256, image: false, seed: null, caption: true }

@@ -6,18 +6,18 @@ import { film, type Ids, operationOf, startWorld, type World } from './responses
 import { jumpingClock, startService } from './service.ts'
 
 /*
- * Every answer of every route, as a running service gives it, against the schema of the document for that route and
- * status. An answer that is documented and never seen here fails the last test. What holds for all routes of a kind (a
- * wrong token, a body that can't be read, a store that is gone) is asked of all of them by itself; the rest is `rows`.
+ * Checks every response of every route of a running service against the schema for that route and status in the
+ * document. The last test fails if a documented response never occurred. Responses that all routes of a kind have (a wrong
+ * token, an unreadable body, a store that is down) are requested automatically; `rows` has the others.
  */
 
-/** Documented, and not to be had from this rig. */
+/** Documented responses that can't be caused here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'downloadVideo 302': 'needs an S3 bucket and FILMGATE_CONTENT=redirect: test/redirect.services.ts',
 }
 
 const sdk = { 'x-stainless-lang': 'js' }
-/** Another request has it already. */
+/** An idempotency key that another request has used. */
 const taken = { 'idempotency-key': 'one' }
 let world: World
 let ids: Ids
@@ -38,7 +38,7 @@ function form(fields: Record<string, string>): FormData {
   return data
 }
 
-/** What is asked, and the status that it is answered with. In this order: a held task is decided about once. */
+/** Requests and their statuses. The order matters: a held task can be decided about only once. */
 const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['createVideo', 200, () => ({ body: film })],
   ['createVideo', 200, () => ({ body: form(film), headers: sdk })],
@@ -208,7 +208,7 @@ it('every route that is not a GET refuses a body that is no JSON, of another typ
   }
 })
 
-/** What a path may hold, by the name of its parameter. */
+/** Values of path parameters, by name. */
 const places: Record<string, string> = {
   ...{ video_id: `video_${'0'.repeat(48)}`, task_id: `video_${'0'.repeat(48)}`, name: 'studio' },
   ...{ webhook_endpoint_id: `whe_${'0'.repeat(36)}`, webhook_delivery_id: `wh_${'0'.repeat(44)}` },
@@ -226,11 +226,11 @@ it('every route that needs the store says so when it is gone', async () => {
 
 it('every route with a rate refuses a token that uses it too often', async () => {
   const now = Date.now()
-  // It stands still, so that nothing is refilled meanwhile.
+  // The clock stands still, so that nothing is refilled.
   const clock = { ...jumpingClock(), now: () => now }
   await using limited = await startService({ env: { FILMGATE_RATE: '1' }, world: { clock } })
   await limited.submit(film)
-  // What is refused counts too.
+  // Refused requests count, too.
   const writes = Array.from({ length: 60 }, () => limited.fetch('/v1/webhook_endpoints', { method: 'POST' }))
   await Promise.all(writes)
   for (const [id, { operation }] of responses.operations)

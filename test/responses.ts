@@ -14,10 +14,10 @@ import type { Schema } from '../src/wire/schema.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
 import { operatorToken, token } from './service.ts'
 
-/* Sends requests by the names of the document, and holds every answer against what it says of that route and status. */
+/* Sends requests by operationId, and checks each response against the document. */
 
 export interface Ask {
-  /** Parameters of the path in their order; what is not given is nothing that there is. */
+  /** Path parameters, in their order. A missing one gets the id of something that does not exist. */
   path?: readonly string[]
   /** With its question mark. */
   query?: string
@@ -46,7 +46,7 @@ export function openResponses(document: Document) {
     return found
   }
 
-  /** Throws unless the document has this answer, of that type and shape. */
+  /** Throws unless the document has a response of this status, type and shape. */
   function judge(id: string, { status, headers, bytes }: Answer, isHead = false): void {
     const what = `${id} ${status}`
     const { responses } = named(id).operation
@@ -90,7 +90,7 @@ export function openResponses(document: Document) {
     return answer
   }
 
-  /** The documented answers that nobody has got, but for `default`. */
+  /** The documented responses that never occurred, except `default`. */
   function missing(): string[] {
     const all = [...operations].flatMap(([id, { operation }]) =>
       Object.keys(operation.responses).map((status) => `${id} ${status}`),
@@ -116,7 +116,7 @@ export function sendTo(url: string): Send {
     const options: RequestInit = { ...init, method, redirect: 'manual', signal: over.signal }
     const { status, headers, body } = await fetch(url + path, options)
     if (!body) return { status, headers, bytes: Buffer.alloc(0) }
-    // A stream of events has no end: what comes first is enough.
+    // A stream of events has no end: its first part is enough.
     const isStream = headers.get('content-type') === 'text/event-stream'
     const bytes = isStream ? (await body.getReader().read()).value : await buffer(body)
     over.abort()
@@ -126,7 +126,7 @@ export function sendTo(url: string): Send {
 
 const tooMuch = Buffer.alloc(60_000_000)
 
-/** A larger body than any route takes. It may be answered before all of it is sent, or only then. */
+/** A larger body than any route accepts. The response may come before all of it is sent. */
 export function sendTooMuch(url: string): Send {
   return async (method, path, { headers }) => {
     const length = { 'content-length': String(tooMuch.length), 'content-type': 'application/json' }
@@ -148,7 +148,7 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
   const ignore = () => () => {}
   const broken = new Proxy(
     {},
-    // It is no promise itself, and who only wants to be told of something hears nothing.
+    // It must not look like a promise; and listeners are accepted, but never called.
     { get: (_target, name) => (name === 'then' ? undefined : String(name).startsWith('on') ? ignore : fail) },
   )
   const access = openAccess({

@@ -15,7 +15,7 @@ import { type ServerProcess, spawnServer } from './process.ts'
 import { startService, type TestService, token, until } from './service.ts'
 import { startPlaces } from './services/places.ts'
 
-/* A process that only takes requests, before a shared store: how it ends, and what slow readers cost it. */
+/* A process in the role `api` on a shared store: how it ends, and what slow clients cost it. */
 
 const megabyte = 2 ** 20
 const small = { seconds: 1, size: '256x256' }
@@ -56,7 +56,7 @@ async function query(text: string, values: unknown[] = []): Promise<Record<strin
   return (await client.query(text, values).finally(() => client.end())).rows
 }
 
-/** A film of one second whose bytes are then many others: nobody decodes them again. */
+/** A video of one second, whose bytes are then replaced by many others: they are not decoded again. */
 async function makeLarge({ at: url }: Api): Promise<string> {
   const id = await submit({ url }, 'studio', 'a film', small)
   await finish({ url }, id)
@@ -65,7 +65,7 @@ async function makeLarge({ at: url }: Api): Promise<string> {
   return id
 }
 
-/** Has its head, and reads nothing more until it is asked to. */
+/** Has read the head of the response, and reads on only when the test says so. */
 async function download({ at }: Api): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${token}` }
   const [answer] = await once(get(`${at}/v1/videos/${large}/content`, { headers, agent: false }), 'response')
@@ -170,7 +170,7 @@ describe('H1: SIGTERM of a process that takes requests', () => {
     const begun = Date.now()
     api.child.kill('SIGTERM')
     await stopping(api)
-    // Within a second it is taken for an echo of the first.
+    // Within a second, a second signal counts as an echo of the first.
     await until('it ends', () => !api.child.kill('SIGTERM') || api.child.exitCode !== null)
     assert.deepEqual(await api.exit, { code: 1, signal: null })
     assert.ok(Date.now() - begun < 10_000)
@@ -188,7 +188,7 @@ describe('H2: readers that do not read', () => {
     await read()
     const before = residentMb()
     const readers = await Promise.all(Array.from({ length: 40 }, () => download(api)))
-    // As long as others read so much, these could have been read, too.
+    // While the others read this much, these could have been read, too.
     for (let round = 0; round < 3; round += 1) await read()
     assert.equal((await ask({ url }, `/v1/videos/${large}`)).status, 200)
     const grown = residentMb() - before

@@ -9,12 +9,12 @@ import { seeded } from './faults/seeded.ts'
 import { Gateway, impatient, type Shown } from './gateway.ts'
 import { operatorToken, until } from './service.ts'
 
-/* Which account gets a task, when, and what becomes of it where the account, the model or the client goes away. */
+/* Which account gets a task and when, and what happens if the account, the model or the client is gone. */
 
 const together = <T, R>(items: readonly T[], each: (item: T) => Promise<R>) => Promise.all(items.map(each))
 const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name} ${at}`)
 
-/** The simulated provider that offers nothing, with some things done otherwise. */
+/** The simulated provider without recovery, with some methods replaced. */
 function memberLike(name: string, change: (provider: Provider) => Partial<Provider>, card: object = {}): Member {
   const base = simulated['sim-none']
   assert.ok(base)
@@ -281,7 +281,7 @@ describe('X1: a configuration that changes while a task runs', { concurrency: 4 
 })
 
 describe('slots', { concurrency: 4 }, () => {
-  /** The most that ran upstream at once: a job runs from its acceptance for as long as jobs take. */
+  /** The highest number of jobs that ran upstream at once. */
   function mostAtOnce({ upstream }: Gateway, speed: number, prefix: string): number {
     const times = upstream.ledger().accepts.flatMap(({ prompt, at }) => (prompt.startsWith(prefix) ? [at] : []))
     return Math.max(...times.map((end) => times.filter((at) => at > end - speed && at <= end).length))
@@ -450,7 +450,7 @@ describe('Q2: an account that hangs', { concurrency: 4 }, () => {
       await together(healthy, ({ id, prompt }) => way.makes(id, prompt))
       const states = new Set((await together(hung, (id) => way.video(id))).map(({ status }) => status))
       assert.ok(!states.has('completed') && !states.has('failed'), [...states].join())
-      // It ends every hang, which else the end of the service would wait for.
+      // Ends every hanging request: otherwise the end of the service waits for them.
       await bad[Symbol.asyncDispose]()
     })
   }

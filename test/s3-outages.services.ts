@@ -14,7 +14,7 @@ import { operatorToken, token, until } from './service.ts'
 import { type Fate, type FaultyProxy, startFaultyProxy } from './services/faulty-proxy.ts'
 import { startS3, type TestS3 } from './services/s3.ts'
 
-/* A whole service on an S3 server that is at fault while films are stored, each film by a fault of its own. */
+/* A whole service on a faulty S3 server: each video meets another fault while it is stored. */
 
 const isPut = (request: string) => request.startsWith('PUT ')
 const answering =
@@ -22,7 +22,7 @@ const answering =
   (request: string): Fate =>
     isPut(request) ? { status, code } : { pass: true }
 
-/** By what the log must name it. */
+/** What the log must say. */
 const faults: Record<string, (request: string) => Fate> = {
   InternalError: answering(500, 'InternalError'),
   SlowDown: answering(503, 'SlowDown'),
@@ -40,7 +40,7 @@ interface World {
   proxy: FaultyProxy
   service: Service
   log: string[]
-  /** What becomes of the requests about a task, by its id, or of all; without an entry they pass. */
+  /** The fate of the requests for a task, by its id, or of all requests. Without an entry they pass. */
   fates: Map<string, (request: string) => Fate>
 }
 let world: World
@@ -50,7 +50,7 @@ before(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-s3-outages-'))
   resources.defer(() => rmSync(folder, { recursive: true }))
   const s3 = resources.use(await startS3())
-  // Until every fault is in its place nothing is done.
+  // Requests wait until all faults are set up.
   const upstream = resources.use(await startUpstream({ mode: 'none', speed: 600_000 }))
   const fates: World['fates'] = new Map()
   const proxy = await startFaultyProxy(s3.endpoint, (request) => {
@@ -73,7 +73,7 @@ before(async () => {
   }
   const config = loadConfig({ flags: {}, env, members })
   const log: string[] = []
-  // Less patient than in earnest, where it is half a minute.
+  // Shorter than in production, where it is half a minute.
   const bucket = { ...config.bucket, patienceMs: 500 }
   const service = resources.use(await start({ ...config, bucket }, { members, writeLog: (line) => log.push(line) }))
   world = { upstream, s3, proxy, service, log, fates }
@@ -135,10 +135,10 @@ it('films wait for a storage at fault, are stored once when it recovers, and the
   }
   const sound = await submit('sound')
   upstream.setFaults({ speed: 50 })
-  // Others do not wait for them.
+  // Other tasks do not wait for them.
   await isWhole(sound, 'sound')
   for (const [name, id] of ids) {
-    // Twice: the task was put off, and tried again.
+    // Twice: the task was retried.
     await until(`${name} is met twice`, () => problemsOf(id).length >= 2)
     assert.equal(await statusOf(id), 'in_progress', name)
     assert.equal((await request(`/v1/videos/${id}/content`)).status, 404)

@@ -14,10 +14,10 @@ export interface UpstreamVideo {
   created_at: number
 }
 
-/** An upstream whose every response to a submit is the test's. Each of its videos is finished at once. */
+/** An upstream whose responses to submits are set by the test. Each of its videos is finished at once. */
 export interface ScriptedUpstream extends AsyncDisposable {
   readonly url: string
-  /** Called when a submit arrives, once its headers are there. */
+  /** Called when the headers of a submit have arrived. */
   onSubmit: (response: ServerResponse) => void
   readonly videos: UpstreamVideo[]
   /** How often its list was read. */

@@ -11,7 +11,7 @@ import { startService, type TestService, token } from './service.ts'
 
 /* The official SDKs, unchanged, against the service: an old one that sends JSON, and two that always send multipart. */
 
-// The three packages have types of their own; they are driven through the newest one's.
+// The three packages have different types; the tests use those of the newest.
 const sdks = { '6.10.0': sdk610, '6.49.0': sdk649, '7.53.0': sdk753 } as unknown as Record<string, typeof sdk753>
 const film = { model: 'studio', prompt: 'a lighthouse in a storm', seconds: '1', size: '256x256' } as const
 

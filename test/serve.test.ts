@@ -154,7 +154,7 @@ it('SIGTERM lets a download finish, takes no new connection, and exits 0; the wo
     )
     unfinished = ((await (await submit(url, { seconds: '20' })).json()) as { id: string }).id
     server.child.kill('SIGTERM')
-    // As where a supervisor signals a launcher, which tells it again. Another one: two of a kind become one.
+    // As if a supervisor signals a launcher, which passes it on. Another signal, because two of the same become one.
     server.child.kill('SIGINT')
     while (
       await fetch(url).then(

@@ -10,7 +10,7 @@ import { spawnServer } from './process.ts'
 import { startService, until } from './service.ts'
 import { startReceiver } from './webhook-world.ts'
 
-/* What tokens share: one takes all that it can get, and the other is served. */
+/* Resources that tokens share: one token uses all that it can get, and the other is still served. */
 
 const yaml = `
 tokens:
@@ -102,7 +102,7 @@ it('bodies that never end: a token that begins as many as it can leaves connecti
   }
   for (let count = 0; count < 60; count += 1) begin(['/v1/videos', '/v1/webhook_endpoints'][count % 2] ?? '')
   await until('some are refused', () => answers.length >= 30)
-  // So many at once may also be more than the connections that there are.
+  // This many at once may also exceed the limit of connections.
   const isCrowded = (answer: string) => /^HTTP\/1\.1 503 [\s\S]*"Too many clients are connected/.test(answer)
   for (const answer of answers) {
     assert.match(answer, /connection: close/i)
@@ -118,7 +118,7 @@ it('bodies that never end: a token that begins as many as it can leaves connecti
     assert.equal(made.status, 200)
   }
   for (const socket of sockets) socket.destroy()
-  // Refused or answered before their bodies ended: those are over when their connections are.
+  // Refused or answered before their bodies ended: they are over when their connections are closed.
   for (let count = 0; count < 60; count += 1) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
     const head = ['GET /v1/models HTTP/1.1', 'Host: x', `Authorization: ${greedy.authorization}`, 'Content-Length: 99']

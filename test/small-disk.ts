@@ -3,15 +3,15 @@ import { mkdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface SmallDisk extends Disposable {
-  /** Leaves so many bytes, or none. */
+  /** Fills the disk, and leaves this many bytes. */
   fill(leave?: number): void
   free(): void
 }
 
-/** For who gets none. */
+/** The reason for a skipped test. */
 export const notMounted = 'no small disk can be mounted here: that takes the program mount, and the right to'
 
-/** A disk of its own at that place, or undefined where none may be mounted, or nothing could do it. Any other failure is one. */
+/** Mounts a small disk at that path. Returns undefined if this process may not mount, or `mount` is missing. */
 export function mountDisk(path: string, options: string): SmallDisk | undefined {
   mkdirSync(path, { recursive: true })
   const { status, error, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], {
@@ -26,7 +26,7 @@ export function mountDisk(path: string, options: string): SmallDisk | undefined 
       try {
         writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leave)))
       } catch {
-        // Someone else took the last of it: full is full.
+        // Another process used the last bytes: the disk is full, as wanted.
       }
     },
     free: () => unlinkSync(ballast),

@@ -13,7 +13,7 @@ let completed: Task
 let failed: Task
 
 before(async () => {
-  // Nobody listens on that port: a reference image there can never be fetched, so its task fails.
+  // A closed port: a reference image there can never be downloaded, so its task fails.
   service = await startService({ yaml: 'outbound: { allow: [127.0.0.1] }\naliases: { fast: studio }' })
   const answers = await Promise.all([
     service.submit(small),
@@ -131,7 +131,7 @@ describe('3 States and transitions', () => {
     assert.deepEqual([last.status, last.progress], ['queued', 0])
     const seen = new Set<unknown>([last.status])
     while (last.status !== 'completed') {
-      // Polls without a pause would take the CPU from the renderer, which yields to all others.
+      // Polls without a pause would take the CPU from the renderer, which has the lowest priority.
       await setTimeout(20)
       const now = await json(await service.fetch(`/v1/videos/${last.id}`))
       assert.ok(order.indexOf(String(now.status)) >= order.indexOf(String(last.status)))

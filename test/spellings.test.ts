@@ -7,7 +7,7 @@ import { withTables } from '../docs/request-tables.ts'
 import { otherNames, otherValues, withoutEffect } from '../src/api/spellings/table.ts'
 import { startService, type TestService } from './service.ts'
 
-/* What clients of other services send by habit. test/request-shapes/ has whole requests of theirs. */
+/* Field names and values of clients of other services. test/request-shapes/ has their whole requests. */
 
 let service: TestService
 const png = createCanvas(64, 64).toBuffer('image/png').toString('base64')

@@ -5,9 +5,9 @@ import { connect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { ask, comes, type FleetProcess, finish, openFleet, submit } from './fleet-world.ts'
 
-/* Processes that share a store, and one of them ends or has nothing left to work with: the others go on. */
+/* Processes that share a store: one of them ends, or runs out of file descriptors, and the others go on. */
 
-/** No file, no connection and no child process beyond these; or as many as before. */
+/** Limits the process to its open files, connections and children; or lifts the limit. */
 function limitFiles({ child }: FleetProcess, most: number): void {
   execFileSync('prlimit', ['--pid', String(child.pid), `--nofile=${most}:`])
 }

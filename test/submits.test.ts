@@ -79,7 +79,7 @@ it('a submit that loses its lease is not cut off, and its answer counts', async 
   const id = await stage.submit()
   const response = await arrived.promise
   using database = stage.database(false)
-  // As another process does that takes the task over, and holds it.
+  // As another process that claims the task, and keeps it.
   database.prepare('UPDATE tasks SET fence = fence + 1, due_at = ?').run(clock.now() + 3_600_000)
   const before = clock.renewals()
   await until('the lease was to be renewed', () => clock.renewals() > before + 1)
@@ -124,7 +124,7 @@ function fastClock(): FastClock {
   return {
     now: () => begun + (Date.now() - begun) * 10,
     sleep(ms, signal) {
-      // The engine sleeps so long between two renewals.
+      // The engine sleeps this long between two renewals.
       if (ms === renewMs) renewals += 1
       return setTimeout(ms / 10, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
     },

@@ -67,7 +67,7 @@ it('a secret that a client puts into a URL is not in the log', async () => {
   const { id } = (await (await service.submit({ ...film, model: 'studio' })).json()) as { id: string }
   await service.finish(id)
   rmSync(join(service.data, 'bucket'), { recursive: true })
-  // A video whose bytes someone removed is our fault, and such a request is logged with its URL.
+  // A video whose bytes are missing is an internal error, and the log has the URL of the request.
   assert.equal((await service.fetch(`/v1/videos/${id}/content?key=ben-secret`)).status, 500)
   const line = service.log.find((text) => text.includes('request failed')) ?? ''
   assert.match(line, /key=\[redacted\]/)

@@ -9,8 +9,8 @@ import type { Shown, Video } from './gateway.ts'
 import { jumpingClock, startService, type TestService, token, until } from './service.ts'
 
 /*
- * Two tenants on one engine. The first's submit fails and is not accepted; the second's is accepted, and its answer takes
- * its time. Meanwhile the first's is looked for, and all that the engine lists is the second's.
+ * Two tenants on one engine. The submit of the first fails and is not accepted. The submit of the second is accepted, and
+ * its response is late. Meanwhile the first is looked up, and the engine lists only the job of the second.
  */
 
 const secrets = { first: token, second: 'the key of the second tenant' }
@@ -20,14 +20,14 @@ const prompts = { first: 'a heron in the reeds', second: 'a red car at night' }
 interface World extends AsyncDisposable {
   upstream: Upstream
   clock: ReturnType<typeof jumpingClock>
-  /** The next answer to a submit waits for `release`. */
+  /** The next response to a submit waits for `release`. */
   holdAnswer(): Promise<void>
   release(): void
   submit(tenant: Tenant, prompt: string): Promise<string>
   video(tenant: Tenant, id: string): Promise<Video>
   show(id: string): Promise<Shown>
   remove(tenant: Tenant, id: string): Promise<void>
-  /** Whose video the tenant gets. */
+  /** The prompt of the video that the tenant gets. */
   markOf(tenant: Tenant, id: string): Promise<Mark | undefined>
 }
 
@@ -80,14 +80,14 @@ async function openWorld(dialect: Dialect, seconds: string): Promise<World> {
 const finds = ({ upstream }: World) => upstream.ledger().arrivals.filter(({ ask }) => ask === 'find').length
 const hasEnded = ({ status }: Video) => status === 'completed' || status === 'failed'
 
-/** How it ended for the tenant, and with whose video; or that it is held after it was looked for again. */
+/** How the task ended, and with whose video; or that it is held after another lookup. */
 async function outcomeOf(world: World, tenant: Tenant, id: string): Promise<{ ended: string; mark?: Mark }> {
   const before = finds(world)
   const video = await until(`${id} ends or is held`, async () => {
     const seen = await world.video(tenant, id)
     if (hasEnded(seen)) return seen
     const { state, due_at: due } = await world.show(id)
-    // The next look at what nobody can find out is a minute away.
+    // The next lookup is a minute away.
     const isLeft = state === 'held' && finds(world) > before && Date.parse(due ?? '') > world.clock.now() + 10_000
     return isLeft && { ...seen, status: 'held' }
   })
@@ -96,11 +96,11 @@ async function outcomeOf(world: World, tenant: Tenant, id: string): Promise<{ en
   return { ended: `completed with the video of '${mark?.prompt}'`, ...(mark && { mark }) }
 }
 
-/** The story of both, up to the moment at which the second's answer is under way and the first was looked for. */
+/** Runs both, up to the moment when the response of the second is held back and the first was looked up. */
 async function tell(world: World, prompt: Record<Tenant, string>): Promise<Record<Tenant, string>> {
   world.upstream.setFaults({ next: ['submit-503-before-accept'], speed: 0 })
   const first = await world.submit('first', prompt.first)
-  // Its answer must have passed the gate, which else would hold it in place of the second's.
+  // Its response must have passed the gate, which would otherwise hold it instead of the second one.
   await until('the first has its answer', async () =>
     (await world.show(first)).timeline.some(({ name }) => /^(outcome unknown|attempt refused)/.test(name)),
   )
@@ -109,7 +109,7 @@ async function tell(world: World, prompt: Record<Tenant, string>): Promise<Recor
   await held
   const before = finds(world)
   world.clock.jump(5_000)
-  // Or it was sent again, where its answer was a refusal.
+  // Or it was sent again, if the response was a refusal.
   await until('the first is looked for', async () => {
     const submits = world.upstream.ledger().arrivals.filter(({ ask }) => ask === 'submit')
     return hasEnded(await world.video('first', first)) || finds(world) > before + 1 || submits.length > 2
@@ -133,7 +133,7 @@ describe('a tenant whose submit failed never gets the video of another', { concu
       world.clock.jump(settleMs)
       const { ended: first } = await outcomeOf(world, 'first', ids.first)
       const own = (tenant: Tenant) => `completed with the video of '${prompts[tenant]}'`
-      // It may be held: what the list does not tell apart, the operator decides.
+      // It may be held: if the list is ambiguous, the operator decides.
       const expected = { first: first === 'held' ? 'held' : own('first'), second: own('second') }
       assert.deepEqual({ first, second }, expected)
       const accepted = world.upstream.ledger().accepts.map(({ prompt }) => prompt)
@@ -147,7 +147,7 @@ describe('a tenant whose submit failed never gets the video of another', { concu
     const second = await outcomeOf(world, 'second', ids.second)
     world.clock.jump(settleMs)
     const first = await outcomeOf(world, 'first', ids.first)
-    // The first that the engine accepted is the second tenant's.
+    // The engine accepted the job of the second tenant first.
     const accepts = world.upstream.ledger().accepts.map(({ id }) => id)
     assert.deepEqual([second.mark?.id, first.mark?.id], [accepts[0], accepts[1]])
     assert.ok(first.mark || first.ended === 'held', first.ended)

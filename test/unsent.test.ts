@@ -11,7 +11,7 @@ import { secrets } from './faults/kill-clients.ts'
 import type { Shown } from './gateway.ts'
 import { until } from './service.ts'
 
-/* A provider that can be asked nothing: what may have been sent to it is held, and what was not must be told apart. */
+/* A provider without recovery: a request that may have been sent is held, and one that was not sent must be recognised. */
 
 it('a task whose attempt was committed and not sent when the process was killed is sent by the next one', async () => {
   await using world = await openWorld()
@@ -72,12 +72,12 @@ async function openWorld() {
   }
   return {
     folder, upstream,
-    /** It is given one task. */
+    /** Starts the process and gives it one task. */
     async liveUntilKilled({ killWhen, ...life }: Life) {
       const { child, exit, url } = await serve(life)
       const headers = { authorization: `Bearer ${secrets.client}`, 'content-type': 'application/json' }
       const body = JSON.stringify({ model: 'sim-none', prompt: 'a fox' })
-      // The kill may come before the answer.
+      // The kill may come before the response.
       const submitted = fetch(`${url}/v1/videos`, { method: 'POST', headers, body }).catch(() => {})
       if (killWhen) {
         await killWhen()
@@ -86,7 +86,7 @@ async function openWorld() {
       assert.deepEqual(await exit, [null, 'SIGKILL'])
       await submitted
     },
-    /** What another process says of the task in the end. */
+    /** The end of the task, by another process. */
     async nextSays(isIt: (shown: Shown) => boolean): Promise<Shown> {
       const { url } = await serve({})
       const ask = async <Answer>(path: string, secret: string) =>
@@ -103,7 +103,7 @@ async function openWorld() {
 }
 
 interface Life {
-  /** For Node. */
+  /** Arguments for Node. */
   args?: string[]
   env?: Record<string, string>
   /** Without it the process kills itself. */

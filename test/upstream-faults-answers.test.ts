@@ -7,14 +7,14 @@ import type { Mode } from '../simulators/upstream.ts'
 import { Gateway } from './gateway.ts'
 import { until } from './service.ts'
 
-/* What an upstream may put into its answers: keys of ours, names without an end, lists without an end. */
+/* Bad content of responses: our own keys, endless ids, endless lists. */
 
 const key = 'sk-live-0123456789abcdef'
 const echo = (status: number) => ({ status, body: `{"x": ${key}` })
 
 type Answers = Partial<Record<'POST' | 'GET' | 'DELETE', { status: number; body: string }>>
 
-/** An upstream that answers each method as it is told. */
+/** An upstream whose response to each method is set by the test. */
 async function listen(answers: Answers) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -32,7 +32,7 @@ function openAt(url: string, mode: Mode, deadlines: object = {}): Promise<Gatewa
   return Gateway.open({ mode, accounts: { main: { base_url: url, key } }, models })
 }
 
-/** Everything that an operator can read of it. */
+/** Everything that an operator can read about the task. */
 async function readable(way: Gateway, id: string): Promise<string> {
   return JSON.stringify(await way.show(id)) + way.service.log.join('')
 }
@@ -74,8 +74,8 @@ describe('an upstream', { concurrency: 3 }, () => {
     assert.match(JSON.stringify((await way.show(taken)).timeline), /a poll got 502/)
   })
 
-  it('that names its work as nobody can use it: that is unknown, told with its size, and never stored or polled', async () => {
-    for (const [id, seen] of [
+  it('that returns an unusable job id: the outcome is unknown, and the id is neither stored nor polled', async () => {
+    for (const [id, cause] of [
       ['x'.repeat(16_385), /it has 16387 bytes; at most 16384 are accepted/],
       ['..', /it is not like/],
       ['a/b?c', /it is not like/],
@@ -86,7 +86,7 @@ describe('an upstream', { concurrency: 3 }, () => {
       await until('it is unknown', () => way.isNoted(task, 'outcome unknown'))
       const { state, attempts, timeline } = await way.show(task)
       assert.deepEqual([state, attempts[0]?.state, attempts[0]?.operation], ['held', 'open', null])
-      assert.match(JSON.stringify(timeline), seen)
+      assert.match(JSON.stringify(timeline), cause)
       assert.doesNotMatch(await readable(way, task), /xxxxx/)
       way.clock.jump(31 * 60_000)
       await way.fails(task, 'submission_unknown')
@@ -94,15 +94,15 @@ describe('an upstream', { concurrency: 3 }, () => {
     }
   })
 
-  it('that lists more jobs than anybody could tell apart has not said which is ours', async () => {
+  it('that lists too many jobs: the lookup has failed', async () => {
     const job = { model: 'film', prompt: 'film', seconds: 4, size: '1280x720' }
     const jobs = Array.from({ length: 20_000 }, (_, at) => ({ id: `job_${at}`, ...job }))
     await using upstream = await listen({ GET: { status: 200, body: JSON.stringify({ jobs }) } })
     await using way = await openAt(upstream.url, 'list')
     const id = await way.submit('film')
     await until('it was asked twice', () => upstream.asked.length >= 3)
-    const vain = (await way.show(id)).timeline.filter(({ name }) => name === 'lookup failed')
-    assert.deepEqual([vain.length, /the provider lists more than 1000 jobs/.test(JSON.stringify(vain))], [1, true])
+    const failed = (await way.show(id)).timeline.filter(({ name }) => name === 'lookup failed')
+    assert.deepEqual([failed.length, /the provider lists more than 1000 jobs/.test(JSON.stringify(failed))], [1, true])
     upstream.answers.GET = { status: 200, body: JSON.stringify({ jobs: jobs.slice(0, 1) }) }
     await until('it is found', async () => (await way.show(id)).attempts[0]?.operation === 'job_0')
   })

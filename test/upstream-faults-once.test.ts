@@ -7,7 +7,7 @@ import type { Provider } from '../src/providers/provider.ts'
 import { Gateway, impatient } from './gateway.ts'
 import { operatorToken, until } from './service.ts'
 
-/* What must not be paid for twice, nor be given away, though the adapter or the upstream makes it look harmless. */
+/* No video is paid for twice, or given to another task, even if the adapter or the upstream misbehaves. */
 
 function memberLike(name: string, change: (provider: Provider) => Partial<Provider>): Member {
   const base = simulated['sim-none']
@@ -24,7 +24,7 @@ function memberLike(name: string, change: (provider: Provider) => Partial<Provid
 
 const film = { film: { account: 'main' } }
 
-/** A gateway whose only account is served by that member. */
+/** A gateway whose only account uses this provider. */
 function openWith(name: string, change: (provider: Provider) => Partial<Provider>): Promise<Gateway> {
   const members = { ...simulated, [name]: memberLike(name, change) }
   return Gateway.open({ members, accounts: { main: { provider: name } }, models: film })

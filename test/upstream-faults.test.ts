@@ -14,8 +14,8 @@ import { Gateway, impatient } from './gateway.ts'
 import { until } from './service.ts'
 
 /*
- * The rows U1 to U10 of the fault matrix. Each fault has a task, and each task an account, of its own, so that all of a
- * kind run at once and none suffers from what another did to its account.
+ * The rows U1 to U10 of the fault matrix. Each fault has a task of its own, and each task an account of its own, so that
+ * all of a kind run at once and do not affect each other.
  */
 
 interface Gate {
@@ -52,18 +52,18 @@ async function allNoted({ way }: Gate, tasks: readonly { id: string }[], event: 
   await until(`all have: ${event}`, look, 200)
 }
 
-/** Those that leave open whether the job was taken; the others say something. */
+/** Faults that leave unknown whether the job was accepted. */
 const unclear = submitFaults.filter(
   ({ name }) => !/-(400|404|413|415|422|200-unknown|429.*|401|401-cut|402|403|refuse-connection)-before/.test(name),
 )
 const unclearNames = namesOf(unclear)
 
-/** A port at which nobody ever answers, not even with a refusal. */
+/** A port that never responds, not even with a refusal. */
 function dialAllBut(silent: number): typeof connect {
   return ((options: TcpNetConnectOpts) => (options.port === silent ? new Socket() : connect(options))) as typeof connect
 }
 
-/** In seconds, as the log has it. */
+/** In seconds, as in the log. */
 function pauseOf({ service }: Gateway, account: string): number {
   const lines = service.log.map(
     (line) => JSON.parse(line) as { event: string; account: string; time: string; until: string },
@@ -104,7 +104,7 @@ describe('an upstream that misbehaves', { concurrency: 3 }, () => {
       const gate = gateFor('none', unclearNames, onceEach(unclearNames))
       it('is held, never sent again, and fails after half an hour with submission_unknown', async () => {
         const tasks = await submitAll(gate, unclearNames)
-        // An honest id beside 100 000 brackets is an id.
+        // A valid id beside 100 000 brackets is still an id.
         const clear = /-200-(deep|huge)-after/
         await together(tasks, async ({ id, name }) => clear.test(name) && gate.way.makes(id, name))
         const held = tasks.filter(({ name }) => !clear.test(name))
@@ -180,7 +180,7 @@ describe('an upstream that misbehaves', { concurrency: 3 }, () => {
         await gate.way.makes(await gate.way.submit(model, prompt), prompt)
       }
       for (const { id, name } of hung) assert.notEqual((await gate.way.video(id)).status, 'completed', name)
-      // All other tests are about what comes when the patience is over. The end of the service would wait for that.
+      // The other tests need short timeouts. With long ones the end of the service would wait for them.
       await gate.way.upstream[Symbol.asyncDispose]()
     })
 

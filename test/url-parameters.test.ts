@@ -4,7 +4,7 @@ import { createCanvas } from '@napi-rs/canvas'
 import { providers } from '../src/providers/index.ts'
 import { startService } from './service.ts'
 
-/* A URL among a model's own parameters is fetched by the provider: it may lead to no other places than `image` may. */
+/* A URL in a parameter of a model is fetched by the provider: the same rules as for `image` apply. */
 
 type Rule = { type: string; format?: string; enum?: string[] }
 interface Model {

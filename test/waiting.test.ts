@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { untilNoListeners, openSlowStage, openStage, type Stage, startedAt } from './listening.ts'
 import { until } from './service.ts'
 
-/* `?wait=` and `Prefer: wait=`: the answer comes with the next status, not with the next question. */
+/* `?wait=` and `Prefer: wait=`: the response comes when the status changes. */
 
 const statusOf = async (answer: Promise<Response>) => {
   const response = await answer
@@ -79,7 +79,7 @@ it('is answered with what is so when the time is up', async () => {
   const answer = stage.fetch(`/v1/videos/${task.id}?wait=7`)
   await isListening(stage)
   await stage.progress(task, 40)
-  // It may still be about to sleep: time passes until it has slept long enough.
+  // The server may not sleep yet: the clock advances until it has slept long enough.
   const passing = setInterval(() => stage.clock.advance(1_000), 20)
   const video = (await (await answer).json()) as { status: string; progress: number }
   clearInterval(passing)

@@ -6,7 +6,7 @@ import OpenAI from 'openai-7.53'
 import type { World } from '../src/main.ts'
 import { startService, type TestService, token, until } from './service.ts'
 
-/* A whole service, and somebody on this machine who wants to be told. */
+/* A whole service, and receivers of webhooks on this machine. */
 
 export interface Received {
   headers: IncomingHttpHeaders & Record<string, string>
@@ -16,13 +16,13 @@ export interface Received {
 
 type Handle = (received: Received, response: ServerResponse) => void | Promise<void>
 
-/** An HTTP server that keeps what is sent to it, and answers 200 unless it is told otherwise. */
+/** An HTTP server that keeps what it receives, and responds with 200 unless the test says otherwise. */
 export interface Receiver extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly all: Received[]
   handle: Handle
-  /** Nobody listens until it is up again. */
+  /** Closes the port until `up`. */
   down(): Promise<void>
   up(): Promise<void>
 }
@@ -90,7 +90,7 @@ export class WebhookWorld implements AsyncDisposable {
     this.client = clientOf(service.url)
   }
 
-  /** `allowed`: other receivers of this machine that webhooks may go to. */
+  /** `allowed`: other receivers on this machine. */
   static async open({
     world = {},
     yaml = '',
@@ -118,7 +118,7 @@ export class WebhookWorld implements AsyncDisposable {
     return (await this.json('', { ...body, ...fields })) as unknown as Endpoint
   }
 
-  /** A request below /v1/webhook_endpoints with the status that it must have; a POST if there is a body. */
+  /** A request below /v1/webhook_endpoints: a POST if there is a body. Throws unless the status is as expected. */
   async json(path: string, body?: object, { status = 200, method = '', as = token } = {}) {
     const answer = await this.service.fetch(`/v1/webhook_endpoints${path}`, {
       method: method || (body ? 'POST' : 'GET'),
@@ -134,7 +134,7 @@ export class WebhookWorld implements AsyncDisposable {
     return (await this.json(`/${endpoint.id}/deliveries?${query}`)).data as Delivery[]
   }
 
-  /** A video that fails at once: its image is not there. */
+  /** A video that fails at once, because its image does not exist. */
   async fail(headers: Record<string, string> = {}): Promise<string> {
     const body = { model: 'studio', prompt: `x ${count++}`, image: `${this.receiver.url}/none.png` }
     const answer = await this.service.submit(body, headers)
@@ -147,15 +147,15 @@ export class WebhookWorld implements AsyncDisposable {
     return ((await (await this.service.submit(body)).json()) as { id: string }).id
   }
 
-  /** Until every delivery of the endpoint is so, and there are so many. */
-  settle(endpoint: { id: string }, size: number, isSo: (delivery: Delivery) => boolean): Promise<Delivery[]> {
-    return until('every delivery is so', async () => {
+  /** Waits until the endpoint has `size` deliveries, and all of them match. */
+  settle(endpoint: { id: string }, size: number, matches: (delivery: Delivery) => boolean): Promise<Delivery[]> {
+    return until('all deliveries match', async () => {
       const all = await this.deliveries(endpoint)
-      return all.length === size && all.every(isSo) && all
+      return all.length === size && all.every(matches) && all
     })
   }
 
-  /** As a client does that trusts nobody. */
+  /** Verifies the signature, as a client should. */
   unwrap({ body, headers }: Received, secret: string, toleranceSeconds = 300) {
     return this.client.webhooks.unwrap(body, headers, secret, toleranceSeconds)
   }

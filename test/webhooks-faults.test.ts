@@ -7,7 +7,7 @@ import { spawnServer } from './process.ts'
 import { jumpingClock, token, until } from './service.ts'
 import { clientOf, type Delivery, isDelivered, startReceiver, WebhookWorld } from './webhook-world.ts'
 
-/* What receivers do to webhooks, and what becomes of them. */
+/* Faults of webhook receivers. */
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-webhooks-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -24,7 +24,7 @@ describe('webhooks, where the receiver', { concurrency: 3 }, () => {
     const videos: string[] = []
     for (let number = 0; number < 20; number += 1) videos.push(await world.fail())
     const from = clock.now()
-    // A tenth later than the schedule, which is as far as chance may move a try.
+    // A tenth later than the schedule: the random part of a delay is at most that.
     const delays = [5_000, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour]
     for (const [at, delay] of [0, ...delays].entries()) {
       clock.jump(delay * 1.101)

@@ -4,7 +4,7 @@ import { startService, until } from './service.ts'
 import { startPlaces } from './services/places.ts'
 import { type Delivery, isDelivered, startReceiver } from './webhook-world.ts'
 
-/* Webhooks where processes share a store: whoever takes the request, a worker tells its end, and only one of them. */
+/* Webhooks of processes that share a store: exactly one worker sends each, whichever process accepted the request. */
 
 const places = await startPlaces({ fsync: 'off' })
 after(() => places[Symbol.asyncDispose]())

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { jumpingClock, until } from './service.ts'
 import { isDelivered, type Received, WebhookWorld } from './webhook-world.ts'
 
-/* Clients are told instead of asking. What receivers do to it is in webhooks-faults.test.ts. */
+/* Webhooks. Faults of their receivers are in webhooks-faults.test.ts. */
 
 const hour = 3_600_000
 const idOf = ({ headers }: Received) => headers['webhook-id']
@@ -203,7 +203,7 @@ describe('webhooks', { concurrency: 3 }, () => {
     assert.deepEqual(world.receiver.all.map(idOf), [first?.id, first?.id])
     assert.equal(new Set(world.receiver.all.map(({ body }) => body)).size, 1)
 
-    // Neither is answered before both are there, or the second would not be written at all.
+    // No response before both requests have arrived: otherwise the second one would not be sent.
     const both = Promise.withResolvers<void>()
     world.receiver.handle = async (_, response) => {
       if (world.receiver.all.length === 4) both.resolve()
