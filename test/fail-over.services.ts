@@ -140,7 +140,7 @@ it('a fail-over that loses the last commits: what the standby has goes on, what 
   world.upstream.setFaults({ speed: 50 })
   link.goOn()
 
-  // Tasks that the standby had completely go on as before. A request that was sent is not sent again: it waits for the operator.
+  // Tasks that the standby had completely go on as before. A request that was sent waits for the operator.
   await completes(service, whole)
   const paid = (text: string) => world.upstream.ledger().accepts.filter((accept) => accept.prompt === text)
   await adopt(service, sent, paid('sent')[0]?.id ?? '')

@@ -20,8 +20,8 @@ import type { Account, Tools } from '../../src/workers/worker.ts'
 import { simulatedWorkers } from './simulation.ts'
 
 /*
- * Thousands of tasks in flight at an account whose polls hang, and a few at one that works: what does the crowd cost
- * those few? The engine, the store and the network are real; the gateway's HTTP side and the films are left out.
+ * Thousands of running tasks on an account whose polls hang, and a few on one that works: how much slower do the many
+ * make the few? The engine, the store and the network are real; the HTTP API and the videos are left out.
  */
 export interface CrowdReport {
   crowd: number
@@ -33,7 +33,7 @@ export interface CrowdReport {
   rssMb: number
 }
 
-/** What is wrong with it, if anything: the few may take as long again and a bit, and a claim as long as it was promised. */
+/** What is wrong, if anything: the few may take about twice as long, and a claim no longer than its limit. */
 export function judgeCrowd({ aloneMs, besideMs, claimP99Ms }: CrowdReport): string[] {
   const most = 2 * aloneMs + 500
   return [

@@ -15,7 +15,7 @@ export interface Chaos {
   counts: Record<'kills' | 'pauses' | 'longPauses' | 'stops' | 'cuts', number>
 }
 
-/** A drain is promised to take no longer, and another machine's load is not its fault. */
+/** The promised limit of a drain, with some time for a busy machine. */
 const longestDrainMs = 45_000
 
 /** Disturbs processes at random, several at a time, and returns once all of them are up again. */
@@ -48,7 +48,7 @@ async function kill(chaos: Chaos, member: Member): Promise<void> {
   member.signal('SIGKILL')
   await exit
   chaos.disturbances.push({ at, ended: Date.now() })
-  // Whoever stopped it is the one who starts it again.
+  // The code that stopped a process starts it again.
   if (!member.busy) again(member, exit)
 }
 
@@ -90,7 +90,7 @@ async function restart(chaos: Chaos, member: Member): Promise<void> {
   again(member, exit)
 }
 
-/** The database is there, but all connections to it break, some after they hung for a while. */
+/** The database runs, but all connections to it break, some after they hung for a while. */
 async function breakOff({ chance, counts, disturbances, proxy }: Chaos): Promise<void> {
   counts.cuts += 1
   const at = Date.now()
@@ -102,7 +102,7 @@ async function breakOff({ chance, counts, disturbances, proxy }: Chaos): Promise
   disturbances.push({ at, ended: Date.now() })
 }
 
-/** Unless somebody else who saw it end was quicker. */
+/** Unless it was already started again. */
 function again(member: Member, life: Member['exit']): void {
   if (member.exit === life) member.start()
 }

@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Member } from './fleet-member.ts'
-import { authorizationFor, nextSubmit, secrets, statuses, type Told } from './kill-clients.ts'
+import { authorizationFor, nextSubmit, secrets, statuses, type ClientRecord } from './kill-clients.ts'
 import { type Target, targets } from './targets.ts'
 
-/** What is served by whichever process is there. */
-export interface Served extends Told {
+/** Clients of several processes. */
+export interface Served extends ClientRecord {
   members: readonly Member[]
-  /** Of clients, whose number of draws depends on the moment. */
+  /** Random numbers of the clients, who draw a different number of them in each run. */
   luck: () => number
-  /** Submits that promised nothing: they were not answered, or with a 5xx. */
+  /** Submits that promised nothing: without a response, or with a 5xx. */
   unanswered: number
 }
 
 const [submitters, readers] = [6, 3]
 
-/** Clients that know several addresses of one service, and an operator who lets paused accounts off. */
+/** Clients that know several addresses of one service, and an operator who resumes paused accounts. */
 export function startClients(served: Served): { stop(): Promise<void> } {
   const stop = new AbortController()
   const { signal } = stop
   const keep = async (act: (url: string) => Promise<void>, everyMs: number) => {
     while (!signal.aborted) {
       const url = anyUrl(served)
-      // Whoever is killed or stopped answers nothing, which promises nothing.
+      // A killed or stopped process does not respond: then nothing was promised.
       if (url) await act(url).catch(() => {})
       await pause(everyMs * (0.5 + served.luck()), undefined, { signal }).catch(() => {})
     }
@@ -44,7 +44,7 @@ export function anyUrl({ members, luck }: Pick<Served, 'members' | 'luck'>): str
   return urls[Math.floor(luck() * urls.length)]
 }
 
-/** Some are impatient: a stopped process answers when nobody waits any more. */
+/** Some time out early: a stopped process responds when its client is gone. */
 function patience({ luck }: Served): AbortSignal {
   return AbortSignal.timeout(luck() < 0.5 ? 3_000 : 30_000)
 }
@@ -62,12 +62,12 @@ async function submit(served: Served, url: string): Promise<void> {
 
 async function readSome(served: Served, url: string): Promise<void> {
   const ids = [...served.known.keys()]
-  // Half of the time the newest, which another process may have taken a moment ago.
+  // Half of the time the newest, which another process may just have accepted.
   const id = served.luck() < 0.5 ? ids.at(-1) : ids[Math.floor(served.luck() * ids.length)]
   if (id) await read(served, url, id)
 }
 
-/** What was known when the question was asked must still hold: answers may overtake each other. */
+/** Compared with what was known when the request was sent: responses may overtake each other. */
 async function read(served: Served, url: string, id: string): Promise<void> {
   const before = served.known.get(id) ?? 'queued'
   const answer = await fetch(`${url}/v1/videos/${id}`, {
@@ -85,7 +85,7 @@ async function read(served: Served, url: string, id: string): Promise<void> {
 
 const rank = (status: string) => statuses.indexOf(status)
 
-/** An upstream that refuses a key is left alone for minutes, unless somebody says that it is mended. */
+/** An account whose key was refused pauses for minutes, unless the operator resumes it. */
 export async function resumeAccounts(url: string): Promise<void> {
   const headers = { authorization: `Bearer ${secrets.operator}` }
   const ask = async (path: string, method: 'GET' | 'POST') => {

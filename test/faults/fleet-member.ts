@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Role } from '../../src/config/places.ts'
 import { secrets } from './kill-clients.ts'
 
-/** Silent upstreams are waited for so long: most of a drain's time, and longer than a busy machine takes to answer. */
+/** How long a silent upstream is waited for: most of the time of a drain, and longer than a busy machine needs. */
 const silenceMs = 8_000
 
 export interface Exit {
@@ -17,9 +17,9 @@ export interface Exit {
 export class Member {
   readonly name: string
   readonly role: Role
-  /** Where it listens, while it does. */
+  /** Its address, while it listens. */
   url: string | undefined
-  /** It was told to stop, or is stopped: nobody else should disturb it but by a kill. */
+  /** It is stopping or stopped: only a kill may disturb it further. */
   busy = false
   log = ''
   /** How it ended by itself, which it never should. */
@@ -51,11 +51,11 @@ export class Member {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.log += text
     })
-    // Not 'close': what else it started may keep its pipes open for longer than it lives.
+    // Not 'close': its children may keep the pipes open after its end.
     this.exit = once(child, 'exit').then(([code, signal]) => {
       const listened = this.url !== undefined
       this.url = undefined
-      // Its last words may still be on their way.
+      // Its last output may still arrive.
       if (!this.#told) setTimeout((life: Member['exit']) => this.#startAgain(listened, life), 500, this.exit)
       return { code, signal }
     })
@@ -68,7 +68,7 @@ export class Member {
     this.ready.catch(() => {})
   }
 
-  /** Nobody asked it to end. Only who finds no database when he starts may: whoever watches over him starts him again. */
+  /** An end that was not requested. Allowed only if there is no database at the start: a supervisor would start it again. */
   #startAgain(listened: boolean, life: Member['exit']): void {
     const words = lastWords(this.log)
     const alone = !listened && words.includes('storage_unavailable')
@@ -84,7 +84,7 @@ export class Member {
 
 export const lastLine = (text: string) => text.trimEnd().split('\n').at(-1) ?? ''
 
-/** What is no line of the log. */
+/** Output that is not a line of the log. */
 function lastWords(text: string): string {
   const lines = text.trimEnd().split('\n')
   return lines.slice(lines.findLastIndex((line) => line.startsWith('{"time"')) + 1).join('\n')

@@ -9,10 +9,10 @@ import { anyUrl, resumeAccounts, type Served } from './fleet-clients.ts'
 import { lookAtAll } from './kill-clients.ts'
 import { targetOf, tellsApart, type Upstreams } from './targets.ts'
 
-/** How much older unknown outcomes are made: then what was never sent may be sent again. */
+/** By how much unknown outcomes are aged: then attempts that were never sent may be sent again. */
 const ageMs = settleMs + 60_000
 const longestSettleMs = 180_000
-/** Late accepts come after 300 ms, and answers may still be under way. */
+/** Late accepts come after 300 ms, and responses may still arrive. */
 const quietMs = 2_000
 
 export interface Settling extends Served {
@@ -37,14 +37,14 @@ export async function settle(world: Settling): Promise<Found[]> {
   return findAll(world, aged)
 }
 
-/** Nobody can set the database's clock ahead, so what waits for time to pass is made older. */
+/** The clock of the database can't be set ahead, so tasks that wait are aged instead. */
 async function makeOlder(database: Client): Promise<Set<string>> {
   const text = `UPDATE attempts SET opened_at = opened_at - ${ageMs} WHERE state = 'open' RETURNING id`
   const { rows } = await database.query<{ id: string }>(text)
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Whatever is not finished waits for an operator. */
+/** Every unfinished task waits for an operator. */
 async function isSettled({ database, upstreams }: Settling): Promise<boolean> {
   const { rows } = await database.query<Pick<Task, 'state' | 'card' | 'prompt' | 'attempt'> & { leased: boolean }>(
     "SELECT state, card, prompt, attempt, leased FROM tasks WHERE state NOT IN ('completed', 'failed')",
@@ -53,7 +53,7 @@ async function isSettled({ database, upstreams }: Settling): Promise<boolean> {
     if (state !== 'held' || leased) return false
     const target = targetOf(card)
     if (target.mode === 'none') return true
-    // Of two that are the same, nobody can tell whose it is that is listed.
+    // For two identical tasks, a listed job can't be assigned.
     const isAlike = rows.filter((other) => other.card === card && other.prompt === prompt).length > 1
     const accepts = upstreams.get(card)?.ledger().accepts ?? []
     const isIts = (accept: (typeof accepts)[number]) =>

@@ -10,15 +10,16 @@ import { type Chaos, disturb } from './fleet-chaos.ts'
 import { startClients } from './fleet-clients.ts'
 import { Member } from './fleet-member.ts'
 import { type Settling, settle } from './fleet-settle.ts'
-import { nothingTold } from './kill-clients.ts'
+import { newClientRecord } from './kill-clients.ts'
 import { type Judgement, judgeKills, strandedPerKill } from './kill-judge.ts'
 import { seeded } from './seeded.ts'
 import { startTargets, yamlOf } from './targets.ts'
 
 /*
- * Six real processes, three that take requests and three that work, on one PostgreSQL and one S3 server before
+ * Six real processes, three in the role `api` and three in the role `worker`, on one PostgreSQL and one S3 server, before
  * real upstreams. They are killed, stopped for a while, replaced and cut off the database at random, while clients submit
- * and read. In the end the upstreams' ledgers are held against the rows. The seed repeats faults and orders, but never the moments.
+ * and read. In the end the ledgers of the upstreams are compared with the rows. A seed repeats faults and orders, but not
+ * the exact times.
  */
 export interface FleetOptions {
   disturbances: number
@@ -38,7 +39,7 @@ export interface FleetCounts extends Judgement {
   stops: number
   /** Of all connections to the database. */
   cuts: number
-  /** Tasks that clients were told of, and submits that promised nothing. */
+  /** Tasks that clients know, and submits that promised nothing. */
   known: number
   unanswered: number
   /** Lines of the logs that are errors, by event. */
@@ -100,7 +101,7 @@ async function openWorld(seed: number, stack: AsyncDisposableStack): Promise<Wor
   stack.defer(() => endAll(members))
   for (const member of members) member.start()
   return {
-    ...nothingTold(seed), chance: seeded(seed), luck: seeded(seed + 1), members, upstreams, database, proxy,
+    ...newClientRecord(seed), chance: seeded(seed), luck: seeded(seed + 1), members, upstreams, database, proxy,
     store: postgres.url,
     unanswered: 0, disturbances: [],
     counts: { kills: 0, pauses: 0, longPauses: 0, stops: 0, cuts: 0 },
@@ -120,7 +121,7 @@ async function stopAll({ members, violations }: World): Promise<void> {
   }
 }
 
-/** What a lock of a stopped process, or a timer that runs out while one is stopped, explains. */
+/** Errors that are explained by the lock of a stopped process, or by a timer that ended while it was stopped. */
 const explained = new Set(['account paused', 'a decision could not be recorded', 'leases could not be renewed'])
 
 function readLogs(members: readonly Member[]): { errors: Record<string, number>; odd: string[] } {

@@ -10,8 +10,8 @@ import { type DuelName, duels } from './starvation-duels/index.ts'
 import { describeWindow, measureWindow, quantile } from './window.ts'
 
 /*
- * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, simulated
- * crashes by the hundred thousand, real kills by the hundred, duels of two tokens. `--only` runs one part; `--store` and
+ * `npm run faults [-- --quick]`: every fault that one machine can have, as tables: the matrix row by row, a hundred
+ * thousand simulated crashes, hundreds of real kills, duels of two tokens. `--only` runs one part; `--store` and
  * `--duel` are for the duels of `starvation`. `node test/faults/planted.ts` plants bugs instead, and runs
  * the tests that have to catch them.
  */
@@ -108,7 +108,7 @@ async function showProviders(): Promise<boolean> {
   return violations.length === 0
 }
 
-/** The time in which a crash leaves a task that was never sent. */
+/** The time in which a crash leaves a task unknown that was never sent. */
 async function showWindow(): Promise<boolean> {
   const crowd = { clients: 16, tasks: values.quick ? 160 : 600 }
   const windows = await measureWindow(crowd)
@@ -128,7 +128,7 @@ async function showKills(): Promise<boolean> {
   return violations.length === 0
 }
 
-/** What one token's worst behaviour costs another. */
+/** How much the worst behaviour of one token slows down another. */
 async function showStarvation(): Promise<boolean> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const chosen = values.store === 'both' ? stores : [storeNamed(values.store)]

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import { type Mark, markOf } from '../../simulators/upstream.ts'
 import type { Target } from './targets.ts'
 
-/** What the clients of a gateway were told, in all its lives. */
-export interface Told {
+/** What the clients of a gateway know, over all of its restarts. */
+export interface ClientRecord {
   seed: number
-  /** How often each target was submitted to. */
+  /** The number of submits to each target. */
   submits: Map<string, number>
   /** How often each prompt was sent. */
   prompts: Map<string, number>
-  /** Every task that a client was told of, and the last that it was told. */
+  /** Every task that a client knows, with its last known state. */
   known: Map<string, string>
-  /** Tasks of the tenant who is not the default one. */
+  /** Tasks of the second tenant. */
   another: Set<string>
-  /** What the bytes of completed tasks say of who made them. */
+  /** The marks in the bytes of completed tasks, which name their job. */
   marks: Map<string, Mark | undefined>
   violations: string[]
 }
 
-export function nothingTold(seed: number): Told {
+export function newClientRecord(seed: number): ClientRecord {
   return {
     seed, submits: new Map(), prompts: new Map(), known: new Map(), another: new Set(), marks: new Map(),
     violations: [],
@@ -35,7 +35,7 @@ export const secrets = { client: 'My API Key', another: 'The API key of another 
 type Tenant = 'client' | 'another'
 export const statuses = ['queued', 'in_progress', 'completed', 'failed']
 
-export function authorizationFor({ another }: Pick<Told, 'another'>, id: string): Record<string, string> {
+export function authorizationFor({ another }: Pick<ClientRecord, 'another'>, id: string): Record<string, string> {
   return authorizationOf(another.has(id) ? 'another' : 'client')
 }
 
@@ -46,15 +46,15 @@ function authorizationOf(tenant: Tenant): Record<string, string> {
 export interface NextSubmit {
   body: string
   headers: Record<string, string>
-  /** Remembers the task that came of it. */
+  /** Remembers the created task. */
   onAccepted(id: string): void
 }
 
 /**
- * On simulated providers a third is the same as the one before. Engines, which may know a job by its prompt alone, get
- * the different prompts of two tenants in turn.
+ * For simulated providers a third of the tasks is identical to the one before. Engines may identify a job only by its
+ * prompt: they get different prompts, of two tenants in turn.
  */
-export function nextSubmit(told: Told, { name, dialect }: Target): NextSubmit {
+export function nextSubmit(told: ClientRecord, { name, dialect }: Target): NextSubmit {
   const count = told.submits.get(name) ?? 0
   told.submits.set(name, count + 1)
   const number = !dialect && count % 3 === 2 ? count - 1 : count
@@ -71,7 +71,7 @@ export function nextSubmit(told: Told, { name, dialect }: Target): NextSubmit {
   }
 }
 
-export async function submit(told: Told, url: string, target: Target): Promise<void> {
+export async function submit(told: ClientRecord, url: string, target: Target): Promise<void> {
   const { body, headers, onAccepted } = nextSubmit(told, target)
   const answer = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body })
   const text = await answer.text()
@@ -79,14 +79,14 @@ export async function submit(told: Told, url: string, target: Target): Promise<v
   else told.violations.push(`a submit got ${answer.status}: ${text}`)
 }
 
-export async function read(told: Told, url: string, id: string): Promise<void> {
+export async function read(told: ClientRecord, url: string, id: string): Promise<void> {
   const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorizationFor(told, id) })
   const task = (await answer.json()) as { status?: string }
   if (answer.status === 200) noteStatus(told, id, task.status ?? '')
   else told.violations.push(`lost: ${id} gives ${answer.status}`)
 }
 
-export function noteStatus(told: Told, id: string, status: string): void {
+export function noteStatus(told: ClientRecord, id: string, status: string): void {
   const before = told.known.get(id) ?? 'queued'
   const final = before === 'completed' || before === 'failed'
   if (statuses.indexOf(status) < statuses.indexOf(before) || (final && status !== before))
@@ -94,8 +94,8 @@ export function noteStatus(told: Told, id: string, status: string): void {
   told.known.set(id, status)
 }
 
-/** All tasks of both tenants, the oldest of each first. A task that nobody was told of is known from now on. */
-export async function list(told: Told, url: string): Promise<Listed[]> {
+/** All tasks of both tenants, the oldest of each first. From now on the clients know all of them. */
+export async function list(told: ClientRecord, url: string): Promise<Listed[]> {
   const mine = await listOf('client', url)
   const others = await listOf('another', url)
   for (const { id } of others) told.another.add(id)
@@ -122,12 +122,12 @@ export interface OpenAttempt {
   opened_at: string
 }
 
-/** Those whose outcome is not known, as the operator sees them. */
+/** Tasks of unknown outcome, as the operator sees them. */
 export async function openAttempts(url: string): Promise<OpenAttempt[]> {
   return (await operate<{ data: OpenAttempt[] }>(url, '/attempts?state=open&limit=999')).data
 }
 
-/** When the task will be looked at next. */
+/** When the task is due next. */
 export async function dueAt(url: string, id: string): Promise<number> {
   return Date.parse((await operate<{ due_at: string | null }>(url, `/tasks/${id}`)).due_at ?? '')
 }
@@ -137,8 +137,8 @@ async function operate<Answer>(url: string, path: string): Promise<Answer> {
   return (await (await fetch(`${url}/operator/v1${path}`, { headers })).json()) as Answer
 }
 
-/** Looks at all tasks as clients do: none is lost, none was made of nothing, and what is completed has its bytes. */
-export async function lookAtAll(told: Told, url: string): Promise<Listed[]> {
+/** Reads all tasks as clients do: none is lost, none was never created, and each completed one has its bytes. */
+export async function lookAtAll(told: ClientRecord, url: string): Promise<Listed[]> {
   const tasks = await list(told, url)
   const ids = new Set(tasks.map(({ id }) => id))
   for (const id of told.known.keys()) if (!ids.has(id)) told.violations.push(`lost: ${id} is not listed`)
@@ -151,7 +151,7 @@ export async function lookAtAll(told: Told, url: string): Promise<Listed[]> {
   return tasks
 }
 
-async function checkBytes(told: Told, url: string, id: string): Promise<void> {
+async function checkBytes(told: ClientRecord, url: string, id: string): Promise<void> {
   const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: authorizationFor(told, id) })
   const bytes = Buffer.from(await answer.arrayBuffer())
   const sha256 = createHash('sha256').update(bytes).digest('hex')

@@ -6,7 +6,7 @@ import { queueTask, type Task } from '../../src/core/task.ts'
 import { type Judgement, judgeKills, strandedPerKill } from './kill-judge.ts'
 import { unaskedRepeats } from './unasked.ts'
 
-/* The judge of the fault suites, before worlds of which it is known what is wrong with them. */
+/* The judge of the fault suites, on worlds with known mistakes. */
 
 const card = 'engine-sglang'
 const kill = { at: 1_000, ended: 1_001 }

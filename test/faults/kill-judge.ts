@@ -4,18 +4,18 @@ import { isFinished, type Task } from '../../src/core/task.ts'
 import { isUnclear, type Target, targetOf, tellsApart } from './targets.ts'
 import { type Sent, skewMs, unaskedRepeats } from './unasked.ts'
 
-/** One kill: when it was ordered, and when the process was gone for sure. */
+/** One kill: when it was sent, and when the process was surely gone. */
 export interface Kill {
   at: number
   ended: number
 }
 
-/** One data folder after all its kills, once everything has settled that can. Moments are those of the upstreams' clock. */
+/** One data folder after all of its kills, once everything has settled. Times are by the clock of the upstreams. */
 export interface KilledWorld {
   tasks: readonly { task: Task; attempts: readonly Attempt[] }[]
   ledgers: ReadonlyMap<string, Ledger>
   kills: readonly Kill[]
-  /** Who made the bytes of completed tasks. */
+  /** The jobs whose bytes completed tasks have. */
   marks: ReadonlyMap<string, Mark | undefined>
 }
 
@@ -25,16 +25,16 @@ export interface Columns {
   accepts: number
   /** Tasks whose outcome can't be found out, each explained. */
   held: number
-  /** Tasks that stay held, or fail, for want of an outcome although the upstream never got a request. */
+  /** Tasks that stay held, or fail, without an outcome, although the upstream never got a request. */
   stranded: number
-  /** Requests after one of unknown outcome without an answered question in between. */
+  /** Requests after one of unknown outcome, without a successful lookup in between. */
   unaskedRepeats: number
   /** Completed tasks with the video of another. */
   wrongBytes: number
 }
 
 export interface Judgement extends Columns {
-  /** Attempts that a kill cut off between intent and outcome, and those of them that the upstream had taken by then. */
+  /** Attempts that a kill cut off between intent and outcome, and those of them that the upstream had accepted. */
   cut: number
   cutAfterAccept: number
   byTarget: Record<string, Columns>
@@ -52,7 +52,7 @@ export function addColumns(sum: Columns, more: Columns): void {
 /** How many tasks a kill may strand, on average. */
 const mostStranded = 0.1
 
-/** Fewer tell nothing of a rate. */
+/** With fewer kills a rate means nothing. */
 const fewestKills = 100
 
 export function strandedPerKill(
@@ -67,10 +67,10 @@ export function strandedPerKill(
   }
 }
 
-/** The upstream answers at once: what was sent longer before a kill than this had its answer. */
+/** The upstream responds at once: a request that was sent this long before a kill had its response. */
 const answeredMs = 5_000
 
-/** Holds what the upstreams accepted against what one killed gateway recorded. */
+/** Compares what the upstreams accepted with what a killed gateway recorded. */
 export function judgeKills(world: KilledWorld): Judgement {
   const { tasks, ledgers } = world
   const violations = acceptsOfNobody(world)
@@ -90,7 +90,7 @@ export function judgeKills(world: KilledWorld): Judgement {
   return { ...sum, ...cutsOf(world), byTarget, violations }
 }
 
-/** `isAlike`: another one whose outcome is unknown is the same. */
+/** `isAlike`: another task of unknown outcome is identical. */
 function judgeTask(
   { ledgers, kills, marks }: KilledWorld,
   { task, attempts }: KilledWorld['tasks'][number],
@@ -111,7 +111,7 @@ function judgeTask(
     unaskedRepeats: unaskedRepeats(sent, ledger.arrivals, target.mode),
     wrongBytes: Number(task.state === 'completed' && !isMadeBy(mark, own, attempts)),
   }
-  // What is listed for two that are the same may be either's: then a list is as good as none.
+  // A listed job may belong to either of two identical tasks: then the list does not help.
   const offers = target.mode === 'list' && (isAlike || !tellsApart(target)) ? 'none' : target.mode
   const ended = { task, attempts, names, own, kills, mayResubmit: target.dialect !== undefined }
   const told = [
@@ -152,7 +152,7 @@ function cutsOf({ tasks, ledgers, kills }: KilledWorld): Pick<Judgement, 'cut' |
   return { cut: cuts.length, cutAfterAccept: cuts.filter(isAccepted).length }
 }
 
-/** Which submits were whose. Without references those between one attempt and the next are the former's. */
+/** Assigns submits to attempts. Without references, submits between two attempts belong to the first of them. */
 function sentOf({ dialect }: Target, attempts: readonly Attempt[], submits: readonly Arrival[]): Sent[] {
   const ordered = attempts.toSorted((one, other) => one.number - other.number)
   const sorted = submits.toSorted((one, other) => one.at - other.at)
@@ -164,19 +164,19 @@ function sentOf({ dialect }: Target, attempts: readonly Attempt[], submits: read
   })
 }
 
-/** It waits for an outcome, or was given up without one, of an attempt that never left. */
+/** The task waits for the outcome of an attempt that was never sent, or was given up without one. */
 function isStranded({ state, error }: Task, sent: readonly Sent[]): boolean {
   if (state !== 'held' && error?.code !== 'submission_unknown') return false
   return sent.at(-1)?.submits.length === 0
 }
 
-/** Of a job that this task paid for, and that it is bound to. */
+/** Its job was accepted for this task, and belongs to its attempt. */
 function isMadeBy(mark: Mark | undefined, accepts: readonly Accept[], attempts: readonly Attempt[]): boolean {
   const isOwn = accepts.some(({ id }) => id === mark?.id)
   return isOwn && attempts.some(({ operation, state }) => operation === mark?.id && state === 'accepted')
 }
 
-/** Every accept has to be found on the attempt that it is of, or at least on one that is flagged. */
+/** Every accepted job must be recorded on its attempt, or its attempt must be flagged. */
 function judgeAccepts(
   mode: Mode,
   { attempts, own: accepts, mayResubmit }: Pick<Ended, 'attempts' | 'own' | 'mayResubmit'>,
@@ -189,7 +189,7 @@ function judgeAccepts(
       (one) => isIts(one) && one.operation === id && (one.state === 'accepted' || one.state === 'orphan'),
     )
     const flagged = attempts.some((one) => isIts(one) && (one.state === 'open' || one.state === 'abandoned'))
-    // Its list has had it since then, be it without a word of whose it is.
+    // The list has had the job since then, even without details.
     const followed = attempts.filter((one) => attempts.some(({ number }) => number > one.number))
     const isListed = followed.some(({ state, settledAt }) => state === 'abandoned' && (settledAt ?? 0) > at)
     if (!bound && mayResubmit && isListed) told.push('sent again, although it was listed')
@@ -205,7 +205,7 @@ interface Ended {
   names: readonly string[]
   own: readonly Accept[]
   kills: readonly Kill[]
-  /** What was not accepted may be sent once more without the operator. */
+  /** A request that was not accepted may be sent once more without the operator. */
   mayResubmit: boolean
 }
 
@@ -225,7 +225,7 @@ function judgeEnd(mode: Mode, { task, attempts, names, own, kills, mayResubmit }
 /** After a second attempt of unknown outcome there is no third. */
 const mostUnknown = 2
 
-/** Attempts that nobody waits for any more. What an engine answers all the same, after another was sent, is an orphan. */
+/** Attempts that were given up. If the engine responds to one after another was sent, that is an orphan. */
 function givenUpOf(attempts: readonly Attempt[], mayResubmit: boolean): number {
   return attempts.filter(({ state }) => state === 'abandoned' || (mayResubmit && state === 'orphan')).length
 }

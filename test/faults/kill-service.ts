@@ -6,13 +6,13 @@ import { start } from '../../src/main.ts'
 import { providers } from '../../src/providers/index.ts'
 
 /*
- * The service with the simulated providers, as a process of its own that can be killed. Settings come from the
- * environment. The first argument is how far its clock is ahead, in milliseconds: so that nobody has to wait for delays
- * of minutes. A second one is how long it waits for an upstream that is silent. It says where it listens in a line.
+ * The service with the simulated providers, in a process that can be killed. Settings come from the environment. The first
+ * argument is how far its clock is ahead, in milliseconds, so that no test waits for delays of minutes. The second one is
+ * how long it waits for a silent upstream. It prints its address in a line.
  */
-// Whoever started us may be killed as well, and nobody else would end us.
+// The parent process may be killed, too: then this one must end by itself.
 process.stdin.once('end', () => process.exit(1)).resume()
-// But it must not keep us alive where the service by itself would end.
+// But this must not keep the process alive when the service ends.
 process.stdin.unref()
 
 const ahead = Number(process.argv[2] ?? 0)

@@ -15,12 +15,12 @@ import {
   type Listed,
   list,
   lookAtAll,
-  nothingTold,
+  newClientRecord,
   openAttempts,
   read,
   secrets,
   submit,
-  type Told,
+  type ClientRecord,
 } from './kill-clients.ts'
 import {
   addColumns,
@@ -35,9 +35,9 @@ import { seeded } from './seeded.ts'
 import { startTargets, type Target, targetOf, targets, tellsApart, type Upstreams, yamlOf } from './targets.ts'
 
 /*
- * A real gateway before real upstreams, killed with SIGKILL again and again on one data folder, while clients submit
- * and read. The upstreams live on, and their ledgers are held against the gateway's own in the end. The seed repeats
- * faults and orders, but a moment of real time is never quite the same.
+ * A real gateway before real upstreams, killed by SIGKILL again and again on one data folder, while clients submit and
+ * read. The upstreams go on, and in the end their ledgers are compared with the rows of the gateway. A seed repeats faults
+ * and orders, but not the exact times.
  */
 export interface KillOptions {
   /** Starts of the gateway, each of which ends with a kill. */
@@ -56,18 +56,18 @@ export interface KillCounts extends Judgement {
   strandedPerKill: number
 }
 
-/** What was never sent may be sent again by then, where that is ever so. */
+/** After this long, an attempt that was never sent may be sent again, if that is allowed at all. */
 const aheadMs = settleMs + 60_000
 const longestSettleMs = 120_000
-/** Every account with something to ask for is asked soon after the start. */
+/** Every account with open attempts is looked up soon after the start. */
 const longestAskMs = 10_000
 
-interface World extends Told {
+interface World extends ClientRecord {
   folder: string
   chance: () => number
   upstreams: Upstreams
   kills: Kill[]
-  /** Clocks that were set ahead: from which moment on their own time, and by how much. */
+  /** Clocks that were set ahead: since when, by their own time, and by how much. */
   aheads: { from: number; ms: number }[]
   /** How long a start took. */
   startMs: number
@@ -106,7 +106,7 @@ async function runWorld(seed: number, runs: number): Promise<Judgement & { kills
   const upstreams = await startTargets(seed, stack)
   writeFileSync(join(folder, 'filmgate.yaml'), yamlOf(upstreams))
   const world: World = {
-    ...nothingTold(seed), folder, chance: seeded(seed), upstreams,
+    ...newClientRecord(seed), folder, chance: seeded(seed), upstreams,
     kills: [], aheads: [], startMs: 1_000,
   }
   for (let run = 0; run < runs; run += 1) await live(world, run === 0)
@@ -124,7 +124,7 @@ async function runWorld(seed: number, runs: number): Promise<Judgement & { kills
   return { ...judgement, violations: [...world.violations, ...judgement.violations], kills: world.kills.length }
 }
 
-/** Its moments by the upstreams' clock, which was never set ahead. */
+/** Converts times to the clock of the upstreams, which was never set ahead. */
 function asItWas({ aheads }: World, attempt: Attempt): Attempt {
   const { openedAt, settledAt } = attempt
   const toReal = (moment: number) => moment - (aheads.findLast(({ from }) => moment >= from)?.ms ?? 0)
@@ -154,7 +154,7 @@ function startGateway(folder: string, ahead: number): Gateway {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text
   })
-  // Not 'close': what else it started may keep its pipes open for longer than it lives.
+  // Not 'close': its children may keep the pipes open after its end.
   const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
   const url = Promise.race([
     once(createInterface({ input: child.stdout }), 'line').then(([line]) => String(line)),
@@ -173,7 +173,7 @@ function startGateway(folder: string, ahead: number): Gateway {
   }
 }
 
-/** One life: it starts, gets work, and is killed at a moment that chance decides before. */
+/** One run: the gateway starts, gets work, and is killed at a random moment that was chosen before. */
 async function live(world: World, first: boolean): Promise<void> {
   const { chance } = world
   // In the start, in the recovery right after it, or at work. Two of the former in a row are kills in quick succession.
@@ -208,7 +208,7 @@ interface Work {
   pick: number
 }
 
-/** Clients submit and read until the moment comes. What is still under way then goes on into the kill. */
+/** Clients submit and read until that moment. Open requests are cut off by the kill. */
 async function work(world: World, { url, ended, perTarget, moment, delayMs, pick }: Work): Promise<void> {
   const count = perTarget * targets.length
   const enough = Promise.withResolvers<void>()
@@ -221,7 +221,7 @@ async function work(world: World, { url, ended, perTarget, moment, delayMs, pick
       done += 1
       if (done >= wanted) enough.resolve()
     }
-    // All at once: a crowd is what widens the time between an attempt's commit and its send.
+    // All at once: many tasks widen the time between the commit of an attempt and its request.
     for (let round = 0; round < perTarget; round += 1) await Promise.all(targets.map(submitTo))
   }
   const ids = [...world.known.keys()]
@@ -229,21 +229,21 @@ async function work(world: World, { url, ended, perTarget, moment, delayMs, pick
     for (let at = 0; at < Math.min(5, ids.length); at += 1)
       await read(world, url, ids[(Math.floor(pick * ids.length) + at) % ids.length] as string)
   }
-  // The kill ends them: an answer that never came promised nothing.
+  // The kill ends them: without a response, nothing was promised.
   void submitting().catch(enough.resolve)
   void reading().catch(() => {})
   await Promise.race([enough.promise.then(() => pause(delayMs)), ended])
 }
 
-/** A gateway whose clock is ahead, as of the next moment that any attempt is opened. */
+/** A gateway whose clock is ahead from the next attempt on. */
 function startAhead(world: World, ms: number): Gateway {
   world.aheads.push({ from: Date.now() + ms, ms })
   return startGateway(world.folder, ms)
 }
 
 /**
- * For a while every question for jobs fails, and all that waits is old enough to be sent again: nothing may be, as a
- * question that failed is not an answer.
+ * For a while every lookup fails, and all open attempts are old enough to be sent again. None may be sent: a failed lookup
+ * proves nothing.
  */
 async function askUnanswered(world: World): Promise<void> {
   const { upstreams } = world
@@ -261,7 +261,7 @@ async function askUnanswered(world: World): Promise<void> {
   for (const upstream of upstreams.values()) upstream.setFaults({ rates: {} })
 }
 
-/** Lets one last gateway finish whatever can be finished, looks at it as a client does, and returns all tasks. */
+/** Lets a last gateway finish whatever can be finished, checks it as a client does, and returns all tasks. */
 async function settle(world: World): Promise<string[]> {
   await using gateway = startAhead(world, 2 * aheadMs)
   const url = await gateway.url
@@ -283,7 +283,7 @@ async function end(world: World, gateway: Gateway): Promise<void> {
   noteErrors(world, gateway)
 }
 
-/** Whatever is not finished waits for an operator, because a kill or an answer that was none left it so. */
+/** Every unfinished task waits for an operator, because a kill or an unclear response left its outcome unknown. */
 async function isSettled(world: World, url: string, tasks: readonly Listed[]): Promise<boolean> {
   const open = new Map((await openAttempts(url)).map((attempt) => [attempt.task, attempt]))
   const lastKill = world.kills.at(-1)?.ended ?? 0
@@ -297,19 +297,19 @@ async function isSettled(world: World, url: string, tasks: readonly Listed[]): P
     if (!attempt || Date.parse(attempt.opened_at) > lastKill) return false
     const target = targetOf(attempt.account)
     if (target.mode === 'none') continue
-    // Of two that are the same, nobody can tell whose it is that is listed.
+    // For two identical tasks, a listed job can't be assigned.
     const isAlike = (unclear.get(prompt) ?? []).length > 1
     const accepts = world.upstreams.get(target.name)?.ledger().accepts ?? []
     const isIts = (accept: Accept) => (target.dialect ? accept.prompt === prompt : accept.reference === attempt.id)
     const isListed = tellsApart(target) && !isAlike && accepts.some(isIts)
     if (target.mode !== 'list' || isListed) return false
-    // It was looked at, and the next look is a minute away.
+    // It was looked up, and the next lookup is a minute away.
     if (target.dialect && (await dueAt(url, id)) < Date.now() + 2 * aheadMs + 10_000) return false
   }
   return true
 }
 
-/** Neither kills nor faults are a reason for an error in the log, but for the alarm over a refused key. */
+/** Neither kills nor faults may cause an error in the log, except for a refused key. */
 function noteErrors(world: World, { log }: Gateway): void {
   for (const line of log().split('\n'))
     if (line.includes('"level":"error"') && !line.includes('"event":"account paused'))

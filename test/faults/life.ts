@@ -2,7 +2,7 @@ import type { Entry } from '../../src/core/plan.ts'
 import { isFinished } from '../../src/core/task.ts'
 import type { Store } from '../../src/stores/store.ts'
 
-/** Where a process can die on the way of a submit, in their order. */
+/** Where a process can die during a submit, in order. */
 export const crashPoints = [
   'before-intent', //  claimed, the attempt not committed
   'after-intent', //   the attempt committed, nothing sent
@@ -13,10 +13,10 @@ export const crashPoints = [
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
 
-/** One life of the gateway's process. When it dies, whatever it was waiting for never comes. */
+/** One run of the gateway process. When it dies, the calls that it was waiting for never return. */
 export class Life {
   dead = false
-  /** Everything that it waits for right now. */
+  /** The calls that it is waiting for. */
   pending = 0
   crashed: { point: CrashPoint; prompt: string } | undefined
   #rest = () => {}
@@ -26,7 +26,7 @@ export class Life {
     this.#deadly = deadly
   }
 
-  /** Goes on, or dies here. */
+  /** A point where the process may die. */
   async pass(point: CrashPoint, prompt: string): Promise<void> {
     if (!this.dead && this.#deadly(point, prompt)) {
       this.dead = true
@@ -46,7 +46,7 @@ export class Life {
     return this.dead ? new Promise(() => {}) : result
   }
 
-  /** Until it waits for nothing, or is dead. Not by looking again and again: that would slow down what it waits for. */
+  /** Resolves when it waits for nothing, or is dead. Does not poll: that would slow down its calls. */
   async resting(): Promise<void> {
     if (this.pending === 0 || this.dead) return
     await new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ export class Life {
     })
   }
 
-  /** Until all has happened that it asked for before it died. */
+  /** Resolves when all calls from before its death have taken effect. */
   async buried(): Promise<void> {
     while (this.pending > 0)
       await new Promise<void>((resolve) => {
@@ -63,7 +63,7 @@ export class Life {
   }
 }
 
-/** The store as that life sees it. What it asked for before it died still happens: the commit was on its way. */
+/** The store as that process sees it. Calls from before its death still take effect: the commit was on its way. */
 export function storeOf(
   store: Store,
   life: Life,

@@ -1,7 +1,7 @@
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** A fault that one machine can have, and the tests that show what becomes of it: a part of the name of each. */
+/** A fault that one machine can have, and the tests that show what happens then, each by a part of its name. */
 interface Row {
   id: string
   fault: string
@@ -131,7 +131,7 @@ export const rows: readonly Row[] = [
   },
 ]
 
-/** Runs every test that a row names, and prints the rows. False if one failed, or if a row's test is not there. */
+/** Runs every test that a row names, and prints the rows. Returns false if a test failed or is missing. */
 export async function runMatrix(): Promise<boolean> {
   const pathOf = (file: string) => fileURLToPath(new URL(`../${file}`, import.meta.url))
   const files = [...new Set(rows.flatMap(({ tests }) => tests.map(([file]) => pathOf(file))))]

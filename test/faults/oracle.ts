@@ -12,15 +12,15 @@ export interface Verdict {
   resubmits: number
   /** Tasks that ended without an outcome although the upstream never got a request. */
   stranded: number
-  /** Requests after one of unknown outcome without an answered question in between. */
+  /** Requests after one of unknown outcome, without a successful lookup in between. */
   unaskedRepeats: number
   /** Completed tasks with the video of another. */
   wrongBytes: number
-  /** What must never be. */
+  /** Violations of the rules. */
   violations: string[]
 }
 
-/** Holds what the upstream accepted against what we recorded: the one thing that can't be argued with. */
+/** Compares what the upstream accepted with what we recorded. */
 export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes }: History): Verdict {
   const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]))
   const bound = new Map(attempts.flatMap((one) => (one.operation === null ? [] : [[one.operation, one.id]])))
@@ -42,7 +42,7 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
       )
     counts.resubmits += Math.max(0, own.length - 1)
     const sent = own.map((attempt) => ({ attempt, submits: submits.get(attempt.id) ?? [] }))
-    // Where nobody can be asked, the operator decided that it is sent again all the same.
+    // Without a lookup, the configuration decides that it is sent again all the same.
     const isDecided = recovery === 'none' && onUnknown === 'resubmit'
     const unasked = isDecided ? 0 : unaskedRepeats(sent, upstream.arrivals, recovery)
     if (unasked > 0) say('sent again, though no question was answered')
@@ -57,7 +57,7 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
     if (own.some(({ state }) => state === 'open')) say('an attempt is open although its task ended')
     if (accepts.length > 1 + own.filter(isFlagged).length) say(`${accepts.length} accepts`)
     const anew = own.filter((attempt, at) => isFlagged(attempt) && at < own.length - 1).length
-    // An engine that showed each time that it had nothing of the task is sent to a few times.
+    // If each lookup proved that the engine has no such job, the task is sent a few times.
     const allowed = onUnknown !== 'resubmit' ? 0 : recovery === 'list' ? 3 : 1
     if (anew > allowed) say(`resubmitted on its own, ${anew} times`)
     for (const { id, reference } of accepts) {
@@ -77,7 +77,7 @@ export function judge({ recovery, onUnknown, tasks, attempts, upstream, crashes 
   return { tasks: tasks.length, accepts: upstream.accepts.length, orphans, ...counts, violations }
 }
 
-/** It may have cost money, and the operator can see that. */
+/** It may have cost money, and is shown to the operator. */
 function isFlagged({ state }: Attempt): boolean {
   return state === 'abandoned' || state === 'orphan'
 }

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A bug that a guard of ours prevents, and each test that has to fail once it is planted. */
+/** A bug that the code prevents, and the tests that must fail if it is planted. */
 export interface PlantedBug {
   readonly name: string
   readonly file: string
-  /** Stands exactly once in the file: short, so that it outlives changes around it. */
+  /** Occurs exactly once in the file. Short, so that it survives changes around it. */
   readonly find: string
   readonly replace: string
   readonly tests: readonly PlantedTest[]
@@ -17,7 +17,7 @@ export interface PlantedTest {
   readonly name: string
 }
 
-/** What is wrong with a bug that does not fit the code any more; undefined where it fits. */
+/** What is wrong with a bug that does not fit the code any more; undefined if it fits. */
 export function misfitOf({ name, file, find, tests }: PlantedBug, root: string): string | undefined {
   const found = readFileSync(join(root, file), 'utf8').split(find).length - 1
   const what = found === 0 ? 'was not found' : `was found ${found} times`

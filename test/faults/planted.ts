@@ -11,7 +11,7 @@ import { misfitOf, type PlantedBug, type PlantedTest, plantedBugs } from './plan
  */
 const { values } = parseArgs({ options: { only: { type: 'string' } } })
 const root = join(import.meta.dirname, '..', '..')
-/** A test that hangs has failed. The run ends a little later, should it not notice by itself. */
+/** A test that hangs has failed. The runner is killed a little later, if it does not notice by itself. */
 const [testMs, runMs] = [90_000, 120_000]
 const stop = new AbortController()
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -46,7 +46,7 @@ async function main(): Promise<boolean> {
   return isCaught
 }
 
-/** Each test has to pass as long as nothing is planted. */
+/** Each test must pass without a bug. */
 async function allPass(bugs: readonly PlantedBug[], folder: string): Promise<boolean> {
   const all = bugs.flatMap(({ tests }) => tests)
   const tests = [...new Map(all.map((test) => [`${test.file} ${test.name}`, test])).values()]
@@ -91,7 +91,7 @@ async function run({ file, name }: PlantedTest, folder: string): Promise<Ran> {
   return { outcome, output: output.replace(/^/gm, '    ') }
 }
 
-/** All that it prints. It is a process group of its own, so that what it starts ends with it. */
+/** Returns its output. It runs in a process group of its own, so that its children end with it. */
 function outputOf(args: readonly string[], cwd: string): Promise<string> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -117,7 +117,7 @@ function outputOf(args: readonly string[], cwd: string): Promise<string> {
   })
 }
 
-/** Of the tree as it is now, committed or not. Its packages are those of the tree itself. */
+/** Copies the tree as it is now, committed or not. The packages are those of the tree. */
 function copyTree(): Disposable & { folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-planted-'))
   const left = new Set(['node_modules', '.git', '.venv', 'dist', 'filmgate-data'])

@@ -16,11 +16,11 @@ import { jumpingClock, startService, type TestService, until } from '../service.
 import { unaskedRepeats as countUnasked } from './unasked.ts'
 
 /*
- * Tasks by the thousand over every provider at once, each behind a simulator that goes wrong by chance, with the books
- * of both sides compared at the end: `node test/faults/providers.ts [--tasks 10000] [--seed 1]`.
+ * Thousands of tasks over all providers at once, each with a simulator that fails at random. In the end the ledgers of
+ * both sides are compared: `node test/faults/providers.ts [--tasks 10000] [--seed 1]`.
  */
 
-/** Of each kind what a network, a proxy and a provider really do. */
+/** Faults that networks, proxies and providers really have. */
 const rates: NonNullable<Orders['rates']> = {
   'submit-reset-before-accept': 0.01,
   'submit-reset-after-accept': 0.01,
@@ -54,7 +54,7 @@ export interface ProviderReport {
   ends: Record<string, Record<string, number>>
   accepts: number
   attempts: number
-  /** For each simulator: requests after one of unknown outcome without an answered question in between. */
+  /** For each simulator: requests after one of unknown outcome, without a successful lookup in between. */
   unaskedRepeats: Record<string, number>
   /** For each simulator: completed tasks with the video of another. */
   wrongBytes: Record<string, number>
@@ -95,7 +95,7 @@ export async function runProviders({ tasks, seed, say }: ProviderRun): Promise<P
     rssMb.push(memoryMb())
     say(`  ${asked.length} tasks, ${rssMb.at(-1)} MB`)
   }
-  // What nobody can find out is given up after a while, which need not be waited for. Anything else has its time.
+  // Unknown outcomes are given up after a while, which is not waited for. All other tasks must end.
   for (let looks = 0; looks < 600 && (await left()) > 0; looks += 1) {
     if (
       await areHeld(
@@ -109,14 +109,14 @@ export async function runProviders({ tasks, seed, say }: ProviderRun): Promise<P
   return { rssMb, ...(await judge(service, asked, ends, upstreams)) }
 }
 
-/** What is in use, if the process was told to let us tidy up (--expose-gc); else what the system gave us. */
+/** The memory in use, with --expose-gc; otherwise the resident memory. */
 function memoryMb(): number {
   global.gc?.()
   const { rss, heapUsed, external } = process.memoryUsage()
   return Math.round((global.gc ? heapUsed + external : rss) / 2 ** 20)
 }
 
-/** A key that is good for an hour is so by the clock of the service. */
+/** Keys that are valid for an hour are so by the clock of the service. */
 function openAt(name: SimulatorName, now: () => number) {
   const simulator: Simulator = simulators[name]
   return simulator.open(now)
@@ -146,7 +146,7 @@ async function submit(service: TestService, name: SimulatorName, prompt: string)
   return { id, name, prompt }
 }
 
-/** Asks for those that are not known to have ended. Returns how many have not. */
+/** Polls the tasks that have not ended. Returns how many are left. */
 async function look(service: TestService, asked: readonly Asked[], ends: Map<string, string>): Promise<number> {
   const open = asked.filter(({ id }) => !ends.has(id))
   await Promise.all(
@@ -232,7 +232,7 @@ async function recoveriesOf(names: readonly SimulatorName[]): Promise<Map<Simula
   return recoveries
 }
 
-/** Of one prompt. A refusal leaves nothing to ask; where there are references each is an attempt of its own. */
+/** Of one prompt. A refusal needs no lookup. With references, each is an attempt of its own. */
 function unaskedIn(arrivals: readonly Arrival[], prompt: string, recovery: Recovery): number {
   const isRefusal = (status: number | null) => status !== null && status >= 400 && status < 500
   const submits = arrivals.filter((one) => one.ask === 'submit' && one.prompt === prompt && !isRefusal(one.status))

@@ -1,4 +1,4 @@
-/** Chance that a seed repeats, in [0, 1). */
+/** Random numbers in [0, 1) that a seed repeats. */
 export function seeded(seed: number): () => number {
   let state = (seed * 2_654_435_761 + 1) >>> 0
   return () => {

@@ -23,7 +23,7 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
     const history = await simulate({ recovery: 'none', onUnknown: 'resubmit', tasks: 200, seed })
     assert.deepEqual(judge(history).violations, [])
     const given = history.tasks.filter(({ error }) => error?.code === 'submission_unknown')
-    // How many there are is up to the crashes, each of which cuts off all that is under way.
+    // Their number depends on the crashes, each of which cuts off all running actions.
     for (const { prompt, attempts } of given) {
       const causes = [...(history.crashes.get(prompt) ?? []), ...(history.upstream.faults.get(prompt) ?? [])]
       assert.ok(attempts >= 2 && causes.length >= 2, `${prompt}: given up after ${causes.length}`)
@@ -57,7 +57,7 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
   })
 })
 
-/** The rule broken on purpose: what is listed is adopted whatever other attempts there are, and taken for an answer. */
+/** Breaks the rule on purpose: adopts what is listed, whatever other attempts exist, and treats it as a response. */
 function greedyOf(submit: Worker): Worker {
   return {
     ...submit,
@@ -69,7 +69,7 @@ function greedyOf(submit: Worker): Worker {
   }
 }
 
-/** The rule broken on purpose: the provider is asked first, and what we know of it is written down afterwards. */
+/** Breaks the rule on purpose: sends the request first, and commits the attempt afterwards. */
 function carelessOf(submit: Worker): Worker {
   return {
     ...submit,

@@ -26,7 +26,7 @@ export interface SimulationOptions {
   onUnknown?: OnUnknown
   tasks: number
   seed: number
-  /** In place of the real workers: to show that the harness sees a broken one. */
+  /** Instead of the real workers, to show that the simulation detects a broken one. */
   workers?: readonly Worker[]
 }
 
@@ -40,21 +40,21 @@ export interface History {
   /** Attempts during whose life the process died, by prompt. */
   crashes: Map<string, CrashPoint[]>
   lives: number
-  /** The pairs of crash point and fault that a crash was set for and happened. */
+  /** The pairs of crash point and fault that occurred. */
   covered: Set<string>
 }
 
-/** An upstream that took the first try and names another job for its repeat can't be told from an honest one. */
+/** An upstream that accepted the first try and returns another job for its repeat looks like a correct one. */
 const repeatFaults = submitFaults.filter(({ name }) => !name.includes('200-unknown'))
 
-/** No process is worth watching for longer than this: something hangs. */
+/** A process that takes longer than this hangs. */
 const longestMs = 3 * 3_600_000
 
 export async function simulate(options: SimulationOptions): Promise<History> {
   const { recovery, onUnknown = 'hold', tasks: count, seed } = options
   const chance = seeded(seed)
   const random = (bytes: number) => Uint8Array.from({ length: bytes }, () => Math.floor(chance() * 256))
-  // In memory where that can be had: a disk's own time is no part of the simulation.
+  // In memory if possible: the speed of a disk is no part of the simulation.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'filmgate-simulation-'))
   try {
     const clock = manualClock(1_800_000_000_000)
@@ -65,11 +65,11 @@ export async function simulate(options: SimulationOptions): Promise<History> {
     const deaths = new Set<string>()
     const inserts: Promise<void>[] = []
     for (let at = 0; at < count; at += 1) {
-      // A third share their prompt with another, which nobody but their references can tell from them.
+      // A third share their prompt with another task: only their references differ.
       const prompt = `film ${at % 6 === 5 ? at - 1 : at} of ${seed}`
       if (at % 6 === 5) upstream.slow.add(prompt)
       const before = plan.get(prompt) ?? []
-      // What comes after another fault may answer a repeat.
+      // A second fault may hit the repeat.
       const faults = before.length > 0 ? repeatFaults : submitFaults
       if (chance() < 0.1) {
         // Pair by pair, so that many worlds have every crash with every fault.
@@ -117,7 +117,7 @@ interface World extends SimulationOptions {
   plan: Map<string, SubmitFault[]>
 }
 
-/** One life after the other, until nothing is left to do. */
+/** Starts process after process, until nothing is left to do. */
 async function live(world: World) {
   const { store, clock, prompts, deaths } = world
   const crashes = new Map<string, CrashPoint[]>()
@@ -139,7 +139,7 @@ async function live(world: World) {
       clock,
       log: quiet,
     }
-    // It may die in its start.
+    // It may die during its start.
     const starting = startEngine({
       ...options,
       random: world.random,
@@ -155,11 +155,11 @@ async function live(world: World) {
     if (!life.crashed) continue
     const { point, prompt } = life.crashed
     covered.add(`${point} × ${faultOf.get(prompt) ?? 'no fault'}`)
-    // Whatever else this life had under way is cut off as well, wherever it was: be it a commit on its way.
+    // Everything else that this process was doing is cut off, too, even during a commit.
     await life.buried()
     const open = (await store.attemptsIn('open', 10_000)).map(({ task }) => prompts.get(task) ?? '')
     for (const cut of new Set([prompt, ...open])) crashes.set(cut, [...(crashes.get(cut) ?? []), point])
-    // Every other time it is the machine that dies, and its notes with it.
+    // Every other time the machine crashes, and the notes are lost.
     if (lives % 2 === 1) unsent = memoryUnsentNotes()
     // Its leases end.
     clock.advance(10_000)
@@ -170,7 +170,7 @@ async function live(world: World) {
 
 const quiet = { info() {}, warn() {}, error() {} }
 
-/** Lets time pass whenever nothing happens, until all is done (true) or this life ended (false). */
+/** Advances the clock whenever nothing happens, until all is done (true) or this process died (false). */
 async function run({ clock, prompts, upstream }: World, life: Life, finished: ReadonlySet<string>): Promise<boolean> {
   const begun = clock.now()
   let step = 500
@@ -180,7 +180,7 @@ async function run({ clock, prompts, upstream }: World, life: Life, finished: Re
     if (life.dead) return false
     if (finished.size === prompts.size) return true
     if (clock.now() - begun > longestMs) throw new Error('tasks do not end')
-    // Not past a lease while an answer is under way: that is what crashes are for.
+    // Not past a lease while a response is on its way: only crashes end leases here.
     clock.advance(upstream.underway > 0 ? Math.min(step, 1_000) : step)
     step = finished.size > before ? 500 : Math.min(60_000, Math.round(step * 1.5))
   }
@@ -216,7 +216,7 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
   }
 }
 
-/** Bytes are no part of this: what was made is ours at once, and named after the job that made it. */
+/** Without bytes: a result is stored at once, under the name of its job. */
 const collect: Worker = {
   name: 'collect',
   states: ['storing'],
@@ -229,5 +229,5 @@ const collect: Worker = {
   },
 }
 
-/** The real ones but for the bytes. */
+/** The real workers, except for the bytes. */
 export const simulatedWorkers: readonly Worker[] = [...workers.filter(({ name }) => name !== 'collect'), collect]

@@ -5,7 +5,7 @@ import { crashPoints } from './life.ts'
 import { judge } from './oracle.ts'
 import { simulate } from './simulation.ts'
 
-/** A world as the table shows it: all of one sort of provider together. */
+/** A row of the table: all worlds with one kind of provider. */
 export interface Summary {
   name: string
   tasks: number
@@ -18,7 +18,7 @@ export interface Summary {
   unaskedRepeats: number
   wrongBytes: number
   violations: string[]
-  /** Pairs of crash point and fault that a crash was set for. */
+  /** Pairs of crash point and fault that occurred. */
   covered: Set<string>
 }
 
@@ -38,10 +38,10 @@ const sorts: [name: string, recovery: Recovery, onUnknown: OnUnknown][] = [
   ['none, hold', 'none', 'hold'],
   ['none, resubmit', 'none', 'resubmit'],
 ]
-/** Small worlds: in a large one every search through its history takes long. */
+/** Small worlds: searches through the history of a large one take long. */
 const worldTasks = 250
 
-/** At least that many submits, over all sorts of providers, on all cores. */
+/** At least this many submits, over all kinds of providers, on all cores. */
 export async function runSimulations(options: {
   submits: number
   seed: number

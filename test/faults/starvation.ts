@@ -16,7 +16,7 @@ export type StoreName = (typeof stores)[number]
 
 export interface StarvationOptions {
   stores: readonly StoreName[]
-  /** All unless they are named. */
+  /** All duels by default. */
   names?: readonly DuelName[]
   /** Fewer measurements, and less time for them. */
   quick?: boolean
@@ -45,14 +45,14 @@ export interface NotRun {
 }
 
 const mostRatio = 3
-/** A p99 below this is as good as none, whatever it is alone: a busy machine of two cores does so by itself. */
+/** A p99 below this always passes: a busy machine of two cores causes as much by itself. */
 const noiseMs = 50
 const warmUps = 3
-/** From the moment at which the attack is under way to the first measurement. */
+/** From the start of the attack to the first measurement. */
 const leadMs = 2_000
 
 const phases = {
-  // Of fewer the p99 is the worst one.
+  // With fewer measurements the p99 is the worst one.
   usual: { count: 200, aloneMs: 20_000, attackMs: 20_000 },
   quick: { count: 8, aloneMs: 10_000, attackMs: 8_000 },
 }

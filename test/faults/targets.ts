@@ -2,7 +2,7 @@ import { type Dialect, openaiWire } from '../../simulators/openai.ts'
 import { type Mode, startUpstream, submitFaults, type Upstream } from '../../simulators/upstream.ts'
 import { secrets } from './kill-clients.ts'
 
-/* Who makes the videos of a run: simulated providers with each sort of recovery, and engines behind the real adapter. */
+/* The providers of a run: simulated ones with each kind of recovery, and engines with the real adapter. */
 export interface Target {
   /** Of the account and of its model. */
   name: string
@@ -26,7 +26,7 @@ export function targetOf(name: string): Target {
   return target
 }
 
-/** What its list says of a job is enough to know whose it is. */
+/** Its list has enough details to identify a job. */
 export function tellsApart({ mode, dialect }: Target): boolean {
   return mode === 'list' && (dialect === undefined || dialect === 'vllm-omni')
 }
@@ -41,13 +41,13 @@ export async function startTargets(seed: number, stack: AsyncDisposableStack): P
   return upstreams
 }
 
-/** Of all submits, so many get no clear answer, and so many are refused: which says nothing if it is a repeat. */
+/** The shares of submits without a clear response, and of refused ones. The refusal of a repeat proves nothing. */
 const faultRates = { unclear: 0.2, refused: 0.2 }
-/** What an engine and the way to it really do. A 409 or a 503 of vLLM-Omni's own is a refusal, so it accepted nothing. */
+/** Faults that engines and networks really have. A 409 or 503 of vLLM-Omni itself is a refusal: it accepted nothing. */
 const ofEngines =
   /^submit-((hang|close|reset|500|502|504|200-garbage|200-html)-|503-before|hang-then|reset-then|4(00|22|29)-|429-seconds|refuse-connection)/
 
-/** All that can go wrong with a submit, but for a job that never is: its task waits two minutes for it to appear. */
+/** All faults of a submit, except a job that never appears: its task waits two minutes for it. */
 function ratesOf({ dialect }: Target): Record<string, number> {
   const names = submitFaults
     .map(({ name }) => name)
@@ -57,17 +57,17 @@ function ratesOf({ dialect }: Target): Record<string, number> {
   return Object.fromEntries([
     ...unclear.map((name) => [name, faultRates.unclear / unclear.length]),
     ...refused.map((name) => [name, faultRates.refused / refused.length]),
-    // Most questions fail, so that much is still unknown at the end.
+    // Many lookups fail, so that outcomes are still unknown at the end.
     ...['find-500', 'find-reset'].map((name) => [name, 0.4]),
   ])
 }
 
-/** Not a refusal, after which everybody knows where he stands. */
+/** Not a refusal, after which the outcome is known. */
 export function isUnclear(name: string): boolean {
   return !/^submit-(4(?!08|09)\d\d)/.test(name)
 }
 
-/** So many at once that held ones, which keep their slots, leave room. */
+/** So many that slots are left beside those of held tasks. */
 const concurrency = 10_000
 
 /** Engines as an operator has them: an address on this machine, and no key. */

@@ -19,23 +19,23 @@ export interface Job {
 
 /** How long a job runs, and how late a late one is accepted. */
 const [runMs, lateMs] = [2_000, 4_000]
-/** How long the answer takes to a prompt that two tasks share: long enough for the other to look for it meanwhile. */
+/** The delay of the response to a prompt that two tasks share: long enough for a lookup of the other task. */
 const slowMs = 3_000
 
-/** So long out of three times as long every question for jobs fails: longer than anything waits before it is sent again. */
+/** All lookups fail for a third of the time, in periods of this length: longer than any wait before a repeat. */
 const outageMs = 200_000
 
 /**
- * The fault upstream without its sockets, on the simulation's own time: the same faults, the same ledger, a thousand
- * times as fast. It outlives every crash of the gateway.
+ * The simulated upstream without sockets, on the clock of the simulation: the same faults and ledger, a thousand times as
+ * fast. It survives every crash of the gateway.
  */
 export class SimulatedUpstream {
   readonly accepts: Job[] = []
   /** The faults that were given, by prompt. */
   readonly faults = new Map<string, SubmitFault[]>()
-  /** Every submit and every question for jobs that arrived, in order. */
+  /** Every submit and every lookup that arrived, in order. */
   readonly arrivals: Reached[] = []
-  /** Prompts whose answers take their time, and how many of them are under way. */
+  /** Prompts with delayed responses, and how many of these are pending. */
   readonly slow = new Set<string>()
   underway = 0
   #nowhere = 0
@@ -50,7 +50,7 @@ export class SimulatedUpstream {
     this.#planned = planned
   }
 
-  /** As one life of the gateway reaches it: a request of a dead one gets no answer, but it may have arrived. */
+  /** The connection of one gateway process: after its death it gets no response, but its request may have arrived. */
   reachedFrom(life: Life): Upstream {
     return {
       send: async (_path, init, _signal, departure) => {
@@ -69,7 +69,7 @@ export class SimulatedUpstream {
     }
   }
 
-  /** No two at the same moment: what came first matters. */
+  /** No two requests have the same time: their order matters. */
   #note(ask: Reached['ask'], reference: string | null, answer: Answer | Error): void {
     const at = Math.max(this.#clock.now(), (this.arrivals.at(-1)?.at ?? 0) + 0.001)
     this.arrivals.push({ ask, at, reference, status: answer instanceof Error ? null : answer.status })
@@ -142,18 +142,18 @@ export class SimulatedUpstream {
     return { status: 200, body: JSON.stringify({ jobs }) }
   }
 
-  /** Everything that is still to come has come. */
+  /** Resolves when all delayed accepts have happened. */
   finish(): void {
     for (const { body } of this.#late.splice(0)) this.#accept(body)
   }
 }
 
-/** What the adapter would see of such an answer. One whose bytes do not end as they should can't be read. */
+/** What the adapter would see of such a response. A truncated one can't be read. */
 function respond(answer: Answer | Error): Response {
   if (answer instanceof Error) throw answer
   const { status, headers = {}, body, length, ending } = answer
   const cut = (ending !== undefined && ending !== 'drip') || typeof length === 'number'
-  // A refusal is one by its status.
+  // The status makes it a refusal.
   if (cut && status === 401) return new Response('', { status, headers })
   if (cut) throw new Error('the answer broke off')
   if (status < 200 || status > 599) throw new Error(`no such status: ${status}`)

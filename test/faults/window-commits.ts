@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { isMainThread } from 'node:worker_threads'
 
 /*
- * Loaded before the service (`--import`), in each of its threads: the one that writes notes, in the file that
- * WINDOW_COMMITS names, when a COMMIT returned and of which tasks it made an attempt durable. The main thread would hear
- * of it only later. With WINDOW_KILL it never does.
+ * Loaded before the service (`--import`), in each of its threads. The writer thread notes, in the file WINDOW_COMMITS, when
+ * a COMMIT returned and the attempts of which tasks it made durable. The main thread learns of it only later; with
+ * WINDOW_KILL never.
  */
 const file = process.env.WINDOW_COMMITS
 if (!isMainThread && file !== undefined) watchCommits(openSync(file, 'a'))

@@ -1,7 +1,7 @@
 import { openaiWire } from '../../simulators/openai.ts'
 import { startUpstream } from '../../simulators/upstream.ts'
 
-/* An engine in a process of its own, whose videos take longer than anybody waits here. It says where it listens. */
+/* An engine in a process of its own, whose videos are never finished in time. It prints its address. */
 
 // The process that started this one may be killed, and then nothing else ends it.
 process.stdin.once('end', () => process.exit(1)).resume()

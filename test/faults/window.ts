@@ -10,9 +10,9 @@ import { until } from '../service.ts'
 import { secrets } from './kill-clients.ts'
 
 /*
- * How long a crash could strand a task: from the COMMIT that makes its attempt durable to the moment at which the engine
- * has the head of the request. `node test/faults/window.ts [--clients 16] [--tasks 600]`: a real service, an engine on
- * loopback in a process of its own, so many clients that submit as fast as they are answered, and then one alone.
+ * Measures the window in which a crash leaves a task unknown: from the COMMIT of its attempt until the engine has the head
+ * of the request. `node test/faults/window.ts [--clients 16] [--tasks 600]`: a real service, an engine on loopback, clients
+ * that submit as fast as they get responses, and then a single one.
  */
 export interface WindowOptions {
   clients: number
@@ -41,7 +41,7 @@ export async function measureWindow({ clients, tasks }: WindowOptions): Promise<
     return submits.length >= tasks && submits
   })
   const arrivedAt = new Map(arrivals.map(({ prompt, at }) => [prompt, at]))
-  // The last of a task: one that was not sent is followed by another.
+  // The last attempt of a task: one that was not sent is followed by another.
   const committedAt = new Map<string, number>()
   for (const line of readFileSync(commits, 'utf8').trimEnd().split('\n')) {
     const { task, at } = JSON.parse(line) as { task: string; at: number }
@@ -52,7 +52,7 @@ export async function measureWindow({ clients, tasks }: WindowOptions): Promise<
   return windows.sort((one, other) => one - other)
 }
 
-/** The window that so large a share of the tasks stays within. */
+/** The window that this share of the tasks stays within. */
 export function quantile(windows: readonly number[], share: number): number {
   return windows[Math.min(windows.length - 1, Math.floor(windows.length * share))] ?? Number.NaN
 }
@@ -62,7 +62,7 @@ export function describeWindow({ clients, tasks }: WindowOptions, windows: reado
   return `${clients} clients, ${tasks} tasks: from commit to request p50 ${at(0.5)} ms, p90 ${at(0.9)}, p99 ${at(0.99)}, longest ${at(1)}`
 }
 
-/** Runs a script of this folder, and resolves with the line that says where it listens. */
+/** Runs a script of this folder, and resolves with the line that has its address. */
 async function start(args: string[], env: Record<string, string>, stack: AsyncDisposableStack): Promise<string> {
   const child: ChildProcess = spawn(process.execPath, args, {
     cwd: import.meta.dirname, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'ignore'],
