@@ -283,7 +283,7 @@ it('a response with the operation of another attempt holds its task, and logs an
   assert.equal((await engine.store.find(newTask('1').id))?.state, 'running')
 })
 
-it('an answer beats an adoption: the rightful task runs, and the other is held again', async () => {
+it('a response beats an adoption: the task of the response runs, and the other is held again', async () => {
   await using engine = await world(sends({ id: 'same' }, { adopts: 'a' }), undefined, inAccounts)
   const [first, second] = [newTask('1'), newTask('2')]
   await engine.store.insert(first)

@@ -8,7 +8,7 @@ import { startService } from './service.ts'
 
 const film = { model: 'studio', prompt: 'a lighthouse in a storm', seconds: '1', size: '256x256' }
 
-it('a backup that was made while the service ran, as docs/moving.md says, has every film and goes on with the rest', async () => {
+it('a backup of a running service, as in docs/moving.md, has every finished video, and the others go on', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-backup-'))
   const copy = join(folder, 'data')
   const films = new Map<string, Buffer>()

@@ -264,7 +264,7 @@ describe('bodies', () => {
       assert.deepEqual([fault.status, fault.code], [400, 'invalid_json'], body)
     }
   })
-  it('JSON that is empty, or has a name that reaches into objects, is told so', async () => {
+  it('JSON that is empty, or has a name that reaches into objects, is refused as such', async () => {
     for (const [body, message] of [
       ['', /^The body is empty: send a JSON object\.$/],
       ['{"prompt":"x","image":{"__proto__":1}}', /^The body has a field named '__proto__'/],
@@ -547,7 +547,7 @@ describe('everything else', () => {
       assert.equal((await faultOf(await service.fetch(path, { method }))).status, status, `${method} ${path}`)
     }
   })
-  it('a limit that is none says which there are', async () => {
+  it('an invalid limit is refused with the allowed ones', async () => {
     for (const limit of ['-1', '101', '1000', 'abc', '']) {
       const { status, param, message } = await faultOf(await service.fetch(`/v1/videos?limit=${limit}`))
       assert.deepEqual([status, param], [400, 'limit'], limit)

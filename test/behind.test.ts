@@ -88,7 +88,7 @@ it('an engine that is started later is found, and two that have a model share it
   )
 })
 
-it('what an engine told is known after a restart, although the engine is down by then', async () => {
+it('the models of an engine are known after a restart, even if the engine is down', async () => {
   const engine = await startUpstream({ wire: openaiWire('vllm-omni'), speed: 0 })
   const yaml = JSON.stringify({ engines: [{ url: engine.url, name: 'gpu' }] })
   await using service = await startService({ yaml })

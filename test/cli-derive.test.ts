@@ -54,7 +54,7 @@ it('extend makes a longer one, of a video or of a file, and prints its path', as
   assert.equal((await everyPicture(join(cwd, stdout.trim()))).length, 96)
 })
 
-it('mistakes are told before anything is sent, refusals in the words of the server', async () => {
+it('mistakes are reported before anything is sent, refusals in the words of the server', async () => {
   writeFileSync(join(cwd, 'none.mp4'), 'no film')
   for (const [args, code, message] of [
     [['remix', id], 2, /the prompt is missing/],

@@ -59,7 +59,7 @@ describe('generate', () => {
     }
   })
 
-  it('a signal while the film comes leaves no half of it', async () => {
+  it('a signal during the download leaves no partial file', async () => {
     const cwd = newFolder()
     await using api = await startFakeApi((request, response) => {
       if (!request.url?.endsWith('/content')) return false
@@ -88,7 +88,7 @@ describe('generate', () => {
   })
 })
 
-describe('batch, after a submit that nobody saw answered', () => {
+describe('batch, after a submit without a response', () => {
   /** A batch that is killed while the server does not respond; it may have accepted the video. */
   async function killedInSubmit(
     api: FakeApi,
@@ -161,7 +161,7 @@ describe('batch, after a submit that nobody saw answered', () => {
     assert.equal(api.tasks.length, 1)
   })
 
-  it('does not take the film of another line that asks for the same', async () => {
+  it('does not adopt the video of another line with the same request', async () => {
     const cwd = newFolder()
     const prompts = join(cwd, 'prompts.txt')
     await using api = await startFakeApi()
@@ -207,7 +207,7 @@ describe('batch, after a submit that nobody saw answered', () => {
     }
   })
 
-  it('a failed film is exit code 3, stays failed, and is made anew only when asked', async () => {
+  it('a failed video is exit code 3, stays failed, and is created again only on request', async () => {
     const cwd = newFolder()
     let failing = true
     await using api = await startFakeApi((request, response) => {

@@ -86,7 +86,7 @@ describe('generate', () => {
     assert.deepEqual(readdirSync(cwd), [])
   })
 
-  it('mistakes are told before anything is sent, and the server is quoted where it refuses', async () => {
+  it('mistakes are reported before anything is sent, and refusals of the server are quoted', async () => {
     const cwd = newFolder()
     const cases: [args: string[], code: number, text: RegExp, env?: Record<string, string>][] = [
       [['generate'], 2, /the prompt is missing/],
@@ -227,7 +227,7 @@ describe('batch', () => {
     await assertMadeOnce('wild', cwd)
   })
 
-  it('a film whose file went is fetched again, not made again; a second batch in the folder waits outside', async () => {
+  it('a video whose file is gone is downloaded again, not created again; a second batch in the folder is refused', async () => {
     const cwd = newFolder()
     writeFileSync(join(cwd, 'prompts.jsonl'), '{"prompt": "kept film 0", "name": "kept"}\n')
     const args = ['batch', 'prompts.jsonl', '-o', 'out', ...small]

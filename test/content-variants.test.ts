@@ -145,7 +145,7 @@ it('twenty at once get the same two pictures, each made once', async () => {
   assert.deepEqual(readdirSync(join(service.data, 'scratch')), [])
 })
 
-it('a picture that somebody removed is made anew', async () => {
+it('a picture that was removed is generated again', async () => {
   const etag = (await ask('thumbnail')).headers.get('etag')
   rmSync(pictureFile(service.data, id, 'thumbnail'))
   // This process still expected it there. Clients retry after such a response.
@@ -196,7 +196,7 @@ it('it expires with its video, and also if that expires while it is made', async
   assert.deepEqual(readdirSync(join(short.data, 'scratch')), [])
 })
 
-it('where nginx delivers it is led to the picture, and told its type', async () => {
+it('with delivery by nginx the response leads to the picture, with its type', async () => {
   await using behind = await startService({ env: { FILMGATE_CONTENT: 'accel:/protected/' } })
   const task = await makeFilm(behind)
   for (const { variant, type, ending } of kinds) {

@@ -120,7 +120,7 @@ it('user, port and folders agree', () => {
   assert.ok(nginx.includes(`location ${path} {`))
 })
 
-it('nobody is killed while it drains, and a pod is told nothing about our Service', () => {
+it('no process is killed while it drains, and a pod gets no variables of our Service', () => {
   const drain = 30
   for (const [name, { stop_grace_period: grace }] of ours) assert.ok(Number.parseInt(grace, 10) > drain, name)
   assert.ok(Number(one(unit, /^TimeoutStopSec=(\d+)$/m)) > drain)
@@ -132,7 +132,7 @@ it('nobody is killed while it drains, and a pod is told nothing about our Servic
   }
 })
 
-it('nobody is killed while it brings the schema up to date, and no rollout is given up', () => {
+it('no process is killed while it migrates the schema, and no rollout times out', () => {
   const migration = one(textOf('src/stores/postgres/migrate.ts'), /^const longMs = ([\d_]+)$/m).replaceAll('_', '')
   for (const { spec } of workloads) {
     const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe
@@ -142,7 +142,7 @@ it('nobody is killed while it brings the schema up to date, and no rollout is gi
   }
 })
 
-it('the volume of a worker, with what it has not told the database yet, is never removed by itself', () => {
+it('the volume of a worker, which may have unrecorded responses, is never removed automatically', () => {
   const worker = workloads.find(({ kind }) => kind === 'StatefulSet')
   assert.deepEqual(worker?.spec.persistentVolumeClaimRetentionPolicy, { whenDeleted: 'Retain', whenScaled: 'Retain' })
 })
@@ -162,7 +162,7 @@ it('nothing has more rights than it needs', () => {
   }
 })
 
-it('every selector finds its pods, and what names something names what is there', () => {
+it('every selector finds its pods, and every reference exists', () => {
   const labels = workloads.map(({ spec }) => JSON.stringify(spec.template.metadata.labels))
   for (const { kind, spec } of kubernetes) {
     const selector = kind === 'Service' ? spec.selector : spec?.selector?.matchLabels
@@ -174,7 +174,7 @@ it('every selector finds its pods, and what names something names what is there'
   assert.deepEqual([...new Set(names)], ['filmgate'])
 })
 
-it('what is started is there, and knows its arguments', () => {
+it('every command exists, and accepts its arguments', () => {
   const entry = JSON.parse(one(dockerfile, /^ENTRYPOINT (.+)$/m)) as string[]
   const command = JSON.parse(one(dockerfile, /^CMD (.+)$/m)) as string[]
   assert.deepEqual(entry, ['node', 'bin/filmgate.js'])

@@ -251,7 +251,7 @@ it('submits that break off give back what they had of the memory', async () => {
   await refuses(whole, [400, 'invalid_image', 'image'])
 })
 
-it('clients that go while they wait for room leave none taken', async () => {
+it('clients that disconnect while they wait for room leave nothing reserved', async () => {
   const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${token}` }
   const length = { 'content-length': String(25 * 2 ** 20), expect: '100-continue' }
   const open = async () => {
@@ -272,7 +272,7 @@ it('clients that go while they wait for room leave none taken', async () => {
   await refuses(post('/v1/videos', formOf({ ...film, image })), [400, 'invalid_image', 'image'])
 })
 
-it('characters are not made here, and what is made by POST is not read there', async () => {
+it('characters can not be created, and paths that only accept POST have no GET', async () => {
   const form = formOf({ name: 'Fox', video: mp4(bytes) })
   const what = /^No model here makes characters\. Describe the character in the prompt/
   await refuses(post('/v1/videos/characters', form), [400, 'invalid_request', null], what)

@@ -94,7 +94,7 @@ describe('remix', () => {
     assert.ok((data[0] ?? 0) > 100 && (data[2] ?? 255) < 120, `it is not red where the image is: ${[...data]}`)
   })
 
-  it('is taken as a form as well, and a repeat of it makes no second one', async () => {
+  it('is accepted as a form, too, and a repeat of it creates no second one', async () => {
     const post = (prompt: string, tries: string) => {
       const form = new FormData()
       form.append('prompt', prompt)
@@ -171,7 +171,7 @@ describe('extend', () => {
     assert.ok(difference(whole[23], (await picturesOf(sourceBytes))[23]) < 3)
   })
 
-  it('is made though its source was deleted, and the service stopped, right after it was taken', async () => {
+  it('is generated even if its source was deleted, and the service stopped, right after it was accepted', async () => {
     const other = await create({ prompt: 'a blue whale' })
     await completed(other)
     const made = await extend({ id: other.id }, '1')

@@ -42,7 +42,7 @@ async function isMade(service: TestService, id: string): Promise<void> {
   await isServed(service, id)
 }
 
-it('a bucket that became read-only makes films wait, serves those that it has, and takes the others when it is mended', async (test) => {
+it('with a read-only bucket videos wait, stored ones are served, and the others are stored once it is fixed', async (test) => {
   await using service = await startService()
   const bucket = join(service.data, 'bucket')
   using disk = mountDisk(bucket, 'size=16m')
@@ -62,7 +62,7 @@ it('a bucket that became read-only makes films wait, serves those that it has, a
   assert.deepEqual(readdirSync(join(bucket, 'incoming')), [])
 })
 
-it('a disk that has room but no inodes makes films wait, and leaves nothing half-written', async (test) => {
+it('on a disk with space but without inodes videos wait, and nothing is half-written', async (test) => {
   await using service = await startService()
   const bucket = join(service.data, 'bucket')
   // One is the folder itself.

@@ -107,7 +107,7 @@ describe('the pages', () => {
     assert.doesNotMatch(await missing.text(), /<script/)
   })
 
-  it('give the address under which they were asked for, unless that is none', async () => {
+  it('show the address of the request, unless it is invalid', async () => {
     const port = new URL(service.url).port
     const asked = async (host: string, headers = {}, path = '/docs/models/studio') => {
       const sent = request({ port, path, headers: { host, ...headers }, setHost: false }).end()

@@ -46,7 +46,7 @@ it('what has run for a while is expected to end as those did that took longer', 
   assert.equal(late.after, '1000')
 })
 
-it('what waits is told its place in the line, over all owners in turn, and how long that should take', async () => {
+it('a queued video has its position, over all owners in turn, and an estimate of its time', async () => {
   await using stage = await openStage()
   await past(stage, 100)
   const own = [await stage.queued('1'), await stage.queued('2'), await stage.queued('3')]
@@ -91,7 +91,7 @@ it('a list says the same as polls do, although nobody polled', async () => {
   assert.deepEqual(polled, listed)
 })
 
-it('who finds a free slot is told only the time that the film takes', async () => {
+it('a video with a free slot has only the estimate of its own time', async () => {
   await using stage = await openStage()
   stage.accounts.set('studio', { name: 'studio', concurrency: 2 } as AccountView)
   await past(stage, 100)
@@ -116,7 +116,7 @@ it('who finds a free slot is told only the time that the film takes', async () =
   assert.deepEqual(await tell(), [[150, 1]])
 })
 
-it('one that came after the line was read is told nothing until it is read again', async () => {
+it('a video that was created after the queue was read has no position until it is read again', async () => {
   await using stage = await openStage()
   await past(stage, 100)
   await poll(stage, (await stage.queued('1')).id)
@@ -155,7 +155,7 @@ it('what is being sent, or waits for its image, has no place in the line', async
   assert.deepEqual((await poll(stage, fetching.id, sdk)).told, [null, null])
 })
 
-it('a client is answered although the line or the past can not be read, and is told no time then', async () => {
+it('a poll succeeds even if the queue or past durations can not be read, without an estimate', async () => {
   let isAway = false
   const away = () => Promise.reject(new Error('away'))
   await using stage = await openStage((store) => ({

@@ -22,7 +22,7 @@ async function openStuck(stage: Stage): Promise<Socket> {
   return socket
 }
 
-it('a client that comes back is told what happened since, each video as it is now', async () => {
+it('a client that reconnects gets what it missed, each video in its present state', async () => {
   await using stage = await openStage()
   const stream = await open(stage, '/v1/videos/events')
   const place = /^id: (\d+)$/m.exec((await stream.nextBlock()) ?? '')?.[1]
@@ -104,7 +104,7 @@ it('a replay in which long prompts follow short ones reaches a client that reads
   await stream.cancel()
 })
 
-it('a replay that the store breaks off ends the stream, so that the client comes back and goes on', async () => {
+it('a replay that the store interrupts ends the stream, so that the client reconnects and goes on', async () => {
   let isAway = true
   await using stage = await openStage((store) => ({
     noticesOf: (...asked) => (isAway ? Promise.reject(new Error('away')) : store.noticesOf(...asked)),
@@ -120,7 +120,7 @@ it('a replay that the store breaks off ends the stream, so that the client comes
   await again.cancel()
 })
 
-it('a place that is not known any more, or is no place, is answered with a reset', async () => {
+it('a Last-Event-ID that is too old or invalid gets a reset', async () => {
   await using stage = await openStage()
   for (const number of ['1', '2', '3']) {
     await stage.queued(number)
@@ -165,7 +165,7 @@ it('a client that takes nothing of what it missed is let go before what happens 
   socket.destroy()
 })
 
-it('what happens while a client is told what it missed is told after that, once each', async () => {
+it('changes during a replay are sent after it, once each', async () => {
   const gate = Promise.withResolvers<void>()
   let isReading = false
   await using stage = await openStage((store) => ({

@@ -54,7 +54,7 @@ it('what a worker does reaches streams and waiting clients on another process', 
   await all.cancel()
 })
 
-it('behind a pooler, where nobody is called, they look by themselves', async () => {
+it('behind a pooler, without notifications, they poll the store by themselves', async () => {
   await using pooler = await startPgBouncer(postgres.port)
   await using api = await startService({ env: settings('api', pooler.url) })
   await using _worker = await startService({ env: settings('worker', pooler.url) })
@@ -63,7 +63,7 @@ it('behind a pooler, where nobody is called, they look by themselves', async () 
   assert.equal((await follow(stream, id)).at(-1), 'video.completed')
 })
 
-it('a notice whose transaction commits after a later one is not lost, and no client is told to go on beyond it', async () => {
+it('a notice whose transaction commits after a later one is not lost, and no client gets a position after it', async () => {
   await using api = await startService({ env: settings('api') })
   const [slow, quick] = [new pg.Client(postgres.url), new pg.Client(postgres.url)]
   await Promise.all([slow.connect(), quick.connect()])

@@ -81,7 +81,7 @@ it('hears a change that falls between its listening and its reading', async () =
   assert.equal(rest.at(-1), 'video.completed')
 })
 
-it('a stream of all tells of every video of its token, and of nobody else', async () => {
+it('a stream of all videos has every video of its token, and none of another', async () => {
   await using stage = await openStage()
   const stream = await open(stage, '/v1/videos/events')
   assert.match((await stream.nextBlock()) ?? '', /^:/)
@@ -98,7 +98,7 @@ it('a stream of all tells of every video of its token, and of nobody else', asyn
   await untilNoListeners(stage)
 })
 
-it('progress is told where it grew, to streams of one and of all', async () => {
+it('progress is sent when it grew, to streams of one video and of all', async () => {
   await using stage = await openStage()
   const before = await stage.begin(await stage.queued('1', { prompt: 'before the stream' }))
   const task = await stage.begin(await stage.queued('2'))
@@ -118,7 +118,7 @@ it('progress is told where it grew, to streams of one and of all', async () => {
   await untilNoListeners(stage)
 })
 
-it('whoever comes while the store is away is told to come back', async () => {
+it('a client that connects while the store is unavailable gets 503 with a Retry-After', async () => {
   await using stage = await openStage(() => ({
     noticeRange: () => Promise.reject(Problem.ofStorage(new Error('away'))),
   }))

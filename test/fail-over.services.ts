@@ -104,7 +104,7 @@ it('a synchronous standby that is away: 503 in bounded time, nothing new is sent
   test.diagnostic(`of 5 that were refused, ${paid('refused')} were stored and sent after all`)
 })
 
-it('a fail-over that loses the last commits: what the standby has goes on, what it lacks is told', async (test) => {
+it('a fail-over that loses the last commits: what the standby has goes on, what it lacks is reported', async (test) => {
   await using primary = await startPostgres(settings)
   await using replication = await startTcpProxy(primary.port)
   await using standby = await startStandby(replication, settings)

@@ -60,7 +60,7 @@ function openCrowd(url: string, size: number): { answers: number[]; leave(): voi
   }
 }
 
-it('a crowd that would use up all files is held off: health answers, tasks finish, and all is well when it leaves', async (test) => {
+it('clients that would use up all files are held off: health responds, tasks finish, and all is well when they leave', async (test) => {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-files-'))
   test.after(() => rmSync(folder, { recursive: true }))
   const under = ['sh', '-c', 'ulimit -n 64 && exec "$@"', 'sh']

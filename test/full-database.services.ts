@@ -160,7 +160,7 @@ async function setReadOnly({ sql }: World, state: 'on' | 'off'): Promise<void> {
   await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'filmgate'`)
 }
 
-it('a PostgreSQL all of whose connections are taken: 503, nothing unstored is sent, and all is well when some are free', async () => {
+it('a PostgreSQL without free connections: 503, nothing unstored is sent, and all is well when some are free', async () => {
   await using postgres = await startPostgres({ fsync: 'off', max_connections: '15' })
   await using world = await openWorld(postgres)
   world.upstream.setFaults({ speed: 3_000 })

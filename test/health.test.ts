@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
 import { startService } from './service.ts'
 
-it('a bucket that hangs leaves the service ready, and is asked once for all who want to know', async () => {
+it('a bucket that hangs leaves the service ready, and is checked once for all requests', async () => {
   let asked = 0
   let hangs = true
   await using s3 = createServer((_, response) => {

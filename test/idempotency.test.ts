@@ -28,7 +28,7 @@ async function count(): Promise<number> {
   return page.data.length
 }
 
-it('the same key and request get the answer of the creation, however far the video is by then', async () => {
+it('the same key and request get the response of the creation, whatever the state of the video is by then', async () => {
   const before = await count()
   const first = await submit('one')
   await service.finish(first.body.id)
@@ -75,7 +75,7 @@ it('a key outlives a restart', async () => {
   assert.equal((await submit('six')).body.id, first.body.id)
 })
 
-it('a key that is none is refused with what to send', async () => {
+it('an invalid key is refused with what to send', async () => {
   for (const key of ['x'.repeat(256), 'schlüssel', '']) {
     const headers = { 'idempotency-key': key }
     const response = await service.submit(film, headers)

@@ -73,7 +73,7 @@ describe('C2: a worker that is stopped beyond its lease, and wakes when another 
       assert.ok(!sleeper.log().includes(`"task completed","task":"${id}"`))
     })
 
-  it('in a submit, where the provider offers nothing: the other waits, and its answer is not lost', async () => {
+  it('in a submit to a provider without recovery: the other waits, and the response is not lost', async () => {
     await using world = await openFleet('none')
     const { upstream: gate } = world.gates
     const api = await world.start('api', 'api')
@@ -94,7 +94,7 @@ describe('C2: a worker that is stopped beyond its lease, and wakes when another 
     await isMadeOnce(world, api, id)
   })
 
-  it('while it stores a film: what it stored is not taken, and goes with the task', async () => {
+  it('while it stores a video: what it stored is not used, and is removed with the task', async () => {
     await using world = await openFleet('none')
     const { s3: gate } = world.gates
     const api = await world.start('api', 'api')

@@ -51,7 +51,7 @@ it('a number that JSON can not give back is refused', async () => {
   assert.deepEqual([answer.status, ((await answer.json()) as Video).error?.code], [400, 'invalid_value'])
 })
 
-it('what is made of a video keeps its own metadata', async () => {
+it('a derived video keeps its own metadata', async () => {
   await using service = await startService()
   const { id } = (await (await service.submit({ ...film, metadata })).json()) as Video
   await service.finish(id)

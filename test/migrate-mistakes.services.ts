@@ -75,7 +75,7 @@ it('a row that the target does not take is named', async () => {
   )
 })
 
-it('source and target that are one database under two names are told as such', async () => {
+it('a source and a target that are the same database under two names are refused as such', async () => {
   const url = await makeDatabase('twice')
   const other = url.replace('127.0.0.1', 'localhost')
   const films = ['--from-bucket', 's3://films?region=x', '--to-bucket', 's3://other?region=x']
@@ -83,7 +83,7 @@ it('source and target that are one database under two names are told as such', a
   assert.match(said, /^1 [\s\S]*the target: source and target are the same database/)
 })
 
-it('a bucket that can not be used is told with its fix, before any row is read', async () => {
+it('a bucket that can not be used is reported with its fix, before any row is read', async () => {
   using source = await makeSource({ each: 1 })
   const url = await makeDatabase('early')
   const secure = s3.endpoint.replace('http:', 'https:')

@@ -54,7 +54,7 @@ it('a move that was cut off after the source was marked goes on', async () => {
   assertMoved(await move(local(source.data), local(data)), objectsOf(source))
 })
 
-it('a row with an invalid key is reported, and the rest moves', async () => {
+it('a row with an invalid key of its video is reported, and the rest moves', async () => {
   using source = await makeSource({ each: 2 })
   const [id = ''] = source.films.keys()
   source.sql(`UPDATE tasks SET video = json_set(video, '$.key', '../../etc/passwd') WHERE id = '${id}' RETURNING id`)

@@ -149,7 +149,7 @@ it('operator routes are for the operator token alone, and that token is for noth
   assert.match(nothing.body.error?.message ?? '', /GET \/operator\/v1\/nothing\. .*\/operator\/v1\/attempts/)
 })
 
-it('shows all that happened to a film, in order', async () => {
+it('shows all that happened to a video, in order', async () => {
   const wanted = { ...film, prompt: 'a red fox with a clarinet' }
   const { id } = (await (await service.submit(wanted)).json()) as { id: string }
   const task = await finished(id)
@@ -171,7 +171,7 @@ it('shows all that happened to a film, in order', async () => {
   assert.equal((attempt.operation as { film: string }).film, attempt.id)
 })
 
-it('lists what may have cost money and is nobody’s', async () => {
+it('lists jobs that may have cost money and belong to no task', async () => {
   const open = (await call('/attempts?limit=1')).body
   assert.equal(open.has_more, true)
   const [longest] = open.data
@@ -197,7 +197,7 @@ it('lists what may have cost money and is nobody’s', async () => {
 })
 
 describe('a held task', () => {
-  it('that is resubmitted is made by a new attempt, and the old one is abandoned', async () => {
+  it('that is resubmitted gets a new attempt, and the old one is abandoned', async () => {
     const id = take()
     const { status, body } = await post(`/tasks/${id}/resubmit`)
     assert.deepEqual([status, body.state, body.status], [200, 'queued', 'queued'])
@@ -333,7 +333,7 @@ it('a body that says no operation changes nothing', async () => {
   assert.equal((await call(`/tasks/${id}`)).body.state, 'held')
 })
 
-it('a body that is not taken says what would be', async () => {
+it('a body that is not accepted is refused with what is', async () => {
   const id = take()
   const send = async (decision: string, type: string, body: string) => {
     const headers = { 'content-type': type }
@@ -417,7 +417,7 @@ describe('the command line', () => {
     return stdout
   }
 
-  it('shows a task: its facts, its attempts, its timeline since it was made', async () => {
+  it('shows a task: its facts, its attempts, its timeline since its creation', async () => {
     const { id } = (await (await service.submit({ ...film, prompt: `${evil}\n fox` })).json()) as { id: string }
     await service.finish(id)
     const shown = await run('task', 'show', id)
@@ -523,7 +523,7 @@ describe('the command line', () => {
     assert.match(await run('task', '--help'), /Examples:\n {2}filmgate task held\n/)
   })
 
-  it('names the accounts, and those that tasks wait for in vain', async () => {
+  it('lists the accounts, and those that tasks wait for but that do not exist', async () => {
     const { code, stdout, stderr } = await runCli(['accounts'], { env, cwd: root })
     assert.equal(code, 0)
     assert.match(stdout, /^ACCOUNT +HEALTH +PROVIDER .*\nstudio +ok +studio +\d+ +hold +key\n$/)

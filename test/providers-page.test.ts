@@ -31,7 +31,7 @@ it('each name is the name of one model, and each card can be met by its own defa
   }
 })
 
-it('what a model takes is described, and never decides who makes it or what it costs to whom', () => {
+it('the parameters of a model are described, and none of them selects its provider or who pays', () => {
   for (const { id, description, parameters, facts } of cards) {
     assert.ok(description.length > 10, id)
     for (const [name, rule] of Object.entries(parameters)) {

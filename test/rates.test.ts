@@ -10,7 +10,7 @@ function told({ headers }: Response): (string | null)[] {
   return [...names, 'ratelimit'].map((name) => headers.get(name))
 }
 
-it('every answer tells what is left, and only requests to make a video count', async () => {
+it('every response says what is left, and only requests that create a video count', async () => {
   await using service = await startService({ env: { FILMGATE_RATE: '3' } })
   const full = ['3', '3', '0ms', '"videos";r=3;t=0']
   assert.deepEqual(told(await service.fetch('/v1/models')), full)

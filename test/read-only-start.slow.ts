@@ -212,7 +212,7 @@ it('a token that was generated is not accepted once another is configured, and i
 
 const migrations = new URL('../src/stores/migrations/sqlite/', import.meta.url)
 
-it('what has to be written first is named: a database that has to be migrated, or made, or a token', async (test) => {
+it('the error names what has to be written first: a database to migrate or to create, or a token', async (test) => {
   const mounted = mount(test)
   if (!mounted) return
   const { disk, data, path } = mounted

@@ -57,7 +57,7 @@ it('a repeat is checked like any other request', async () => {
   assert.equal((await service.submit({ ...body, start_within: 60 }, repeat)).status, 200)
 })
 
-it('a repeat of a call whose film failed meanwhile gets the answer that was lost, and the poll says the rest', async () => {
+it('a repeat of a call whose video failed meanwhile gets the lost response, and a poll has the error', async () => {
   const { studio } = providers
   assert.ok(studio)
   const refused = { problem: new Problem('content_policy', 'no'), blame: 'request' } as const

@@ -186,7 +186,7 @@ it('every answer of the table has the status and the shape that the document giv
   for (const [id, status, ask] of rows) await responses.ask(send, id, status, ask?.())
 })
 
-it('a client that has the document or its page is only told that they are the same', async () => {
+it('a client that has the document or its page gets 304', async () => {
   for (const id of ['describe', 'readReference']) {
     const { headers } = await responses.ask(send, id, 200)
     await responses.ask(send, id, 304, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
@@ -194,7 +194,7 @@ it('a client that has the document or its page is only told that they are the sa
   }
 })
 
-it('every route that needs a token refuses who has none', async () => {
+it('every route that needs a token refuses a request without one', async () => {
   for (const [id, { operation }] of responses.operations)
     if (operation.security.length > 0) await responses.ask(send, id, 401, { headers: { authorization: '' } })
 })

@@ -118,7 +118,7 @@ async function lockTasks(): Promise<() => Promise<void>> {
 }
 
 describe('H1: SIGTERM of a process that takes requests', () => {
-  it('is no longer ready, answers what was begun, ends a large download, and exits with 0', async () => {
+  it('is no longer ready, finishes its open requests and a large download, and exits with 0', async () => {
     await using api = await startApi('stopped')
     const slow = await download(api)
     const idle = await begin(api, '', '')
@@ -154,7 +154,7 @@ describe('H1: SIGTERM of a process that takes requests', () => {
     for (const id of [accepted, String(submitted.body.id)]) await finish({ url: other.at }, id)
   })
 
-  it('cuts off who reads nothing, and exits with 0 within 30 s', async () => {
+  it('cuts off a client that reads nothing, and exits with 0 within 30 s', async () => {
     await using api = await startApi('stalled')
     const stalled = await download(api)
     const begun = Date.now()

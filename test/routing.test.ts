@@ -127,7 +127,7 @@ describe('routes', { concurrency: 4 }, () => {
     assert.deepEqual([way.accepts('none'), way.accepts('strict')], [1, 1])
   })
 
-  it('make no more films than there are, where each fails and the others are busy in between', async () => {
+  it('make no more attempts than there are, if each fails while the others are busy', async () => {
     await using busy = await startUpstream({ mode: 'none', rates: { 'submit-429-seconds-before-accept': 1 } })
     const provider = 'sim-unbilled'
     await using way = await Gateway.open({

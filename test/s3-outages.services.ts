@@ -163,7 +163,7 @@ it('films wait for a storage at fault, are stored once when it recovers, and the
   }
 })
 
-it('a film whose every answer is lost, while nothing can be read either, is completed later, and nothing outlives it', async () => {
+it('a video whose responses are all lost, while nothing can be read, is completed later, and no extra object is left', async () => {
   const { fates, upstream } = world
   upstream.setFaults({ speed: 600_000 })
   const id = await submit('lost')
@@ -177,7 +177,7 @@ it('a film whose every answer is lost, while nothing can be read either, is comp
   await until('all of it is removed', async () => (await keysOf(id)).length === 0)
 })
 
-it('a download from a storage that is silent is told so, long before its client gives up', async () => {
+it('a download from a silent storage fails long before its client gives up', async () => {
   const { fates, upstream } = world
   upstream.setFaults({ speed: 50 })
   const id = await submit('silent')
@@ -190,7 +190,7 @@ it('a download from a storage that is silent is told so, long before its client 
   await isWhole(id, 'silent')
 })
 
-it('an image that can not be stored is a submit that can not be taken: 503, and nothing is kept of it', async () => {
+it('a submit whose image can not be stored gets 503, and nothing of it is kept', async () => {
   const { fates, proxy } = world
   const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const listed = async () => ((await (await request('/v1/videos')).json()) as { data: unknown[] }).data.length

@@ -109,7 +109,7 @@ it('a port in use, a folder that cannot be written, and a broken database are on
   }
 })
 
-it('what a token may use and is not there is told at start, and nothing is kept from starting', async () => {
+it('a model of a token that does not exist is reported at the start, which goes on', async () => {
   const config = join(folder, 'tokens.yaml')
   writeFileSync(config, 'tokens: [{ name: a, secret: b, models: [studio, "kling-*"] }]')
   await using server = spawnServer({ args: ['--data', newData(), '--config', config] })
@@ -172,7 +172,7 @@ it('SIGTERM lets a download finish, takes no new connection, and exits 0; the wo
   assert.equal((await finish(await server.url, unfinished)).status, 'completed')
 })
 
-it('SIGTERM cuts off nobody who asks again and again on an open connection', async () => {
+it('SIGTERM does not cut off a client that polls on an open connection', async () => {
   await using server = spawnServer({ args: ['--data', newData()], env: { FILMGATE_TOKEN } })
   const url = await server.url
   using agent = openAgent()

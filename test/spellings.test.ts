@@ -126,7 +126,7 @@ it('a large image may be sent twice, and as JSON in a form', async () => {
   assert.deepEqual([broken.status, ((await broken.json()) as Body).error?.param], [400, 'image_reference'])
 })
 
-it('a wrong model is told before anything else', async () => {
+it('a wrong model is reported before anything else', async () => {
   const { status, error } = await send({ model: 'nothing', n: 2 })
   assert.deepEqual([status, error?.param], [404, 'model'])
 })

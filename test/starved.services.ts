@@ -16,7 +16,7 @@ const manyFiles = 1_024
 const filesOf = ({ child }: FleetProcess) => readdirSync(`/proc/${child.pid}/fd`).map(Number)
 
 describe('H1: SIGTERM of a worker', () => {
-  it('while a provider takes a film: its answer is recorded, it exits with 0, and another goes on', async () => {
+  it('during a submit: the response is recorded, it exits with 0, and another goes on', async () => {
     await using world = await openFleet('none')
     const { upstream: gate } = world.gates
     const api = await world.start('api', 'api')
@@ -42,7 +42,7 @@ describe('H1: SIGTERM of a worker', () => {
 })
 
 describe('H3: a process that may open nothing more (EMFILE)', () => {
-  it('as a worker: the other makes all films, the account is not blamed, and it goes on when it may again', async () => {
+  it('as a worker: the other generates all videos, the account is not paused, and it goes on when it can again', async () => {
     await using world = await openFleet('none')
     const api = await world.start('api', 'api')
     const starved = await world.start('starved', 'worker')

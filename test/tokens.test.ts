@@ -50,7 +50,7 @@ it('each token lists, uses and sees its own models and videos only', async () =>
   assert.equal((await service.fetch(`/v1/videos/${id}`, { headers: as('ben-secret') })).status, 200)
 })
 
-it('a model that is not there and one that is not for this token get the same answer', async () => {
+it('a model that does not exist and one that this token may not use get the same response', async () => {
   await using service = await startService({ yaml })
   const body = async (model: string) => (await service.submit({ ...film, model }, as('anna secret'))).text()
   assert.equal((await body('short')).replace('short', 'X'), (await body('shore')).replace('shore', 'X'))
@@ -100,7 +100,7 @@ it('an alias opens no model to a token whose patterns only fit its name', async 
   assert.deepEqual([await statusOf('pattern'), await statusOf('named')], [404, 200])
 })
 
-it('an unknown model is answered with the closest ones that the token may use, and for Sora with the flag', async () => {
+it('an unknown model gets the closest ones that the token may use, and for Sora the flag', async () => {
   await using service = await startService({ yaml })
   const messageOf = async (model: string, secret: string) => {
     const answer = await service.submit({ ...film, model }, as(secret))

@@ -41,7 +41,7 @@ it('a token that is only warned has unknown parameters left out and named, and n
   assert.equal((await service.submit({ ...film, ...many }, as('lax'))).status, 400)
 })
 
-it('a repeat gets the warnings of the first answer', async () => {
+it('a repeat gets the warnings of the first response', async () => {
   await using service = await startService({ yaml })
   const key = { ...as('lax'), 'idempotency-key': 'one' }
   const first = await (await service.submit({ ...film, odd: 1 }, key)).text()
@@ -51,7 +51,7 @@ it('a repeat gets the warnings of the first answer', async () => {
   assert.equal((await service.submit({ ...film, another: 1 }, key)).status, 422)
 })
 
-it('a slip is told by the nearest name, also of those that other clients send', async () => {
+it('a misspelt name gets the nearest one, also of those that other clients send', async () => {
   await using service = await startService({ yaml })
   for (const [slip, expected] of [
     ['durration', / Did you mean 'duration'\?/],

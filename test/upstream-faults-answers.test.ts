@@ -38,7 +38,7 @@ async function readable(way: Gateway, id: string): Promise<string> {
 }
 
 describe('an upstream', { concurrency: 3 }, () => {
-  it('that sends our key back as no JSON: no piece of it is kept, and what was seen is told', async () => {
+  it('that sends our key back, not as JSON: no part of it is stored, and the problem is reported', async () => {
     await using upstream = await listen({ POST: echo(200), GET: echo(200), DELETE: echo(200) })
     await using way = await openAt(upstream.url, 'lookup', { deadlines: { total: '60s' } })
     const lost = await way.submit('film', 'lost')
@@ -60,7 +60,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     }
   })
 
-  it('that fails is named as what it is, with its status', async () => {
+  it('that fails: each failure is reported with its status', async () => {
     await using upstream = await listen({ POST: echo(500), GET: echo(502) })
     await using way = await openAt(upstream.url, 'list')
     const lost = await way.submit('film', 'lost')

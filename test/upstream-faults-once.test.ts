@@ -31,7 +31,7 @@ function openWith(name: string, change: (provider: Provider) => Partial<Provider
 }
 
 describe('a submit', { concurrency: 3 }, () => {
-  it('of several requests, of which one finds nobody after the billable one, is sent once', async () => {
+  it('of several requests, of which one can not connect after the billable one, is sent once', async () => {
     await using way = await openWith('sim-two', ({ submit }) => ({
       async submit(request, call) {
         await submit(request, call)
@@ -45,7 +45,7 @@ describe('a submit', { concurrency: 3 }, () => {
     assert.deepEqual([way.accepts('film'), await way.attempts(id)], [1, [['main', 'abandoned']]])
   })
 
-  it('whose first request fails before the billable one is not held, and made when that works', async () => {
+  it('whose first request fails before the billable one is not held, and completes once that request works', async () => {
     let uploads = 0
     await using way = await openWith('sim-upload', ({ submit }) => ({
       async submit(request, call) {
@@ -63,7 +63,7 @@ describe('a submit', { concurrency: 3 }, () => {
     assert.ok(await way.isNoted(id, 'attempt not sent'))
   })
 
-  it('of unknown outcome does not take the film of another for the same prompt that is still under way', async () => {
+  it('of unknown outcome does not adopt the running job of another task with the same prompt', async () => {
     const patient = { ...impatient, headersMs: 30_000, bodyIdleMs: 30_000, totalMs: 60_000 }
     await using way = await Gateway.open({
       mode: 'list', accounts: { main: { concurrency: 9 } }, models: film,
@@ -80,7 +80,7 @@ describe('a submit', { concurrency: 3 }, () => {
     await way.fails(lost, 'submission_unknown')
   })
 
-  it('that is never answered is sent twice, and no more, to an account that resubmits', async () => {
+  it('without a response is sent twice, and no more, to an account that resubmits', async () => {
     await using way = await Gateway.open({ accounts: { main: { on_unknown: 'resubmit' } }, models: film })
     way.upstream.setFaults({ rates: { 'submit-500-after-accept': 1 } })
     const id = await way.submit('film')
@@ -93,7 +93,7 @@ describe('a submit', { concurrency: 3 }, () => {
   })
 })
 
-it('a submit of unknown outcome is not sent again past the deadline of its task, when it would be paid in vain', async () => {
+it('a submit of unknown outcome is not sent again past the deadline of its task', async () => {
   const models = { film: { account: 'main', deadlines: { total: '5m' } } }
   for (const mode of ['key', 'lookup'] as const) {
     await using way = await Gateway.open({ mode, accounts: { main: {} }, models })

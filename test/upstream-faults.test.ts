@@ -74,7 +74,7 @@ function pauseOf({ service }: Gateway, account: string): number {
 }
 
 describe('an upstream that misbehaves', { concurrency: 3 }, () => {
-  describe('U1, U3, U4: a submit that is answered with nothing of use', { concurrency: 1 }, () => {
+  describe('U1, U3, U4: a submit without a usable response', { concurrency: 1 }, () => {
     describe('by a provider that knows a repeat by its key', () => {
       const gate = gateFor('key', unclearNames, onceEach(unclearNames))
       it(`becomes one video, for each of ${unclearNames.length} faults`, async () => {
@@ -225,7 +225,7 @@ describe('an upstream that misbehaves', { concurrency: 3 }, () => {
     })
   })
 
-  describe('U1, U3, U4, U5: a poll that is answered with nothing of use', { concurrency: 1 }, () => {
+  describe('U1, U3, U4, U5: a poll without a usable response', { concurrency: 1 }, () => {
     const names = namesOf(pollFaults).filter((name) => !['poll-failed', 'poll-policy'].includes(name))
     const gate = gateFor('none', names, often(names, 2))
     it(`is repeated, and nothing odd is told to the client, for each of ${names.length} faults`, async () => {

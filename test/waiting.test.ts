@@ -11,7 +11,7 @@ const statusOf = async (answer: Promise<Response>) => {
 }
 const isListening = (stage: Stage) => until('somebody listens', () => stage.noticeListeners() > 0, 5)
 
-it('is answered with each next status, and at once when the video is finished', async () => {
+it('returns each next status, and returns at once when the video is finished', async () => {
   await using stage = await openStage()
   const queued = await stage.queued('1')
   const path = `/v1/videos/${queued.id}?wait=30`
@@ -28,7 +28,7 @@ it('is answered with each next status, and at once when the video is finished', 
   await untilNoListeners(stage)
 })
 
-it('until=done is not answered at a status in between, but at the end', async () => {
+it('until=done does not return at a status in between, but at the end', async () => {
   await using stage = await openStage()
   const queued = await stage.queued('1')
   const path = `/v1/videos/${queued.id}?wait=30&until=done`
@@ -59,7 +59,7 @@ it('until=done is not answered at a status in between, but at the end', async ()
   )
 })
 
-it('is answered when a video fails, and with 404 when it is deleted meanwhile', async () => {
+it('returns when a video fails, and with 404 when it is deleted meanwhile', async () => {
   await using stage = await openStage()
   const failing = await stage.begin(await stage.queued('1'))
   const failed = statusOf(stage.fetch(`/v1/videos/${failing.id}?wait=60`))
@@ -73,7 +73,7 @@ it('is answered when a video fails, and with 404 when it is deleted meanwhile', 
   assert.equal(await deleted, 404)
 })
 
-it('is answered with what is so when the time is up', async () => {
+it('returns the present state when the time is up', async () => {
   await using stage = await openStage()
   const task = await stage.begin(await stage.queued('1'))
   const answer = stage.fetch(`/v1/videos/${task.id}?wait=7`)
@@ -98,7 +98,7 @@ it('hears a change that falls between its listening and its reading', async () =
   assert.equal(await answer, 'in_progress')
 })
 
-it('answers with a change that it heard before its reading of the old state arrived', async () => {
+it('returns a change that was notified before the read of the old state returned', async () => {
   await using stage = await openSlowStage()
   const task = await stage.queued('1')
   const signal = AbortSignal.timeout(10_000)
@@ -122,7 +122,7 @@ it('forgets a client that goes away, at once', async () => {
   await untilNoListeners(stage)
 })
 
-it('is answered at once when the service is about to stop, and so is who comes then', async () => {
+it('returns at once when the service is about to stop, also for requests that arrive then', async () => {
   await using stage = await openStage()
   const task = await stage.queued('1')
   const answer = statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`))
@@ -170,7 +170,7 @@ it('refuses a time that it does not keep, and names the range', async () => {
   assert.equal(await statusOf(stage.fetch(`/v1/videos/${task.id}?wait=0`)), 'queued')
 })
 
-it("waits for nobody else's video, and for none that is not there", async () => {
+it("does not wait for a video of another token, or for one that does not exist", async () => {
   await using stage = await openStage()
   const task = await stage.queued('1')
   assert.equal(await statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { token: 'bob' })), 404)

@@ -64,7 +64,7 @@ describe('webhooks, where the receiver', { concurrency: 3 }, () => {
     assert.ok(receiver.all.every(({ path }) => path === '/hook'))
   })
 
-  it('is gone: its endpoint is disabled until somebody touches it', async () => {
+  it('is gone: its endpoint is disabled until it is updated', async () => {
     await using world = await WebhookWorld.open()
     const endpoint = await world.create()
     world.receiver.handle = (_, response) => void response.writeHead(410).end()
@@ -83,7 +83,7 @@ describe('webhooks, where the receiver', { concurrency: 3 }, () => {
     await until('it is told again', async () => (await world.deliveries(endpoint, 'state=delivered')).length === 1)
   })
 
-  it('answers with bytes without end, drop by drop, with garbage or with huge headers: nobody else waits', async () => {
+  it('responds with endless bytes, byte by byte, with garbage or with huge headers: no other receiver waits', async () => {
     await using world = await WebhookWorld.open({ world: { outbound: { deadlines: { postMs: 3_000 } } } })
     const { receiver } = world
     receiver.handle = ({ path }, response) => {

@@ -9,7 +9,7 @@ import { openMedia } from '../media/pool.ts'
 
 const silent = () => {}
 
-test('a film has exactly the size and the duration that were asked for', async () => {
+test('a film has exactly the requested size and duration', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 2 })
   const wanted: [number, number, number][] = [
@@ -105,7 +105,7 @@ test('an image that cannot be read fails the film for good, and leaves nothing',
   assert.deepEqual(await readdir(dirname(path)), ['image'])
 })
 
-test('progress rises to 100 and is told once for each percent', async () => {
+test('progress rises to 100 and is reported once for each percent', async () => {
   await using folder = await temporaryFolder()
   await using media = openMedia({ clock: manualClock(), renderers: 1 })
   const told: number[] = []

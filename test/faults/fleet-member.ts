@@ -29,7 +29,7 @@ export class Member {
   ready: Promise<void> = Promise.resolve()
   readonly #env: Record<string, string>
   #child: ChildProcess | undefined
-  #told = false
+  #isEnding = false
 
   constructor(name: string, role: Role, folder: string, env: Record<string, string>) {
     this.name = name
@@ -46,7 +46,7 @@ export class Member {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#child = child
-    this.#told = false
+    this.#isEnding = false
     child.stdin.on('error', () => {})
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.log += text
@@ -56,7 +56,7 @@ export class Member {
       const listened = this.url !== undefined
       this.url = undefined
       // Its last output may still arrive.
-      if (!this.#told) setTimeout((life: Member['exit']) => this.#startAgain(listened, life), 500, this.exit)
+      if (!this.#isEnding) setTimeout((life: Member['exit']) => this.#startAgain(listened, life), 500, this.exit)
       return { code, signal }
     })
     const listening = once(createInterface({ input: child.stdout }), 'line').then(([line]) => {
@@ -77,7 +77,7 @@ export class Member {
   }
 
   signal(signal: NodeJS.Signals): void {
-    if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#told = true
+    if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#isEnding = true
     this.#child?.kill(signal)
   }
 }

@@ -54,51 +54,51 @@ export interface NextSubmit {
  * For simulated providers a third of the tasks is identical to the one before. Engines may identify a job only by its
  * prompt: they get different prompts, of two tenants in turn.
  */
-export function nextSubmit(told: ClientRecord, { name, dialect }: Target): NextSubmit {
-  const count = told.submits.get(name) ?? 0
-  told.submits.set(name, count + 1)
+export function nextSubmit(record: ClientRecord, { name, dialect }: Target): NextSubmit {
+  const count = record.submits.get(name) ?? 0
+  record.submits.set(name, count + 1)
   const number = !dialect && count % 3 === 2 ? count - 1 : count
   const tenant: Tenant = dialect && count % 2 === 1 ? 'another' : 'client'
-  const prompt = `film ${number} of ${told.seed} for ${name}`
-  told.prompts.set(prompt, (told.prompts.get(prompt) ?? 0) + 1)
+  const prompt = `film ${number} of ${record.seed} for ${name}`
+  record.prompts.set(prompt, (record.prompts.get(prompt) ?? 0) + 1)
   return {
     body: JSON.stringify({ model: name, prompt }),
     headers: { ...authorizationOf(tenant), 'content-type': 'application/json' },
     onAccepted(id) {
-      told.known.set(id, 'queued')
-      if (tenant === 'another') told.another.add(id)
+      record.known.set(id, 'queued')
+      if (tenant === 'another') record.another.add(id)
     },
   }
 }
 
-export async function submit(told: ClientRecord, url: string, target: Target): Promise<void> {
-  const { body, headers, onAccepted } = nextSubmit(told, target)
+export async function submit(record: ClientRecord, url: string, target: Target): Promise<void> {
+  const { body, headers, onAccepted } = nextSubmit(record, target)
   const answer = await fetch(`${url}/v1/videos`, { method: 'POST', headers, body })
   const text = await answer.text()
   if (answer.status === 200) onAccepted((JSON.parse(text) as { id: string }).id)
-  else told.violations.push(`a submit got ${answer.status}: ${text}`)
+  else record.violations.push(`a submit got ${answer.status}: ${text}`)
 }
 
-export async function read(told: ClientRecord, url: string, id: string): Promise<void> {
-  const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorizationFor(told, id) })
+export async function read(record: ClientRecord, url: string, id: string): Promise<void> {
+  const answer = await fetch(`${url}/v1/videos/${id}`, { headers: authorizationFor(record, id) })
   const task = (await answer.json()) as { status?: string }
-  if (answer.status === 200) noteStatus(told, id, task.status ?? '')
-  else told.violations.push(`lost: ${id} gives ${answer.status}`)
+  if (answer.status === 200) noteStatus(record, id, task.status ?? '')
+  else record.violations.push(`lost: ${id} gives ${answer.status}`)
 }
 
-export function noteStatus(told: ClientRecord, id: string, status: string): void {
-  const before = told.known.get(id) ?? 'queued'
+export function noteStatus(record: ClientRecord, id: string, status: string): void {
+  const before = record.known.get(id) ?? 'queued'
   const final = before === 'completed' || before === 'failed'
   if (statuses.indexOf(status) < statuses.indexOf(before) || (final && status !== before))
-    told.violations.push(`${id} went from ${before} to ${status}`)
-  told.known.set(id, status)
+    record.violations.push(`${id} went from ${before} to ${status}`)
+  record.known.set(id, status)
 }
 
 /** All tasks of both tenants, the oldest of each first. From now on the clients know all of them. */
-export async function list(told: ClientRecord, url: string): Promise<Listed[]> {
+export async function list(record: ClientRecord, url: string): Promise<Listed[]> {
   const mine = await listOf('client', url)
   const others = await listOf('another', url)
-  for (const { id } of others) told.another.add(id)
+  for (const { id } of others) record.another.add(id)
   return [...mine, ...others]
 }
 
@@ -138,24 +138,24 @@ async function operate<Answer>(url: string, path: string): Promise<Answer> {
 }
 
 /** Reads all tasks as clients do: none is lost, none was never created, and each completed one has its bytes. */
-export async function lookAtAll(told: ClientRecord, url: string): Promise<Listed[]> {
-  const tasks = await list(told, url)
+export async function lookAtAll(record: ClientRecord, url: string): Promise<Listed[]> {
+  const tasks = await list(record, url)
   const ids = new Set(tasks.map(({ id }) => id))
-  for (const id of told.known.keys()) if (!ids.has(id)) told.violations.push(`lost: ${id} is not listed`)
+  for (const id of record.known.keys()) if (!ids.has(id)) record.violations.push(`lost: ${id} is not listed`)
   for (const [prompt, made] of Map.groupBy(tasks, ({ prompt }) => prompt))
-    if (made.length > (told.prompts.get(prompt) ?? 0)) told.violations.push(`two tasks of one submit: ${prompt}`)
+    if (made.length > (record.prompts.get(prompt) ?? 0)) record.violations.push(`two tasks of one submit: ${prompt}`)
   for (const { id, status } of tasks) {
-    noteStatus(told, id, status)
-    if (status === 'completed') await checkBytes(told, url, id)
+    noteStatus(record, id, status)
+    if (status === 'completed') await checkBytes(record, url, id)
   }
   return tasks
 }
 
-async function checkBytes(told: ClientRecord, url: string, id: string): Promise<void> {
-  const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: authorizationFor(told, id) })
+async function checkBytes(record: ClientRecord, url: string, id: string): Promise<void> {
+  const answer = await fetch(`${url}/v1/videos/${id}/content`, { headers: authorizationFor(record, id) })
   const bytes = Buffer.from(await answer.arrayBuffer())
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   if (answer.status !== 200 || bytes.length === 0 || answer.headers.get('etag') !== `"${sha256}"`)
-    told.violations.push(`completed without its bytes: ${id} gives ${answer.status}, ${bytes.length} bytes`)
-  told.marks.set(id, markOf(bytes))
+    record.violations.push(`completed without its bytes: ${id} gives ${answer.status}, ${bytes.length} bytes`)
+  record.marks.set(id, markOf(bytes))
 }

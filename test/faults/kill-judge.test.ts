@@ -57,7 +57,7 @@ describe('whose bytes a task got', () => {
     assert.deepEqual([wrongBytes, violations], [0, []])
   })
 
-  it("another's is wrong, whether it is bound to it or not, and so are bytes that no job made", () => {
+  it("the video of another task is wrong, bound to it or not, and so are bytes that no job generated", () => {
     const adopted = judge([completed('a', 'job_b'), completed('b', 'job_a')], ledger, [
       ['a', markOf('b')],
       ['b', markOf('a')],
@@ -119,7 +119,7 @@ describe('a request that was sent again', () => {
       'list',
     )
 
-  it('needs a question that was answered since, and before the first was given up', () => {
+  it('needs a successful lookup since then, before the first attempt was given up', () => {
     assert.equal(anew([995], [find(1_500, 200)]), 0)
     for (const finds of [[], [find(1_500, 503)], [find(1_500, null)], [find(990, 200)], [find(2_500, 200)]])
       assert.equal(anew([995], finds), 1, JSON.stringify(finds))

@@ -114,14 +114,14 @@ function judgeTask(
   // A listed job may belong to either of two identical tasks: then the list does not help.
   const offers = target.mode === 'list' && (isAlike || !tellsApart(target)) ? 'none' : target.mode
   const ended = { task, attempts, names, own, kills, mayResubmit: target.dialect !== undefined }
-  const told = [
+  const found = [
     ...judgeAccepts(offers, ended),
     ...judgeEnd(offers, ended),
     ...(columns.unaskedRepeats > 0 ? ['sent again, though no question was answered'] : []),
     ...(columns.wrongBytes > 0 ? [`wrong bytes, of ${JSON.stringify(mark ?? null)}`] : []),
   ]
   const detail = `${task.prompt}, ${task.id} ${task.state} ${task.error?.code ?? ''}, faults [${names}], attempts [${attempts.map(({ state }) => state)}], accepts ${own.length}`
-  return { columns, wrong: told.map((what) => `${what}: ${detail}`) }
+  return { columns, wrong: found.map((problem) => `${problem}: ${detail}`) }
 }
 
 const noLedger: Ledger = { accepts: [], requests: 0, submits: 0, faults: [], arrivals: [] }
@@ -182,7 +182,7 @@ function judgeAccepts(
   { attempts, own: accepts, mayResubmit }: Pick<Ended, 'attempts' | 'own' | 'mayResubmit'>,
 ): string[] {
   const approved = givenUpOf(attempts, mayResubmit)
-  const told = accepts.length > 1 + approved ? [`paid ${accepts.length} times`] : []
+  const found = accepts.length > 1 + approved ? [`paid ${accepts.length} times`] : []
   for (const { id, reference, at } of accepts) {
     const isIts = (attempt: Attempt) => reference === null || attempt.id === reference
     const bound = attempts.some(
@@ -192,11 +192,11 @@ function judgeAccepts(
     // The list has had the job since then, even without details.
     const followed = attempts.filter((one) => attempts.some(({ number }) => number > one.number))
     const isListed = followed.some(({ state, settledAt }) => state === 'abandoned' && (settledAt ?? 0) > at)
-    if (!bound && mayResubmit && isListed) told.push('sent again, although it was listed')
-    if (!bound && mode !== 'none') told.push('an accept is not bound')
-    else if (!bound && !flagged) told.push("an accept is nobody's")
+    if (!bound && mayResubmit && isListed) found.push('sent again, although it was listed')
+    if (!bound && mode !== 'none') found.push('an accept is not bound')
+    else if (!bound && !flagged) found.push("an accept is nobody's")
   }
-  return told
+  return found
 }
 
 interface Ended {

@@ -200,7 +200,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: [
       {
         file: 'test/waiting.test.ts',
-        name: 'answers with a change that it heard before its reading of the old state arrived',
+        name: 'returns a change that was notified before the read of the old state returned',
       },
     ],
   },
@@ -371,7 +371,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: [
       {
         file: 'src/engine.test.ts',
-        name: 'an answer beats an adoption: the rightful task runs, and the other is held again',
+        name: 'a response beats an adoption: the task of the response runs, and the other is held again',
       },
     ],
   },

@@ -31,7 +31,7 @@ describe(`simulated crashes and faults (SEED=${seed} repeats them)`, () => {
     assert.ok(history.tasks.some(({ state, attempts }) => state === 'completed' && attempts === 2))
   })
 
-  it('an engine that resubmits is asked first: what it may have taken is not sent again', async () => {
+  it('before a resubmit the engine is looked up: a job that it may have accepted is not sent again', async () => {
     const history = await simulate({ recovery: 'list', onUnknown: 'resubmit', tasks: 300, seed })
     const { violations, resubmits } = judge(history)
     assert.deepEqual(violations, [])

@@ -8,7 +8,7 @@ import { judge, runStarvation, starvationTable } from './starvation.ts'
 import type { Times } from './starvation-duels/measuring.ts'
 import { greyMp4 } from './starvation-duels/mp4.ts'
 
-it('a duel measures the working token alone and under attack, and counts what the attacker was answered', async () => {
+it('a duel measures the working token alone and under attack, and counts the responses to the attacker', async () => {
   const rows = await runStarvation({ stores: ['sqlite'], names: ['field-names'], quick: true })
   assert.equal(rows.length, 2)
   for (const row of rows) {
