@@ -16,9 +16,8 @@ import { air } from './weather.ts'
 const closeness = (move: CameraMove) => (move === 'in' || move === 'out' || move === 'close' ? 0.3 : 0.15)
 
 /**
- * A film of an image. The camera moves over it as the prompt says, or slowly in or out; the image always covers the
- * frame. Its own edges, out of focus and darker, pass in front of it faster than it does, and so do light and whatever
- * is in the air: what is near moves more than what is far, and that is depth.
+ * A film of an image. The camera moves over it as the prompt says, or slowly in or out; the image always covers the frame.
+ * For depth, near layers move faster than the image: its own edges, darker and out of focus, light, and weather.
  */
 export function pictureShot(image: Image | Canvas, scene: Scene, film: { size: Size; seconds: number }): Shot {
   const { size, seconds } = film
@@ -159,7 +158,7 @@ function lightOf(stage: Stage): Drawing {
 
 export async function readPicture(path: string): Promise<Image> {
   const bytes = await readFile(path)
-  const message = 'The reference image could not be read.'
+  const message = 'The reference image could not be read. Use another image.'
   return await loadPicture(bytes, (cause) => new Problem('generation_failed', message, { cause }))
 }
 
@@ -180,7 +179,7 @@ function cover(image: Image | Canvas, size: Size, zoom: number): Canvas {
   pen.imageSmoothingQuality = 'high'
   const [drawnWidth, drawnHeight] = [image.width * scale, image.height * scale]
   pen.drawImage(image, (width - drawnWidth) / 2, (height - drawnHeight) / 2, drawnWidth, drawnHeight)
-  // Drawing is put off until the pixels are asked for: ask now, so that the large image can go.
+  // Drawing is lazy: reading the pixels now lets the large image be freed.
   canvas.data()
   return canvas
 }

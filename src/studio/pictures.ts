@@ -11,10 +11,10 @@ import { sceneOf } from './scene.ts'
 
 /** Pictures that are drawn and not yet converted: one at the filter, one drawn ahead of it, and one to spare. */
 const inFlight = 3
-/** How long the last picture of a source stays in sight while what goes on from it comes in, at most. */
+/** How long the last picture of a source fades out at most, while the new pictures appear. */
 const fadeSeconds = 1.5
 
-/** The pictures of a film in their order, then null: those of the video that it goes on from, and those that are drawn. */
+/** The pictures of a film in order, then null: first those of the video that it extends, then the drawn ones. */
 export async function* pictures(
   film: Film,
   footage: Footage | null,
@@ -23,7 +23,7 @@ export async function* pictures(
   const { num, den } = footage?.rate ?? usualRate
   const given = footage?.count ?? 0
   const count = Math.round((film.seconds * num) / den)
-  const tell = teller(given + count, onProgress)
+  const report = progressReporter(given + count, onProgress)
   let number = 0
   const stamp = (frame: Frame): Frame => {
     frame.pts = BigInt(number++)
@@ -33,22 +33,22 @@ export async function* pictures(
   let last: Frame | null = null
   for await (const picture of footage?.pictures(film.size) ?? []) {
     last?.free()
-    // Whoever gets a picture frees it; what is kept of it is a second handle on the same pixels.
+    // The consumer frees the picture: this is a second handle on the same pixels.
     last = picture.clone()
     yield stamp(picture)
-    tell(Math.min(number, given))
+    report(Math.min(number, given))
   }
   const shot = await shotOf(film, last && (await canvasOf(last, film.size)))
   last?.free()
   for await (const frame of drawn(film, shot, { count, perSecond: num / den })) {
     yield stamp(frame.picture)
-    tell(given + frame.index + 1)
+    report(given + frame.index + 1)
   }
   yield null
 }
 
-/** Tells each percent once. */
-function teller(total: number, onProgress: (percent: number) => void): (done: number) => void {
+/** Reports each percent once. */
+function progressReporter(total: number, onProgress: (percent: number) => void): (done: number) => void {
   let percent = -1
   return (done) => {
     const now = Math.floor((done * 100) / total)
@@ -61,8 +61,8 @@ async function* drawn(film: Film, shot: Shot, { count, perSecond }: { count: num
   const { width, height } = film.size
   const canvas = createCanvas(width, height)
   const pen = canvas.getContext('2d')
-  // Keeps the pixels of the last pictures alive. Without it 6 of 24 films on a busy machine had a first picture that was
-  // black, partly black or other than it should be; with it none. It looks as if a frame still reads them after its making.
+  // Keeps the pixels of the last pictures alive. Without it the first picture of 6 of 24 films on a busy machine was
+  // (partly) black or wrong; with it none was. A frame seems to read the pixels after it was created.
   const held: Buffer[] = []
   for (let index = 0; index < count; index++) {
     shot(pen, { seconds: index / perSecond, share: index / Math.max(1, count - 1) })
@@ -70,12 +70,12 @@ async function* drawn(film: Film, shot: Shot, { count, perSecond }: { count: num
     held.push(pixels)
     if (held.length > inFlight) held.shift()
     yield { index, picture: Frame.fromVideoBuffer(pixels, { width, height, format: AV_PIX_FMT_RGBA }) }
-    // Pixels of past frames are freed, and the loss of the parent is noticed, only when the event loop turns.
+    // Old pixels are freed, and the end of the parent process is noticed, only when the event loop turns.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-/** `last`: the picture that the film goes on from. */
+/** `last`: the last picture of the video that the film extends. */
 async function shotOf(film: Film, last: Canvas | null): Promise<Shot> {
   const { prompt, seed = null, earlier = null, size, seconds, source } = film
   const scene = sceneOf(prompt, seed, earlier)
@@ -90,7 +90,7 @@ async function shotOf(film: Film, last: Canvas | null): Promise<Shot> {
   return last ? continued(last, shot, seconds) : shot
 }
 
-/** Begins with that picture, which comes a little closer and fades while the film comes in behind it. */
+/** Begins with that picture, which zooms in a little and fades while the film appears behind it. */
 function continued(last: Canvas, shot: Shot, seconds: number): Shot {
   const fade = Math.min(fadeSeconds, seconds / 2)
   return (pen, at) => {

@@ -33,12 +33,12 @@ export interface Reading {
   absent: Mention[]
   /** Words that mean nothing here, each once. */
   unknown: string[]
-  /** How many of the words are of the prompt itself. The others are of the prompt of an earlier film. */
+  /** How many of the words are from the prompt itself. The others are from the prompt of an earlier film. */
   own: number
 }
 
 const longestPhrase = 3
-/** More would only make the first film of an endless prompt slower: what matters is said early. */
+/** Later words are ignored: they would only slow down very long prompts. */
 const mostWords = 2000
 
 /**

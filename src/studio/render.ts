@@ -16,8 +16,8 @@ import { pictures } from './pictures.ts'
 import { read } from './reading.ts'
 
 /**
- * Draws and encodes frame by frame; `film.path` appears only when the file is complete. A fault of the disk is thrown as
- * Node would throw it, with its name as the code, whether FFmpeg or the file system noticed.
+ * Draws and encodes frame by frame; `film.path` exists only once the file is complete. An error of the disk is thrown as
+ * Node throws it, with its name as the code, also if FFmpeg noticed it.
  */
 export async function render(film: Film, onProgress: (percent: number) => void): Promise<DrawnFilm> {
   await using footage = film.source?.as === 'beginning' ? await openFootage(film.source.path) : null
@@ -25,7 +25,7 @@ export async function render(film: Film, onProgress: (percent: number) => void):
   await encode(film, pictures(film, footage, onProgress), rate).catch((thrown: unknown) => {
     throw thrown instanceof FFmpegError ? systemError(thrown) : thrown
   })
-  // A film that has its name is whole, also after the machine lost power: it need not be drawn again.
+  // Synced before the rename: a file with the final name is complete, even after a power failure.
   {
     await using file = await open(partOf(film), 'r+')
     await file.sync()
@@ -35,14 +35,14 @@ export async function render(film: Film, onProgress: (percent: number) => void):
   return { unknownWords: unknown.slice(0, 20).map((word) => [...word].slice(0, 50).join('')) }
 }
 
-/** Asks for the next before the present one is done with: drawing, converting and encoding share the cores. */
+/** Requests the next item while the present one is in use, so that drawing, converting and encoding run in parallel. */
 async function* ahead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = source.next()
   for (;;) {
     const present = await next
     if (present.done) return
     next = source.next()
-    // It is awaited in the next turn; until then its failure must not count as unhandled.
+    // It is awaited in the next turn: until then a rejection must not count as unhandled.
     next.catch(() => {})
     yield present.value
   }
@@ -80,8 +80,8 @@ async function encode(film: Film, frames: AsyncGenerator<Frame | null>, { num, d
 }
 
 /**
- * Closing the muxer writes the rest of the film, moves its index to the front, and says nothing of what fails on the
- * way, which is where a full disk shows most often. The answer is caught here; the returned check throws it.
+ * Closing the muxer writes the rest of the film and moves its index to the front. It hides errors of that, and a full disk
+ * is mostly noticed there. So the result is kept here, and the returned function throws it.
  */
 function watchTrailer(output: Muxer): () => void {
   const context = output.getFormatContext()
@@ -92,12 +92,12 @@ function watchTrailer(output: Muxer): () => void {
     return code
   }
   return () => {
-    if (code === null) throw new Error('the film was closed without its trailer')
-    FFmpegError.throwIfError(code, 'The end of the film could not be written')
+    if (code === null) throw new Error('the video file was closed without its trailer')
+    FFmpegError.throwIfError(code, 'The end of the video file could not be written')
   }
 }
 
-/** FFmpeg's codes for faults of the system are the system's own. */
+/** FFmpeg uses the error codes of the system. */
 function systemError(fault: FFmpegError): Error {
   return Object.assign(new Error(fault.message, { cause: fault }), { code: getSystemErrorName(fault.code) })
 }

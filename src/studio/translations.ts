@@ -1,6 +1,6 @@
 /**
- * Common words of scripts whose words have no spaces or other letters, for the English words that the vocabulary has.
- * Enough for a first try in one's own language; whatever is not here gets an abstract film.
+ * Common words of languages with other scripts, by the English word of the vocabulary. Enough for a first try in one's own
+ * language; a prompt without a known word gets an abstract film.
  */
 export const translations: Readonly<Record<string, string>> = {
   ...{
