@@ -76,9 +76,9 @@ describe('an upstream', { concurrency: 3 }, () => {
 
   it('that returns an unusable job id: the outcome is unknown, and the id is neither stored nor polled', async () => {
     for (const [id, cause] of [
-      ['x'.repeat(16_385), /it has 16387 bytes; at most 16384 are accepted/],
-      ['..', /it is not like/],
-      ['a/b?c', /it is not like/],
+      ['x'.repeat(16_385), /the job id has 16387 bytes; at most 16384 are accepted/],
+      ['..', /the job id is not like/],
+      ['a/b?c', /the job id is not like/],
     ] as const) {
       await using upstream = await listen({ POST: { status: 200, body: JSON.stringify({ id }) } })
       await using way = await openAt(upstream.url, 'none')

@@ -472,8 +472,8 @@ describe('a job id of an upstream', () => {
   })
 
   for (const [flaw, operation, shown] of [
-    ['is too long to be stored', 'x'.repeat(16_385), /unusable job id.*it has 16387 bytes; at most 16384 are accepted/],
-    ['can not be polled', '..', /unusable job id.*it is not like \\"job_1\\"/],
+    ['is too long to be stored', 'x'.repeat(16_385), /the job id has 16387 bytes; at most 16384 are accepted/],
+    ['can not be polled', '..', /the job id is not like \\"job_1\\"/],
   ] as const) {
     it(`that ${flaw} leaves the outcome unknown, and is stored nowhere`, async () => {
       const { run } = await worldOf(named(operation))

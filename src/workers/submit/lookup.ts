@@ -115,8 +115,8 @@ export function requireUsable({ provider, upstream }: Account, operation: Json, 
   const bytes = upstream === null ? 0 : handleBytes(operation)
   const fits = bytes <= maxHandleBytes && (provider.operations?.fits(operation, attempt) ?? true)
   if (fits) return
-  const tooLong = `it has ${bytes} bytes; at most ${maxHandleBytes} are accepted`
-  const cause = new Error(bytes > maxHandleBytes ? tooLong : `it is not like ${provider.operations?.example}`)
+  const tooLong = `the job id has ${bytes} bytes; at most ${maxHandleBytes} are accepted`
+  const cause = new Error(bytes > maxHandleBytes ? tooLong : `the job id is not like ${provider.operations?.example}`)
   throw new Problem('provider_unavailable', 'The provider returned an unusable job id.', { cause })
 }
 
