@@ -1,6 +1,6 @@
 import { type Part, parseExpression } from './parse.ts'
 
-/** A text that grows in its middle: what leads there, what is repeated, and what keeps all of it from matching. */
+/** A text that grows in its middle: a lead, a repeated part, and an end that prevents a match. */
 export interface Attack {
   readonly head: string
   readonly pump: string
@@ -14,10 +14,10 @@ export function textOf({ head, pump, tail }: Attack, length: number): string {
 /** Slow for some expression or other. */
 const usual = [...' \t\n0a[({"\'-.,:;/=%+\\<&é漢😀', 'aA1.', ', ', 'a ', '[]', '%41', '../', 'a=b&', '\r\n', 'e\u0301']
 const breaks = ['', '\0', '\n']
-/** Of a class: enough to meet the parts beside it. */
+/** Characters of a class: enough to overlap with the parts beside it. */
 const mostSamples = 4
 
-/** Texts made for one expression: each repetition pumped behind what leads to it, each beginning of a match repeated. */
+/** Texts for one expression: each of its repetitions, many times after a lead, and each beginning of a match, repeated. */
 export function attacksOn(expression: RegExp): Attack[] {
   const found = new Map<string, Attack>()
   const add = (head: string, pump: string, rest: string) => {
@@ -27,7 +27,7 @@ export function attacksOn(expression: RegExp): Attack[] {
   }
   const pumps = new Set(usual)
 
-  /** `lead` and `rest` are matched by what stands before and behind the part. */
+  /** `lead` and `rest` match the parts before and after this one. */
   function visit(part: Part, lead: string, rest: string): void {
     if (part.kind === 'character') for (const sample of part.samples.slice(0, mostSamples)) pumps.add(sample)
     if (part.kind === 'choice') for (const option of part.options) visit(option, lead, rest)

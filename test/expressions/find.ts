@@ -11,11 +11,11 @@ export interface Written {
 
 export interface Found {
   readonly written: readonly Written[]
-  /** Files that build an expression while they run: no test can know what it will be. */
+  /** Files that build an expression at run time: it can't be tested here. */
   readonly built: readonly string[]
 }
 
-/** Every regular expression in src/, found by TypeScript's own parser: a search in the text takes a division for one. */
+/** Every regular expression in src/, found by the parser of TypeScript: a text search would mistake divisions for them. */
 export function findExpressions(root: string): Found {
   const api = new API({ cwd: root })
   try {
@@ -41,7 +41,7 @@ export function findExpressions(root: string): Found {
   }
 }
 
-/** `split` looks for all matches, as an expression with `g` does. */
+/** `split` finds all matches, like an expression with `g`. */
 function compiled(literal: string, parent: Node): RegExp {
   const end = literal.lastIndexOf('/')
   const flags = literal.slice(end + 1)

@@ -2,17 +2,17 @@ import { createContext, runInContext } from 'node:vm'
 import { type Attack, attacksOn, textOf } from './attacks.ts'
 
 export interface Measured {
-  /** Milliseconds on the worst text of 1 MB; null where it was not even tried. */
+  /** Milliseconds on the worst text of 1 MB; null if it was not tried. */
   readonly worstMs: number | null
   readonly worst: Attack
-  /** What shows that the time grows faster than the text; undefined where it does not. */
+  /** The proof that the time grows faster than the text; undefined if it does not. */
   readonly fault: string | undefined
 }
 
 const megabyte = 2 ** 20
-/** Long enough for an exponential expression to be endless, and for no other to take any time. */
+/** Long enough for an exponential expression to be endless, and short enough for all others. */
 const shortest = 32
-/** A shorter time says more of the machine than of the expression. */
+/** Shorter times are noise of the machine. */
 const floorMs = 4
 const step = 16
 /** On 16 times the text a linear expression takes 16 times as long, a quadratic one 256 times. */
@@ -20,7 +20,7 @@ const mostGrowth = step ** 1.5
 /** Of all attacks, those that took longest on a short text are tried on a long one. */
 const finalists = 3
 
-/** Holds an expression against the texts that are made for it, short ones first: a slow one would not end on a long one. */
+/** Times an expression on its attacks, short ones first: a slow expression would not end on a long one. */
 export function measure(expression: RegExp): Measured {
   let attacks = attacksOn(expression)
   let worst = attacks[0] as Attack
@@ -44,7 +44,7 @@ interface Slowest {
   slowest: Attack[]
   /** Of the first of them. */
   ms: number
-  /** The attack that keeps it busy for ever, as far as anybody could wait. */
+  /** The attack on which it does not end. */
   endless?: Attack | undefined
 }
 
@@ -55,7 +55,7 @@ function findSlowest(expression: RegExp, attacks: readonly Attack[], length: num
     for (current of attacks) {
       const ms = wallTimeOf(expression, textOf(current, length))
       tried.push({ attack: current, ms })
-      // Its growth decides; the others of a slow expression need not be waited for.
+      // Its growth decides: the other attacks are skipped.
       if (ms > 25 * floorMs && attacks.length > finalists) break
     }
   }
@@ -64,7 +64,7 @@ function findSlowest(expression: RegExp, attacks: readonly Attack[], length: num
   return { slowest: first.map(({ attack }) => attack), ms: first[0]?.ms ?? 0 }
 }
 
-/** Whether it comes to an end: V8 can be told to give up a match. */
+/** Whether it ends: V8 can abort a match. */
 function ends(work: () => void, timeout: number): boolean {
   try {
     runInContext('work()', createContext({ work }), { timeout })
@@ -76,8 +76,8 @@ function ends(work: () => void, timeout: number): boolean {
 }
 
 /**
- * How much longer it takes on 16 times the text. Where the clock makes it seem too much, the CPU time of this thread
- * decides, which other processes can't add to.
+ * How much longer it takes on 16 times the text. If that seems too much by the clock, the CPU time of this thread decides,
+ * which other processes do not affect.
  */
 function growthOf(expression: RegExp, attack: Attack, length: number): number {
   const [short, long] = [textOf(attack, length / step), textOf(attack, length)]
@@ -93,7 +93,7 @@ function wallTimeOf(expression: RegExp, text: string): number {
   return performance.now() - from
 }
 
-/** Over as many runs as it takes: the kernel counts by the tick, which is up to 10 ms. */
+/** Over several runs, because the kernel counts in ticks of up to 10 ms. */
 function cpuTimeOf(expression: RegExp, text: string): number {
   const from = process.threadCpuUsage()
   for (let runs = 1; ; runs++) {

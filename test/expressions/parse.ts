@@ -1,6 +1,6 @@
 /**
- * What an expression is made of, as far as it takes to write texts that it nearly matches. Assertions consume nothing, so
- * they are empty; `within` has what a lookaround looks for.
+ * The parts of an expression, as far as texts need them that it nearly matches. Assertions consume nothing, so they are
+ * empty; `within` has the content of a lookaround.
  */
 export type Part =
   | { readonly kind: 'character'; readonly samples: readonly string[] }
@@ -9,7 +9,7 @@ export type Part =
   | { readonly kind: 'repeat'; readonly of: Part; readonly least: number; readonly most: number }
   | { readonly kind: 'empty'; readonly within?: Part }
 
-/** One of each sort that classes tell apart. */
+/** One character of each kind that classes distinguish. */
 const candidates = [
   ...'aZ0_ \t\n-./:;,=?!#%&@~$^*+|\'"`\\<>()[]{}\0\x7f',
   ...'bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY123456789',

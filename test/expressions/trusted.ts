@@ -1,4 +1,4 @@
-/** Whose text the expressions of a file read, where that is never a client's. Whatever is not here is held to linear time. */
+/** The source of the texts that the expressions of a file read, if that is never a client. All others must be linear. */
 export const trusted: readonly (readonly [files: RegExp, reason: string])[] = [
   [/(\.test|\.slow|\.services|\.fixture|\/contract)\.ts$|\/stores\/contract\//, 'part of a test'],
   [/^src\/cli\//, "runs on a user's own machine, on their own arguments"],
@@ -6,7 +6,7 @@ export const trusted: readonly (readonly [files: RegExp, reason: string])[] = [
   [/^src\/migrate\//, "reads the operator's arguments"],
 ]
 
-/** Why the expressions of that file never see what a client sent; undefined if they may. */
+/** Why the expressions of that file never read what a client sent; undefined if they may. */
 export function trustOf(file: string): string | undefined {
   return trusted.find(([files]) => files.test(file))?.[1]
 }

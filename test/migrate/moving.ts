@@ -3,7 +3,7 @@ import { migrate, type Outcome, type Place, type Progress } from '../../src/migr
 import { tableNames } from '../../src/stores/transfer/transfer.ts'
 import type { Source } from './source.ts'
 
-/** A data folder with all in it. */
+/** A data folder for database and bucket. */
 export const local = (data: string): Place => ({ data, store: { kind: 'sqlite' }, bucket: { kind: 'disk' } })
 
 export function move(from: Place, to: Place, watch: (progress: Progress) => void = () => {}, signal?: AbortSignal) {
@@ -26,5 +26,5 @@ export function assertMoved({ rows, objects, finished }: Outcome, films: number)
   assert.equal((objects?.copied ?? 0) + (objects?.there ?? 0), films)
 }
 
-/** One film for each that is finished, and the image. */
+/** One video for each finished task, and the image. */
 export const objectsOf = ({ films }: Source) => films.size + 1

@@ -3,7 +3,7 @@ import { toWireOutput } from '../../src/api/wire.ts'
 import type { TestService } from '../service.ts'
 import { type Source, sha256 } from './source.ts'
 
-/** A service there has what the source had, and goes on with it. */
+/** A service on the target has everything that the source had, and goes on with it. */
 export async function assertServed(source: Source, service: TestService, { finish = true } = {}): Promise<void> {
   type Page = { data: { id: string }[]; has_more: boolean }
   const seen: string[] = []

@@ -13,7 +13,7 @@ import { newEndpoint } from '../../src/stores/contract/webhooks.ts'
 import { newTask } from '../../src/stores/contract/world.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
 
-/** A stopped service on SQLite and disk with tasks in every state, and all that hangs on them. */
+/** A stopped service on SQLite and disk with tasks in every state, and all that belongs to them. */
 export interface Source extends Disposable {
   data: string
   /** The tasks that their owner can see, the oldest first. */
@@ -35,7 +35,7 @@ const png = Buffer.from(
 
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 200_000 }
 
-/** Of 20 tasks each: what they are, and whether they have a film and an image. `elsewhere` is nobody's account. */
+/** Kinds of tasks, 20 of each, and whether they have a video and an image. The account `elsewhere` does not exist. */
 const kinds: Partial<Task>[] = [
   { state: 'completed' },
   { state: 'completed', prompt: 'zwölf Boxkämpfer 🦊 "\\u0000" \\ \n\t\u2028' },
@@ -102,7 +102,7 @@ async function makeTask(
   return { ...task, video, progress: 100, startedAt: now, completedAt: now + 5, expiresAt: now + 30 * day, fence: 3 }
 }
 
-/** Of a token that nobody has: nothing is sent for them. */
+/** Of a token that does not exist: nothing is sent for them. */
 const endpoints = [
   newEndpoint('1', { owner: 'gone', name: 'zwölf "Hooks"', url: 'https://hooks.invalid/' }),
   newEndpoint('2', { owner: 'gone', oldSecret: 'whsec_BBBB', oldSecretUntil: 9, disabledAt: 8, disabledWhy: 'gone' }),
@@ -148,7 +148,7 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
   const delivery = database.prepare(`INSERT INTO deliveries (${deliveryColumns.join(', ')}) VALUES (${columns})`)
   for (const { id: task, createdAt: at } of tasks.filter(({ state }) => state === 'completed'))
     delivery.run(fromDelivery(newDelivery(endpoints[0], { task, at, type: 'video.completed' })))
-  // As a killed process leaves them.
+  // As after the kill of a process.
   database.exec('UPDATE deliveries SET leased = 1, fence = 1, due_at = 4000000000000 WHERE rowid % 3 = 0')
   database.exec("UPDATE tasks SET leased = 1, fence = 9, due_at = 4000000000000 WHERE state = 'storing'")
   database.exec(`INSERT INTO slots SELECT 'account studio', id FROM tasks WHERE state = 'queued' AND card = 'studio'`)

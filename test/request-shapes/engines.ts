@@ -6,7 +6,7 @@ const omni = 'docs.vllm.ai/projects/vllm-omni, serving/videos_api'
 const fast = 'hao-ai-lab/FastVideo, docs/design/server_contracts/openai.md'
 const cat = { model: 'Wan-AI/Wan2.2-T2V-A14B-Diffusers', prompt: 'a calico cat plays the piano' }
 
-/** Their examples name no model, since a server has one: replayed with that of the operator's default. */
+/** Their examples name no model, because a server has only one: they are replayed with the default of the operator. */
 export const engines: Client = {
   client: 'SGLang, vLLM-Omni, FastVideo',
   shapes: [

@@ -3,7 +3,7 @@ import type { Client } from './shape.ts'
 const fieldsOf = (adaptor: string) =>
   `the provider's own fields, as QuantumNous/new-api, relay/channel/task/${adaptor} has them`
 
-/** What people who called a provider directly send. */
+/** Requests of people who used to call a provider directly. */
 export const providers: Client = {
   client: 'Clients of one provider',
   shapes: [

@@ -1,5 +1,5 @@
 /*
- * A request of somebody else's client: field names, forms and values as its documentation or source has them, prompts
+ * A request of another client: field names, forms and values as its documentation or source has them, prompts
  * shortened. `$image` stands for a data URL, `$base64` for bare base64, `$url` for a URL and `$file` for a file of a form.
  */
 export interface Shape {
@@ -17,7 +17,7 @@ export interface Shape {
   readonly expected: Expected
 }
 
-/** The video that is made, or the field that the 400 names. */
+/** The created video, or the field that the 400 names. */
 export type Expected = { readonly seconds: string; readonly size: string } | { readonly refused: string }
 
 export interface Client {

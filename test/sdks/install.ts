@@ -11,7 +11,7 @@ export interface Program {
   args: string[]
 }
 
-/** The language is not on this machine: nothing that the SDK or we did wrong. */
+/** The language is not installed on this machine: not a failure of the SDK or the service. */
 export class Missing extends Error {}
 
 const here = import.meta.dirname
@@ -62,12 +62,12 @@ export async function installJava(): Promise<Program> {
     await run('mvn', ['--quiet', '--batch-mode', `-DbuildFolder=${building}`, ...goals], { cwd: source })
   })
   const path = [join(folder, 'classes'), join(folder, 'dependency', '*')].join(delimiter)
-  // Small and soon over: what the JVM does for a long life costs more than it brings.
+  // A short program: optimisations of the JVM for long runs cost more than they save.
   const args = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', path, 'Main']
   return { sdk: `openai-java ${versionIn(join(source, 'pom.xml'), /<openai>(.+)</)}`, command: 'java', args }
 }
 
-/** Installs by apt what is missing, where we may. */
+/** Installs missing packages by apt, if this process may. */
 async function need(what: string, command: string, args: string[], packages: string[]): Promise<void> {
   if (await works(command, args)) return
   if (process.getuid?.() === 0 && (await works('apt-get', ['update', '--quiet']))) {
@@ -86,14 +86,14 @@ async function works(command: string, args: string[]): Promise<boolean> {
   }
 }
 
-/** A folder of the cache that `build` filled, once for these files as they are. */
+/** A folder of the cache that `build` filled, once for each version of these files. */
 async function once(name: string, files: string[], build: (folder: string) => Promise<void>): Promise<string> {
   const digest = createHash('sha256')
   for (const file of files.sort()) digest.update(readFileSync(file))
   const folder = join(cache, `${name}-${digest.digest('hex').slice(0, 16)}`)
   const done = join(folder, 'done')
   if (existsSync(done)) return folder
-  // Of an earlier version, or of an installation that was broken off.
+  // From an earlier version, or from an interrupted installation.
   for (const old of globSync(join(cache, `${name}-*`))) rmSync(old, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   await build(folder)

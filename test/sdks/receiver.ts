@@ -12,8 +12,8 @@ export interface Receiver extends AsyncDisposable {
 }
 
 /**
- * Where webhooks are sent to. Each program has a path of its own: what is POSTed there is kept as it came, and GET
- * shows all of it, so that the program can hand it to its own SDK.
+ * Receives webhooks. Each program has a path of its own: what is POSTed there is kept as it came, and GET returns all of
+ * it, so that the program can pass it to its SDK.
  */
 export async function startReceiver(): Promise<Receiver> {
   const deliveries = new Map<string, Delivery[]>()

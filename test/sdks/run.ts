@@ -21,7 +21,7 @@ const languages: Record<string, () => Promise<Program>> = {
   Go: installGo,
   Java: installJava,
 }
-/** Longer than any of them takes by far. */
+/** Much longer than any of them takes. */
 const patienceMs = 300_000
 
 const out = (text: string) => process.stdout.write(`${text}\n`)
@@ -44,7 +44,7 @@ async function installAll(): Promise<Map<string, Program | Verdict>> {
   return installed
 }
 
-/** One server for all, with a token for each language: nobody sees what the others made. */
+/** One server for all, with a token for each language, so that programs do not see each other's videos. */
 async function startWorld() {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-sdks-'))
   const config = join(folder, 'filmgate.yaml')
@@ -79,7 +79,7 @@ async function startWorld() {
 async function runProgram({ command, args }: Program, env: Record<string, string>): Promise<Map<string, Verdict>> {
   const verdicts = new Map<string, Verdict>()
   const child = spawn(command, args, {
-    // Nothing else: an address or a key for OpenAI may be in the developer's own.
+    // Nothing else: the environment of the developer may have an address or a key for OpenAI.
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: patienceMs,

@@ -1,4 +1,4 @@
-/** What each program answers about, in the order in which it is shown. Every program says something of every row. */
+/** The rows of the table, in order. Every program reports every row. */
 export const rows = [
   'models.list',
   'models.retrieve',
@@ -40,7 +40,7 @@ export const rows = [
   'webhooks.delete',
 ]
 
-/** How one row went: it holds, it does not (`failure`), or the SDK has no such thing (`none`). */
+/** The result of a row: it holds, it does not (`failure`), or the SDK has no such feature (`none`). */
 export interface Verdict {
   failure?: string
   none?: string

@@ -26,7 +26,7 @@ export interface TcpProxy extends AsyncDisposable {
   retarget(port: number): void
   /** Delays everything by this long. */
   delay(ms: number): void
-  /** For the next COMMIT of a transaction whose statements match, or of such a statement alone. Resolves when it has happened. */
+  /** The fate of the next COMMIT of a transaction with a matching statement, or of such a statement alone. Resolves after it. */
   onCommit(of: RegExp, fate: CommitFate): Promise<void>
 }
 

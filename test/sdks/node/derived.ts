@@ -3,7 +3,7 @@ import { BadRequestError, toFile } from 'openai-7.53'
 import { check, finish, keep, openai, refused, source, type Video } from './program.ts'
 import { assertVideo, download } from './videos.ts'
 
-/** Videos that are made of videos. */
+/** Videos that are derived from videos. */
 export async function checkDerived(): Promise<void> {
   await check('videos.remix', async () => {
     const { id } = await source()
@@ -21,7 +21,7 @@ export async function checkDerived(): Promise<void> {
     const { bytes } = await download((await source()).id)
     const file = await toFile(bytes, 'film.mp4', { type: 'video/mp4' })
     const video = keep(await openai.videos.edit({ prompt: 'in the snow', video: file }))
-    // Nothing but the file says what it is made of: the model is the usual one.
+    // The source is given only as a file: the model is the default one.
     assertVideo(video, { prompt: 'in the snow', model: 'sora-2' })
     await assertFilm(video)
   })

@@ -2,7 +2,7 @@ import { checkModels } from './models.ts'
 import { checkVideos } from './videos.ts'
 import { checkWebhooks, register } from './webhooks.ts'
 
-/* The official Node SDK. Endpoints first: what is made after that is told to them. */
+/* The official Node SDK. Endpoints come first: they are notified of every video after that. */
 await register()
 await checkModels()
 await checkVideos()

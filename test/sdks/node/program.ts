@@ -13,10 +13,10 @@ export { image, receiver }
 export const connect = (key = apiKey) => new OpenAI({ apiKey: key, baseURL, maxRetries: 0 })
 export const openai = connect()
 
-/** Small and short, which the SDK's types know nothing of. */
+/** Small and short, which the types of the SDK do not allow. */
 export const film = { prompt: 'a lighthouse', model: 'studio', seconds: '1', size: '256x256' } as unknown as Params
 
-/** Every video that was made and not deleted. */
+/** Every video that was created and not deleted. */
 export const made = new Set<string>()
 
 export async function check(row: string, act: () => Promise<unknown>): Promise<void> {
@@ -31,7 +31,7 @@ export function report(verdict: { row: string; failure?: string | undefined; non
   process.stdout.write(`${JSON.stringify(verdict)}\n`)
 }
 
-/** The first use of what it makes pays for it; if it fails, it fails for all who need it. */
+/** Creates the value at its first use. If that fails, every row that needs it fails. */
 export function lazily<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -78,7 +78,7 @@ interface Refusal {
   param?: string | null
 }
 
-/** It is refused, by the SDK's own class for that, with words for a reader. */
+/** The request is refused, with the error class of the SDK, and with a readable message. */
 export async function refused(act: () => Promise<unknown>, { kind, status, code, param }: Refusal): Promise<void> {
   await assert.rejects(act, (error: InstanceType<typeof OpenAI.APIError>) => {
     assert.ok(error instanceof kind, `${error.constructor.name}: ${error.message}`)

@@ -32,8 +32,8 @@ export async function checkVideos(): Promise<void> {
 }
 
 /**
- * All of it, and nothing else but what Filmgate adds: what does not apply is null, as the types of the SDK
- * promise.
+ * All fields of the SDK, and no others except those that Filmgate adds. A field that does not apply is null, as the types
+ * of the SDK say.
  */
 export function assertVideo(video: Video, expected: Partial<Video>): void {
   const { id, created_at, ...whole } = video as Video & Record<'eta' | 'queue_position' | 'output', unknown>

@@ -10,10 +10,10 @@ interface Delivery {
 
 const types: Types = ['video.completed', 'video.failed']
 
-/** Where this program is told of its videos. */
+/** Where this program receives webhooks. */
 const endpoint = lazily(() => openai.webhooks.create({ name: 'films', url: receiver, event_types: types }))
 
-/** Before anything is made. If it can't be, the rows that need it say so. */
+/** Created before any video. If that fails, the rows that need it fail. */
 export const register = () => endpoint().catch(() => {})
 
 async function deliveries(): Promise<Delivery[]> {
@@ -45,7 +45,7 @@ export async function checkWebhooks(): Promise<void> {
 async function checkEndpoints(): Promise<void> {
   await check('webhooks.create', async () => {
     const { id, created_at, updated_at, signing_secret, signing_secret_hint, ...rest } = await endpoint()
-    // Beside what the SDK knows, it says whether it was switched off.
+    // Beyond the fields of the SDK, it says whether it is disabled.
     const on = { disabled_at: null, disabled_reason: null }
     assert.deepEqual(rest, { object: 'webhook_endpoint', name: 'films', url: receiver, event_types: types, ...on })
     assert.match(id, /^\w+$/)
@@ -116,7 +116,7 @@ async function checkSecret(): Promise<void> {
     const rotated = await openai.webhooks.rotateSecret(id, { keep_old_secret_active_for_24_hours: true })
     assert.equal(rotated.id, id)
     assert.notEqual(rotated.signing_secret, old)
-    // While both are good, what is sent can be read with either.
+    // While both secrets are valid, either verifies.
     for (const { body, headers } of await test(id))
       for (const secret of [old, rotated.signing_secret]) await openai.webhooks.unwrap(body, headers, secret)
     const { signing_secret } = await openai.webhooks.rotateSecret(id)
