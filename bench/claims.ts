@@ -135,7 +135,9 @@ async function merge(client: pg.Client, each: readonly StoreResult[], before: nu
 function line(name: string, results: readonly Claimed[], detail: string, atMost?: number): Line {
   const rate = Math.round(median(results.map(({ perSecond, batch }) => perSecond * batch)))
   return {
-    name, unit: ' ms', ...middle(results.map(({ p99Ms }) => p99Ms)),
+    name,
+    unit: ' ms',
+    ...middle(results.map(({ p99Ms }) => p99Ms)),
     ...(atMost !== undefined && { must: { atMost } }),
     detail: rate > 0 ? `${detail}; ${rate} tasks a second` : detail,
   }
@@ -156,7 +158,10 @@ function costsOf(all: Rounds): ClaimCosts {
   return {
     // A claim that finds nothing does less: a larger value is noise.
     emptyMs: Math.min(baseMs, middleOf(all.empty, bareOf)),
-    baseMs, queues: owners * cards, taskMs, slotMs,
+    baseMs,
+    queues: owners * cards,
+    taskMs,
+    slotMs,
     four: {
       perSecond: middleOf(all.four, ({ perSecond }) => perSecond),
       p99Ms: middleOf(all.four, ({ p99Ms }) => p99Ms),

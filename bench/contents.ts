@@ -62,7 +62,10 @@ async function storeVideo(data: string, bytes: Buffer): Promise<string> {
     id,
     owner: 'bench',
     model: 'studio',
-    card: 'studio', digest: 0, startBy: now, finishBy: now,
+    card: 'studio',
+    digest: 0,
+    startBy: now,
+    finishBy: now,
     image: null,
     parameters: {},
   }

@@ -75,7 +75,10 @@ export async function benchVerify(folder: string): Promise<{ line: Line; verify:
   const verify = (used() - before) / repetitions / video.seconds
   const value = verify * video.seconds * 1000
   const line = {
-    name: 'CPU of decoding a video', value, unit: ' ms', spread: [value, value] as [number, number],
+    name: 'CPU of decoding a video',
+    value,
+    unit: ' ms',
+    spread: [value, value] as [number, number],
     detail: 'each is decoded once, by a child of its worker: 4 s of 1280x720, drawn by studio',
   }
   return { line, verify }

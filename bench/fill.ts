@@ -39,11 +39,14 @@ export function exampleTask(id: string, createdAt: number, state: 'queued' | 'ru
   const task = queueTask(
     {
       id,
-        owner: 'bench',
-        model: 'studio',
-        card: 'studio', digest: 0, startBy: 4_000_000_000_000, finishBy: 4_000_000_000_000,
-        image: null,
-        parameters: {},
+      owner: 'bench',
+      model: 'studio',
+      card: 'studio',
+      digest: 0,
+      startBy: 4_000_000_000_000,
+      finishBy: 4_000_000_000_000,
+      image: null,
+      parameters: {},
       prompt: 'A red fox trots through fresh snow at dusk, the camera follows slowly, soft light between the trees.',
       seconds: 4,
       size: { width: 1280, height: 720 },
@@ -57,7 +60,12 @@ export function exampleTask(id: string, createdAt: number, state: 'queued' | 'ru
   const video = { key: `${id}/video.3.mp4`, bytes: 1_450_027, sha256: '0'.repeat(64) }
   const times = { startedAt: createdAt, completedAt: createdAt + 9_000, expiresAt: dueAt }
   const videoFacts = {
-    width: 1280, height: 720, duration: 4, frameRate: 24, codec: 'h264', bytes: video.bytes,
+    width: 1280,
+    height: 720,
+    duration: 4,
+    frameRate: 24,
+    codec: 'h264',
+    bytes: video.bytes,
   }
   return { ...task, state, progress: 100, operation, video, videoFacts, ...times, dueAt }
 }

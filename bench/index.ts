@@ -65,7 +65,8 @@ async function benchEmbedded(): Promise<void> {
     ],
     webhooks: () => benchWebhooks(join(folder, 'webhooks'), { rounds, live: 400 }),
   }
-  if (values.only && !parts[values.only]) throw new Error(`--only is '${values.only}'. Use one of: ${Object.keys(parts).join(', ')}`)
+  if (values.only && !parts[values.only])
+    throw new Error(`--only is '${values.only}'. Use one of: ${Object.keys(parts).join(', ')}`)
   for (const [name, measure] of Object.entries(parts)) {
     if (values.only ? values.only !== name : onDemand.has(name)) continue
     say(name)

@@ -53,7 +53,11 @@ async function serve(folder: string, count: number) {
   const sleep = (ms: number, signal?: AbortSignal) =>
     pause(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
   const app = buildApp({
-    catalog, store, scratch: folder, media: {} as Media, outbound: openOutbound({ allow: [] }),
+    catalog,
+    store,
+    scratch: folder,
+    media: {} as Media,
+    outbound: openOutbound({ allow: [] }),
     access: openAccess({
       tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
     }),

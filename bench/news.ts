@@ -29,7 +29,11 @@ export async function benchNews(folder: string, { videos, seconds }: NewsBench):
   await receiver.subscribe(`${service.url}/v1/webhook_endpoints`)
   // The durations of past tasks decide which poll interval clients are given.
   await Promise.all(Array.from({ length: 3 }, async () => polling(url, await submit(url, 'the past'))))
-  const methods = Object.entries(methodsOf(receiver)).map(([name, follow]) => ({ name, follow, delays: [] as number[] }))
+  const methods = Object.entries(methodsOf(receiver)).map(([name, follow]) => ({
+    name,
+    follow,
+    delays: [] as number[],
+  }))
   const followed = Array.from({ length: videos }, async (_, at) => {
     // Not in step with each other, nor with any timer.
     await pause(at * 137)

@@ -45,7 +45,9 @@ function actOf(store: Store, { kind, tasks, limit = 64, cards = [] }: StoreLoad)
       store.insert({ ...exampleTask(newTaskId(Date.now(), random), Date.now(), 'queued'), card: insertedCard })
   if (kind === 'read') return async () => store.read('bench', idOf(1 + Math.floor(Math.random() * tasks)))
   const open = cards.map(({ card, account }) => ({
-    card, cap: null, accounts: [{ name: account, cap: mostAtOnce, room: limit }],
+    card,
+    cap: null,
+    accounts: [{ name: account, cap: mostAtOnce, room: limit }],
   }))
   return () => {
     const now = Date.now()
@@ -68,7 +70,8 @@ async function run(options: StoreLoad): Promise<StoreResult> {
   const took = (performance.now() - begin) / 1000
   times.sort((a, b) => a - b)
   return {
-    count: times.length, warmUps,
+    count: times.length,
+    warmUps,
     perSecond: times.length / took,
     p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
   }

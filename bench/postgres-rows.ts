@@ -2,10 +2,25 @@ import { columns } from '../src/core/row.ts'
 
 /** The value of each column of a task except its id, as SQL. */
 const filler: Record<string, string> = {
-  owner: "'bench'", model: "'studio'", card: "'studio'", prompt: `'${'a red fox in the snow '.repeat(5)}'`,
-  seconds: '4', width: '1280', height: '720', parameters: "'{}'", created_at: '1', digest: '0',
-  finish_by: '4000000000000', state: "'running'", progress: '40', start_by: '4000000000000',
-  attempts: '0', due_at: '4000000000000', tries: '0', fence: '0', started_at: '1',
+  owner: "'bench'",
+  model: "'studio'",
+  card: "'studio'",
+  prompt: `'${'a red fox in the snow '.repeat(5)}'`,
+  seconds: '4',
+  width: '1280',
+  height: '720',
+  parameters: "'{}'",
+  created_at: '1',
+  digest: '0',
+  finish_by: '4000000000000',
+  state: "'running'",
+  progress: '40',
+  start_by: '4000000000000',
+  attempts: '0',
+  due_at: '4000000000000',
+  tries: '0',
+  fence: '0',
+  started_at: '1',
 }
 
 export const intoTasks = `INSERT INTO tasks (${columns.join(', ')})`

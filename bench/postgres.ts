@@ -29,7 +29,8 @@ const idOf = (number: number) => `video_${number.toString(16).padStart(48, '0')}
 const idsOf = (tasks: number) => Array.from({ length: Math.min(tasks, 100_000) }, (_, at) => idOf(at + 1))
 
 const settings = {
-  shared_buffers: '256MB', max_wal_size: '4GB',
+  shared_buffers: '256MB',
+  max_wal_size: '4GB',
   // Counts statements: ours, and those of pgbench.
   shared_preload_libraries: 'pg_stat_statements',
 }
@@ -44,8 +45,10 @@ export async function benchPostgres(options: PostgresBench): Promise<{ lines: Li
     // First, on an empty database: rows of the other parts would slow it down.
     say('1, 2 and 4 workers on PostgreSQL')
     const workers = await benchWorkers({
-      url: await makeDatabase(server.url, 'workers'), folder,
-      rounds: Math.min(rounds, options.workerRounds), tasks: options.workerTasks,
+      url: await makeDatabase(server.url, 'workers'),
+      folder,
+      rounds: Math.min(rounds, options.workerRounds),
+      tasks: options.workerTasks,
     })
     say(`PostgreSQL with ${tasks} tasks`)
     await makeTables(server.url)
@@ -130,7 +133,10 @@ async function benchStore({ url, port, bin, folder, rounds, seconds, tasks }: Be
     const ours = async () => (await storeLoad({ url, kind, clients, seconds: Math.ceil(seconds), tasks })).perSecond
     const result = await compare(rounds, ours, single)
     lines.push({
-      name: `${kind}, ${clients} clients`, value: result.ratio, unit: ' ×', must: { atLeast: 1.2 },
+      name: `${kind}, ${clients} clients`,
+      value: result.ratio,
+      unit: ' ×',
+      must: { atLeast: 1.2 },
       spread: result.spread,
       detail: `of pgbench's single-row statement; ${Math.round(result.ours)} against ${Math.round(result.limit)} a second`,
     })
@@ -150,7 +156,11 @@ async function benchHttp({ url, folder, rounds, seconds, tasks }: Bench): Promis
     () => rate(single.port),
   )
   return {
-    name: 'poll, batched', value: result.ratio, unit: ' ×', must: { atLeast: 2 }, spread: result.spread,
+    name: 'poll, batched',
+    value: result.ratio,
+    unit: ' ×',
+    must: { atLeast: 2 },
+    spread: result.spread,
     detail: `of one query for each; ${Math.round(result.ours)} against ${Math.round(result.limit)} a second, 64 connections`,
   }
 }

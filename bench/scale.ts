@@ -29,7 +29,10 @@ else {
   show(`Measured on ${costs.machine}`, measuredRows(costs))
   show('Assumed', assumptionRows(assumptions))
   show('One task', taskRows(costs, assumptions))
-  show(`At the peak; a worker has one core for each video that it decodes at once: ${decoders}`, stepRows(steps, assumptions))
+  show(
+    `At the peak; a worker has one core for each video that it decodes at once: ${decoders}`,
+    stepRows(steps, assumptions),
+  )
   show('What is used most', useRows(steps))
   show('Four processes that do nothing but claim', checkRows(costs))
 }

@@ -23,11 +23,11 @@ export async function benchStart(folder: string, { rounds }: { rounds: number })
   }
   const line = (name: string, values: number[] = [], unit: string, atMost: number, detail: string): Line => ({
     name,
-      value: median(values),
-      unit,
-      must: { atMost },
-      spread: [Math.min(...values), Math.max(...values)],
-      detail,
+    value: median(values),
+    unit,
+    must: { atMost },
+    spread: [Math.min(...values), Math.max(...values)],
+    detail,
   })
   return [
     line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'),

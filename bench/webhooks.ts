@@ -85,9 +85,18 @@ async function perSecond({ folder: parent, ports, live, waiting }: Round): Promi
 
 function endpointAt(owner: string, port: number): Endpoint {
   return {
-    id: `whe_${owner}`, owner, name: owner, url: `http://127.0.0.1:${port}/`, eventTypes: ['video.completed'],
-    secret: `whsec_${'A'.repeat(43)}=`, oldSecret: null, oldSecretUntil: null, createdAt: 1, updatedAt: 1,
-    disabledAt: null, disabledWhy: null,
+    id: `whe_${owner}`,
+    owner,
+    name: owner,
+    url: `http://127.0.0.1:${port}/`,
+    eventTypes: ['video.completed'],
+    secret: `whsec_${'A'.repeat(43)}=`,
+    oldSecret: null,
+    oldSecretUntil: null,
+    createdAt: 1,
+    updatedAt: 1,
+    disabledAt: null,
+    disabledWhy: null,
   }
 }
 

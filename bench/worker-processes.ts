@@ -29,10 +29,16 @@ export interface WorkerOptions {
 export async function startWorker({ data, config, store, s3 }: WorkerOptions): Promise<Running> {
   const script = fileURLToPath(new URL('../test/faults/kill-service.ts', import.meta.url))
   const env = {
-    PATH: process.env.PATH ?? '', FILMGATE_ROLE: 'worker', FILMGATE_PORT: '0', FILMGATE_TOKEN: 'bench',
-    FILMGATE_DATA: data, FILMGATE_CONFIG: config, FILMGATE_STORE: store,
+    PATH: process.env.PATH ?? '',
+    FILMGATE_ROLE: 'worker',
+    FILMGATE_PORT: '0',
+    FILMGATE_TOKEN: 'bench',
+    FILMGATE_DATA: data,
+    FILMGATE_CONFIG: config,
+    FILMGATE_STORE: store,
     FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   }
   const { child, line } = await startScript([script, '0'], env, `${data}.log`)
   return running(child, line, 'SIGTERM')

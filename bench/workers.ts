@@ -171,7 +171,11 @@ async function workOff(world: World, tasks: number): Promise<number> {
     manyTasks(tasks, {
       ...asQueued,
       id: `'video_' || lpad(to_hex(${first} + n), 48, '0')`,
-      owner: `'owner ' || n % ${owners}`, model: `'${name}'`, card: `'${name}'`, created_at: now, due_at: now,
+      owner: `'owner ' || n % ${owners}`,
+      model: `'${name}'`,
+      card: `'${name}'`,
+      created_at: now,
+      due_at: now,
     }),
   )
   const { rows } = await client.query<{ at: string }>(`SELECT ${now} AS at, pg_notify('filmgate_due', 'bench')`)
@@ -235,7 +239,8 @@ function lineOf(count: number, rounds: readonly Round[]): Line {
   const held = Math.round(100 * median(rounds.map(({ lock }) => lock.share)))
   const holdMs = median(rounds.map(({ lock }) => lock.holdMs)).toFixed(1)
   return {
-    name: `${count} worker${count > 1 ? 's' : ''}, completed`, unit: ' /s',
+    name: `${count} worker${count > 1 ? 's' : ''}, completed`,
+    unit: ' /s',
     ...middle(rounds.map(({ perSecond }) => perSecond)),
     detail: `tasks of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; lock of the claim held ${held} % of the time, ${holdMs} ms each`,
   }
@@ -243,7 +248,11 @@ function lineOf(count: number, rounds: readonly Round[]): Line {
 
 function costLines({ task, poll, rows, bytes }: WorkerCosts): Line[] {
   const line = (name: string, value: number, unit: string, detail: string): Line => ({
-    name, value, unit, spread: [value, value], detail,
+    name,
+    value,
+    unit,
+    spread: [value, value],
+    detail,
   })
   const { updated = 0, inPlace = 0 } = rows.tasks ?? {}
   return [

@@ -234,7 +234,8 @@ it('a problem is noted once, however often it occurs, and so is each other one',
         [
           'test met a problem',
           {
-            code: 'storage_unavailable', message: 'no way there: [redacted], 2',
+            code: 'storage_unavailable',
+            message: 'no way there: [redacted], 2',
             tries: state === 'completed' ? 0 : 1,
           },
         ],

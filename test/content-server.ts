@@ -34,7 +34,8 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
   const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
   const errors: string[] = []
   const app = buildApp({
-    bucket, handover,
+    bucket,
+    handover,
     access: openAccess({ tokens: [client] }),
     store: { find: async (wanted: string) => (wanted === id ? { ...task } : undefined) },
     catalog: buildCatalog([], {}, null),

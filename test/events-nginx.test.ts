@@ -86,7 +86,9 @@ async function openServer(port: number) {
   }
 }
 
-it('through nginx two servers are replaced one after the other, and clients do not notice', { skip: missing }, async () => {
+it('through nginx two servers are replaced one after the other, and clients do not notice', {
+  skip: missing,
+}, async () => {
   const [port, other] = [await freePort(), await freePort()]
   await using first = await openServer(port)
   await using second = await openServer(other)

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { it } from 'node:test'
 import { Agent, EventSource } from 'undici'
 import { newTask } from '../src/stores/contract/world.ts'
-import { untilNoListeners, open, openStage, type Stage, shown } from './listening.ts'
+import { open, openStage, type Stage, shown, untilNoListeners } from './listening.ts'
 import { until } from './service.ts'
 
 /* Clients that reconnect to the stream of all videos: they first get what they missed. */

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { it } from 'node:test'
 import { Problem } from '../src/core/problem.ts'
 import { newTask } from '../src/stores/contract/world.ts'
-import { untilNoListeners, open, openSlowStage, openStage, readEvents, shown } from './listening.ts'
+import { open, openSlowStage, openStage, readEvents, shown, untilNoListeners } from './listening.ts'
 import { until } from './service.ts'
 
 /* GET /v1/videos/{id}/events and GET /v1/videos/events: what happens to videos, as it happens. */

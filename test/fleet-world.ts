@@ -52,16 +52,22 @@ export async function openFleet(mode: Mode): Promise<FleetWorld> {
   await database.connect()
   stack.defer(() => database.end())
   const settings = {
-    PATH: process.env.PATH ?? '', FILMGATE_PORT: '0', FILMGATE_CONFIG: config, FILMGATE_STORE: postgres.url,
+    PATH: process.env.PATH ?? '',
+    FILMGATE_PORT: '0',
+    FILMGATE_CONFIG: config,
+    FILMGATE_STORE: postgres.url,
     FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(gates.s3.url)}&path_style=true`,
-    FILMGATE_TOKEN: secrets.client, FILMGATE_OPERATOR_TOKEN: secrets.operator,
-    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    FILMGATE_TOKEN: secrets.client,
+    FILMGATE_OPERATOR_TOKEN: secrets.operator,
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   }
   const start: FleetWorld['start'] = async (name, role, env = {}) => {
     const own = { FILMGATE_ROLE: role, FILMGATE_DATA: join(folder, name) }
     const script = join(import.meta.dirname, 'faults/kill-service.ts')
     const child = spawn(process.execPath, [script, '0', String(silenceMs)], {
-      env: { ...settings, ...own, ...env }, stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...settings, ...own, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
     const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
     resources.defer(async () => {
@@ -80,7 +86,11 @@ export async function openFleet(mode: Mode): Promise<FleetWorld> {
   }
   const resources = stack.move()
   return {
-    upstream, s3, gates, settings, start,
+    upstream,
+    s3,
+    gates,
+    settings,
+    start,
     sql: async (text) => (await database.query(text)).rows,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

@@ -17,7 +17,10 @@ export async function startGate(target: string): Promise<Gate> {
   const server = createServer(async (incoming, answer) => {
     answer.on('error', () => {})
     const sending = request(`${target}${incoming.url}`, {
-      method: incoming.method, headers: incoming.headers, setHost: false, agent: false,
+      method: incoming.method,
+      headers: incoming.headers,
+      setHost: false,
+      agent: false,
     })
     sending.end(await buffer(incoming))
     const [real] = (await once(sending, 'response')) as [IncomingMessage]

@@ -56,12 +56,15 @@ export interface Health {
 
 /** The timeouts of production, about a hundred times shorter. A download of 1 byte per 100 ms is too slow for the pace. */
 export const impatient = {
-  connectMs: 1_000, headersMs: 1_000, bodyIdleMs: 1_000, totalMs: 2_000,
+  connectMs: 1_000,
+  headersMs: 1_000,
+  bodyIdleMs: 1_000,
+  totalMs: 2_000,
   downloadHeadersMs: 1_000,
-    downloadIdleMs: 1_000,
-    downloadPaceMs: 1_000,
-    downloadPaceBytes: 100,
-    downloadCloseMs: 50,
+  downloadIdleMs: 1_000,
+  downloadPaceMs: 1_000,
+  downloadPaceBytes: 100,
+  downloadCloseMs: 50,
 }
 
 /** Idle connections would delay the end of the service. */

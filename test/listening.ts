@@ -110,7 +110,9 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
  * A stage whose first read of a queued task returns the old state, and only when the test calls `release`.
  * `hasReadChange`: the feed has read a later state of the task, of which all listeners are notified in the same turn.
  */
-export async function openSlowStage(): Promise<Stage & { isReading(): boolean; hasReadChange(): boolean; release(): void }> {
+export async function openSlowStage(): Promise<
+  Stage & { isReading(): boolean; hasReadChange(): boolean; release(): void }
+> {
   const gate = Promise.withResolvers<void>()
   let isHeld = false
   let hasReadChange = false
@@ -151,7 +153,12 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   const secrets = ['alice', 'bob']
   const outbound = openOutbound({ allow: [] })
   const app = buildApp({
-    catalog, store, clock, outbound, draining: draining.signal, random: openRandom(),
+    catalog,
+    store,
+    clock,
+    outbound,
+    draining: draining.signal,
+    random: openRandom(),
     access: openAccess({
       tokens: secrets.map((name) => ({ kind: 'client', name, digest: digestSecret(name), models: ['*'] })),
     }),
@@ -164,7 +171,8 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
-    store, draining,
+    store,
+    draining,
     noticeListeners: () => noticeListeners.size,
     cut: () => app.server.closeAllConnections(),
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,

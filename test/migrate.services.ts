@@ -49,7 +49,9 @@ async function makeTarget(): Promise<Target> {
   const bucket = `s3://${s3.bucket}/${name}?endpoint=${s3.endpoint}&path_style=true`
   const data = join(folder, name)
   return {
-    store, bucket, data,
+    store,
+    bucket,
+    data,
     place: { data, store: parseStore(store).value, bucket: parseBucket(bucket).value },
     env: { FILMGATE_STORE: store, FILMGATE_BUCKET: bucket, FILMGATE_DATA: data },
   }

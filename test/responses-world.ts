@@ -100,15 +100,27 @@ async function hold(store: Store): Promise<string> {
   const now = Date.now()
   const id = newTaskId(now, openRandom())
   const attempt: Attempt = {
-    id: `att_${id.slice(-36)}`, task: id, number: 1, account: 'studio', keyVersion: '12345678',
-    upstreamModel: 'studio', openedAt: now, state: 'open', operation: null, settledAt: null,
+    id: `att_${id.slice(-36)}`,
+    task: id,
+    number: 1,
+    account: 'studio',
+    keyVersion: '12345678',
+    upstreamModel: 'studio',
+    openedAt: now,
+    state: 'open',
+    operation: null,
+    settledAt: null,
     problem: { code: 'provider_unavailable', message: 'the connection broke' },
   }
   const asked = { owner: 'default', model: 'studio', card: 'studio', prompt: 'a red fox', parameters: {}, image: null }
   const times = { startBy: now + 3_600_000, finishBy: now + 3_600_000 }
   const task: Task = {
     ...queueTask({ id, digest: 0, seconds: 1, size: { width: 256, height: 256 }, ...asked, ...times }, now),
-    state: 'held', attempt: attempt.id, attempts: 1, account: attempt.account, dueAt: null,
+    state: 'held',
+    attempt: attempt.id,
+    attempts: 1,
+    account: attempt.account,
+    dueAt: null,
   }
   await store.insert(task)
   const leased = await store.claimOne(id, 'held', now + 9_000)

@@ -167,16 +167,18 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     health: healthy,
   } as const
   const app = buildApp({
-    catalog, access, accounts: new Map([['studio', studio]]),
+    catalog,
+    access,
+    accounts: new Map([['studio', studio]]),
     clock: { now: () => Date.now(), sleep: () => new Promise(() => {}) },
     random: (bytes: number) => new Uint8Array(bytes),
     log: { info() {}, warn() {}, error() {} },
     store: broken,
-      bucket: broken,
-      healths: broken,
-      media: broken,
-      outbound: { of: () => broken },
-      scratch: tmpdir(),
+    bucket: broken,
+    healths: broken,
+    media: broken,
+    outbound: { of: () => broken },
+    scratch: tmpdir(),
   } as unknown as AppDependencies)
   const url = await app.listen({ port: 0 })
   return { send: sendTo(url), [Symbol.asyncDispose]: () => app.close() }

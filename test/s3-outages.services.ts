@@ -67,8 +67,11 @@ before(async () => {
   )
   const members = { ...providers, ...simulated }
   const env = {
-    FILMGATE_PORT: '0', FILMGATE_DATA: join(folder, 'data'), FILMGATE_CONFIG: yaml,
-    FILMGATE_TOKEN: token, FILMGATE_OPERATOR_TOKEN: operatorToken,
+    FILMGATE_PORT: '0',
+    FILMGATE_DATA: join(folder, 'data'),
+    FILMGATE_CONFIG: yaml,
+    FILMGATE_TOKEN: token,
+    FILMGATE_OPERATOR_TOKEN: operatorToken,
     FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(proxy.endpoint)}&path_style=true`,
   }
   const config = loadConfig({ flags: {}, env, members })
@@ -85,7 +88,8 @@ const request = (path: string, init: RequestInit = {}, bearer = token) =>
 
 const post = (body: object) =>
   request('/v1/videos', {
-    method: 'POST', body: JSON.stringify(body),
+    method: 'POST',
+    body: JSON.stringify(body),
     headers: { 'content-type': 'application/json' },
   })
 

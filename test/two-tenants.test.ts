@@ -47,7 +47,9 @@ async function openWorld(dialect: Dialect, seconds: string): Promise<World> {
     service.fetch(path, { headers: { authorization: `Bearer ${secrets[tenant]}`, connection: 'close' } })
   const resources = stack.move()
   return {
-    upstream, clock, release: gate.release,
+    upstream,
+    clock,
+    release: gate.release,
     holdAnswer: () => gate.hold(/^POST /),
     async submit(tenant, prompt) {
       const headers = { authorization: `Bearer ${secrets[tenant]}`, connection: 'close' }

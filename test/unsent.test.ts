@@ -49,8 +49,11 @@ async function openWorld() {
   stack.defer(() => rmSync(folder, { recursive: true }))
   const upstream = stack.use(await startUpstream())
   const env = {
-    PATH: process.env.PATH ?? '', FILMGATE_PORT: '0', FILMGATE_DATA: join(folder, 'data'),
-    FILMGATE_CONFIG: join(folder, 'filmgate.yaml'), FILMGATE_TOKEN: secrets.client,
+    PATH: process.env.PATH ?? '',
+    FILMGATE_PORT: '0',
+    FILMGATE_DATA: join(folder, 'data'),
+    FILMGATE_CONFIG: join(folder, 'filmgate.yaml'),
+    FILMGATE_TOKEN: secrets.client,
     FILMGATE_OPERATOR_TOKEN: secrets.operator,
   }
   writeFileSync(
@@ -60,7 +63,8 @@ async function openWorld() {
   const serve = async ({ args = [], env: more = {} }: Life) => {
     const script = join(import.meta.dirname, 'faults', 'kill-service.ts')
     const child = spawn(process.execPath, [...args, script], {
-      env: { ...env, ...more }, stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...env, ...more },
+      stdio: ['pipe', 'pipe', 'inherit'],
     })
     const exit = once(child, 'exit')
     stack.defer(async () => {
@@ -71,7 +75,8 @@ async function openWorld() {
     return { child, exit, url: String(url) }
   }
   return {
-    folder, upstream,
+    folder,
+    upstream,
     /** Starts the process and gives it one task. */
     async liveUntilKilled({ killWhen, ...life }: Life) {
       const { child, exit, url } = await serve(life)

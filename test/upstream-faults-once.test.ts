@@ -66,7 +66,9 @@ describe('a submit', { concurrency: 3 }, () => {
   it('of unknown outcome does not adopt the running job of another task with the same prompt', async () => {
     const patient = { ...impatient, headersMs: 30_000, bodyIdleMs: 30_000, totalMs: 60_000 }
     await using way = await Gateway.open({
-      mode: 'list', accounts: { main: { concurrency: 9 } }, models: film,
+      mode: 'list',
+      accounts: { main: { concurrency: 9 } },
+      models: film,
       outbound: { upstreamDeadlines: patient },
     })
     const faults = ['submit-reset-before-accept', 'submit-200-drip-after-accept']

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { untilNoListeners, openSlowStage, openStage, type Stage, startedAt } from './listening.ts'
+import { openSlowStage, openStage, type Stage, startedAt, untilNoListeners } from './listening.ts'
 import { until } from './service.ts'
 
 /* `?wait=` and `Prefer: wait=`: the response comes when the status changes. */
@@ -170,7 +170,7 @@ it('refuses a time that it does not keep, and names the range', async () => {
   assert.equal(await statusOf(stage.fetch(`/v1/videos/${task.id}?wait=0`)), 'queued')
 })
 
-it("does not wait for a video of another token, or for one that does not exist", async () => {
+it('does not wait for a video of another token, or for one that does not exist', async () => {
   await using stage = await openStage()
   const task = await stage.queued('1')
   assert.equal(await statusOf(stage.fetch(`/v1/videos/${task.id}?wait=60`, { token: 'bob' })), 404)

@@ -38,14 +38,24 @@ export interface Assumptions {
 }
 
 export const assumptions: Assumptions = {
-  peak: 3, videoSeconds: 5, videoBytes: 5e6, jobMs: 60_000, answerMs: 300, cadenceMs: 5_000, clientPollMs: 5_000,
-  accounts: 4, queues: 150, target: 0.7, databaseCores: 64, walBytesPerSecond: 400e6,
+  peak: 3,
+  videoSeconds: 5,
+  videoBytes: 5e6,
+  jobMs: 60_000,
+  answerMs: 300,
+  cadenceMs: 5_000,
+  clientPollMs: 5_000,
+  accounts: 4,
+  queues: 150,
+  target: 0.7,
+  databaseCores: 64,
+  walBytesPerSecond: 400e6,
   connections: { direct: 500, pooled: 10_000 },
-    tripMs: 0.3,
-    turnMs: 2,
-    thinkMs: 5,
-    openMs: 10,
-    longestWaitMs: 1_000,
+  tripMs: 0.3,
+  turnMs: 2,
+  thinkMs: 5,
+  openMs: 10,
+  longestWaitMs: 1_000,
 }
 
 /** What one task needs in total: seconds of CPU, bytes, and the number of polls and runs. */
@@ -68,7 +78,10 @@ export function demandOf({ api, workers, verify }: Costs, given: Assumptions): D
   const extraPolls = Math.max(0, polls - task.polls)
   const clientPolls = Math.ceil(given.jobMs / given.clientPollMs) + 1
   return {
-    polls, clientPolls, rowBytes: bytes, runs: polls + 2,
+    polls,
+    clientPolls,
+    rowBytes: bytes,
+    runs: polls + 2,
     api: api.submit.api + clientPolls * api.poll.api,
     worker: task.worker + extraPolls * poll.worker,
     decoder: verify * given.videoSeconds,

@@ -119,12 +119,15 @@ function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, ru
   const busy = Math.min(0.99, (running * demand.worker) / workers)
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   return simulateLock({
-    workers, perSecond, thinkMs: given.thinkMs, ringsPerSecond: rings,
+    workers,
+    perSecond,
+    thinkMs: given.thinkMs,
+    ringsPerSecond: rings,
     limit: submits,
-      room: submits * given.accounts,
-      sendMs: given.answerMs,
-      openMs: given.openMs,
-      chance: seeded(1),
+    room: submits * given.accounts,
+    sendMs: given.answerMs,
+    openMs: given.openMs,
+    chance: seeded(1),
     holdMs: holdOf(costs, { slots, queues: given.queues, tripMs }),
   })
 }

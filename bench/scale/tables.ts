@@ -120,8 +120,15 @@ export function checkRows(costs: Costs): string[][] {
   const { four, queues } = costs.claim
   const limit = Math.round(four.batch)
   const simulated = simulateLock({
-    workers: 4, perSecond: Number.POSITIVE_INFINITY, thinkMs: 0, ringsPerSecond: Number.POSITIVE_INFINITY,
-    limit, room: 1e9, sendMs: 0, openMs: 0, chance: seeded(1),
+    workers: 4,
+    perSecond: Number.POSITIVE_INFINITY,
+    thinkMs: 0,
+    ringsPerSecond: Number.POSITIVE_INFINITY,
+    limit,
+    room: 1e9,
+    sendMs: 0,
+    openMs: 0,
+    chance: seeded(1),
     holdMs: holdOf(costs, { slots: four.slots, queues, tripMs: 0 }),
   })
   const rate = simulated.perSecond / limit

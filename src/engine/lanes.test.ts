@@ -42,7 +42,13 @@ async function startProcess(store: Store, clock: ManualClock, name: string, work
   }
   const catalog = { entries: new Map() }
   const engine = await startEngine({
-    store, workers, discard, rehome, clock: observed, log: quiet, spill: memorySpill(),
+    store,
+    workers,
+    discard,
+    rehome,
+    clock: observed,
+    log: quiet,
+    spill: memorySpill(),
     access: openAccess(),
     unsent: memoryUnsentNotes(),
     hasFiles: () => true,

@@ -36,7 +36,10 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
   let waiting = 0
 
   /** Tries until the store accepts the write. Returns undefined if the process ends before that. */
-  async function retryUntilWritten({ task, abort }: Decider, write: () => Promise<boolean>): Promise<boolean | undefined> {
+  async function retryUntilWritten(
+    { task, abort }: Decider,
+    write: () => Promise<boolean>,
+  ): Promise<boolean | undefined> {
     for (;;) {
       try {
         return await write()

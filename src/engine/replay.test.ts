@@ -29,11 +29,11 @@ async function openWorld() {
   const spilled = join(data, 'spill')
   return {
     store,
-      lines,
-      spill: openSpill(spilled, say),
-      unsent: memoryUnsentNotes(),
-      log: { info: say, warn: say, error: say },
-      clock: manualClock(),
+    lines,
+    spill: openSpill(spilled, say),
+    unsent: memoryUnsentNotes(),
+    log: { info: say, warn: say, error: say },
+    clock: manualClock(),
     files: () => readdirSync(spilled),
     async reopen() {
       await opened[Symbol.asyncDispose]()
@@ -123,8 +123,12 @@ for (const last of ['its lease is held', 'its lease is lost']) {
     const clock = { ...manualClock(), sleep: async () => void kept.push(...world.files()) }
     const kept: string[] = []
     const options = {
-      ...world, store: { ...store, record }, clock, healths: noHealths,
-      random: (count: number) => new Uint8Array(count), redact: (text: string) => text,
+      ...world,
+      store: { ...store, record },
+      clock,
+      healths: noHealths,
+      random: (count: number) => new Uint8Array(count),
+      redact: (text: string) => text,
     } as unknown as EngineOptions
     const records = openRecords(options, openOutcomes(options))
     const held = last.endsWith('held') ? task : { ...task, fence: task.fence - 1 }

@@ -102,6 +102,8 @@ async function spool(
   const body = response.body ? Readable.fromWeb(response.body) : Readable.from([])
   await pipeline(body, count, createWriteStream(file), { signal })
   if (announced !== null && Number(announced) !== bytes) {
-    throw new Problem('output_unavailable', 'The generated video could not be downloaded completely.', { retryable: true })
+    throw new Problem('output_unavailable', 'The generated video could not be downloaded completely.', {
+      retryable: true,
+    })
   }
 }

@@ -62,6 +62,9 @@ async function stop(
     signal.throwIfAborted()
     if (late) return 'unknown'
     // Retryable, whatever was thrown: a failed task would be removed with the only trace of its job.
-    throw new Problem('provider_unavailable', 'The job could not be stopped at the provider.', { cause, retryable: true })
+    throw new Problem('provider_unavailable', 'The job could not be stopped at the provider.', {
+      cause,
+      retryable: true,
+    })
   }
 }

@@ -29,7 +29,7 @@ export const poll: Worker = {
     const { clock, random, durations } = tools
     const attempt = await attemptOf(task, action)
     const account = accountOf(task, tools, attempt)
-    const result = await askProvider(task, account, tools, signal)
+    const result = await pollProvider(task, account, tools, signal)
     const now = clock.now()
     if (result === 'unclear') return giveUp(task, account, tools, signal)
     const age = now - (task.startedAt ?? now)
@@ -74,7 +74,7 @@ export const poll: Worker = {
 }
 
 /** An error of a poll is not a response: only the deadline ends the task then. A full disk keeps its own code. */
-async function askProvider(
+async function pollProvider(
   task: Task,
   account: Account,
   tools: Tools,

@@ -66,7 +66,9 @@ export const submit: Worker = {
 /** The route that was chosen when the task was claimed. */
 function routeOf(task: Task, tools: Tools): { account: Account; upstreamModel: string } {
   const account = accountOf(task, tools)
-  const route = tools.catalog.entries.get(task.card)?.card.routes.find((candidate) => candidate.account === task.account)
+  const route = tools.catalog.entries
+    .get(task.card)
+    ?.card.routes.find((candidate) => candidate.account === task.account)
   if (route) return { account, upstreamModel: route.upstreamModel }
   throw new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
 }

@@ -138,7 +138,8 @@ function sourceOf({ kind, prompt, seconds, asset }: TaskSource, bucket: Bucket):
 
 async function openAsset({ key }: Asset, bucket: Bucket): Promise<Readable> {
   const object = await bucket.open(key)
-  if (!object) throw new Problem('internal', 'The input of this video is missing from our storage. Create the video again.')
+  if (!object)
+    throw new Problem('internal', 'The input of this video is missing from our storage. Create the video again.')
   return object.stream
 }
 

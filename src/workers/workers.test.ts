@@ -42,13 +42,13 @@ const storing = newTask('1', {
 })
 const completed = newTask('1', {
   account: 'p',
-    state: 'completed',
-    startedAt: 1,
-    completedAt: 500,
-    expiresAt: 900_000,
-    progress: 100,
-    video: asset,
-    operation: 'op',
+  state: 'completed',
+  startedAt: 1,
+  completedAt: 500,
+  expiresAt: 900_000,
+  progress: 100,
+  video: asset,
+  operation: 'op',
 })
 const failed = newTask('1', { state: 'failed', error: { code: 'internal', message: 'x' } })
 

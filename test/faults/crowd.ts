@@ -101,15 +101,29 @@ async function toolsOf(upstreams: Record<string, Account['upstream']>): Promise<
   const cards: ModelCard[] = []
   for (const [name, upstream] of Object.entries(upstreams)) {
     accounts.set(name, {
-      name, upstream, provider: await member.create({ folder: '', media: {} as never }), health: healthy,
-      credential: 'secret', keyVersion: '1', concurrency: 100_000, onUnknown: 'hold',
+      name,
+      upstream,
+      provider: await member.create({ folder: '', media: {} as never }),
+      health: healthy,
+      credential: 'secret',
+      keyVersion: '1',
+      concurrency: 100_000,
+      onUnknown: 'hold',
     })
     cards.push({ ...toCard(template, [name]), id: name })
   }
   const clock: Clock = { now: () => Date.now(), sleep }
   return {
-    clock, random: openRandom(), catalog: buildCatalog(cards, {}, null), accounts, durations: new Map(),
-    scratch: '', retentionMs: 86_400_000, maxVideoBytes: 1, media: {} as never, outbound: {} as never,
+    clock,
+    random: openRandom(),
+    catalog: buildCatalog(cards, {}, null),
+    accounts,
+    durations: new Map(),
+    scratch: '',
+    retentionMs: 86_400_000,
+    maxVideoBytes: 1,
+    media: {} as never,
+    outbound: {} as never,
     bucket: { removeFolder: async () => {} } as never,
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Member } from './fleet-member.ts'
-import { authorizationFor, nextSubmit, secrets, statuses, type ClientRecord } from './kill-clients.ts'
+import { authorizationFor, type ClientRecord, nextSubmit, secrets, statuses } from './kill-clients.ts'
 import { type Target, targets } from './targets.ts'
 
 /** Clients of several processes. */

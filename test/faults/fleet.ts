@@ -69,8 +69,14 @@ export async function runFleet({ disturbances, seed, print = () => {} }: FleetOp
   const { errors, odd } = readLogs(members)
   const failures = members.flatMap((member) => member.failures)
   return {
-    seed, disturbances, ...counts, known: world.known.size, unanswered: world.unanswered, errors,
-    ...judgement, ...ratio,
+    seed,
+    disturbances,
+    ...counts,
+    known: world.known.size,
+    unanswered: world.unanswered,
+    errors,
+    ...judgement,
+    ...ratio,
     violations: [...violations, ...failures, ...odd, ...judgement.violations, ...stranded],
   }
 }
@@ -93,7 +99,8 @@ async function openWorld(seed: number, stack: AsyncDisposableStack): Promise<Wor
     FILMGATE_CONFIG: config,
     FILMGATE_STORE: postgres.url.replace(String(postgres.port), String(proxy.port)),
     FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
-    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   }
   const members = (['api', 'worker'] as const).flatMap((role) =>
     Array.from({ length: each }, (_, at) => new Member(`${role}-${at + 1}`, role, folder, env)),
@@ -101,9 +108,16 @@ async function openWorld(seed: number, stack: AsyncDisposableStack): Promise<Wor
   stack.defer(() => endAll(members))
   for (const member of members) member.start()
   return {
-    ...newClientRecord(seed), chance: seeded(seed), luck: seeded(seed + 1), members, upstreams, database, proxy,
+    ...newClientRecord(seed),
+    chance: seeded(seed),
+    luck: seeded(seed + 1),
+    members,
+    upstreams,
+    database,
+    proxy,
     store: postgres.url,
-    unanswered: 0, disturbances: [],
+    unanswered: 0,
+    disturbances: [],
     counts: { kills: 0, pauses: 0, longPauses: 0, stops: 0, cuts: 0 },
   }
 }
@@ -144,7 +158,9 @@ if (import.meta.main) {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const begun = Date.now()
   const { violations, ...counts } = await runFleet({
-    disturbances: Number(values.disturbances), seed: Number(values.seed), print,
+    disturbances: Number(values.disturbances),
+    seed: Number(values.seed),
+    print,
   })
   print(JSON.stringify({ ...counts, violations: violations.length, seconds: Math.round((Date.now() - begun) / 1000) }))
   for (const violation of violations) print(violation)

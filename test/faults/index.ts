@@ -52,8 +52,16 @@ async function showSimulations(): Promise<boolean> {
   }
   const summaries = await runSimulations({ submits, seed, onWorld })
   const rows = summaries.map((sum) => [
-    sum.name, sum.tasks, sum.accepts, sum.crashes, sum.resubmits, sum.unknown, sum.orphans,
-    (sum.stranded / Math.max(1, sum.crashes)).toFixed(2), sum.unaskedRepeats, sum.wrongBytes,
+    sum.name,
+    sum.tasks,
+    sum.accepts,
+    sum.crashes,
+    sum.resubmits,
+    sum.unknown,
+    sum.orphans,
+    (sum.stranded / Math.max(1, sum.crashes)).toFixed(2),
+    sum.unaskedRepeats,
+    sum.wrongBytes,
     sum.violations.length,
     `${sum.covered.size} of ${pairsOf(submitFaults.length)}`,
   ])
@@ -95,11 +103,16 @@ ${crowd} tasks in flight at an account that hangs
 async function showProviders(): Promise<boolean> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const { ends, accepts, attempts, unaskedRepeats, wrongBytes, violations } = await runProviders({
-    tasks: values.quick ? 1_000 : 10_000, seed, say,
+    tasks: values.quick ? 1_000 : 10_000,
+    seed,
+    say,
   })
   const codes = [...new Set(Object.values(ends).flatMap(Object.keys))].sort()
   const rows = Object.entries(ends).map(([name, counts]) => [
-    name, ...codes.map((code) => counts[code] ?? 0), unaskedRepeats[name] ?? 0, wrongBytes[name] ?? 0,
+    name,
+    ...codes.map((code) => counts[code] ?? 0),
+    unaskedRepeats[name] ?? 0,
+    wrongBytes[name] ?? 0,
   ])
   say(
     `\n${table([['provider', ...codes, 'unasked repeats', 'wrong bytes'], ...rows])}\n${attempts} attempts, ${accepts} accepts`,

@@ -20,7 +20,12 @@ export interface ClientRecord {
 
 export function newClientRecord(seed: number): ClientRecord {
   return {
-    seed, submits: new Map(), prompts: new Map(), known: new Map(), another: new Set(), marks: new Map(),
+    seed,
+    submits: new Map(),
+    prompts: new Map(),
+    known: new Map(),
+    another: new Set(),
+    marks: new Map(),
     violations: [],
   }
 }

@@ -19,16 +19,35 @@ function taskOf(id: string, change: Partial<Task>): Task {
 
 function attemptOf(task: string, change: Partial<Attempt>): Attempt {
   return {
-    id: `att_${task}`, task, number: 1, account: card, keyVersion: '1', upstreamModel: 'film', openedAt: 990,
-    state: 'open', operation: null, settledAt: null, problem: null, ...change,
+    id: `att_${task}`,
+    task,
+    number: 1,
+    account: card,
+    keyVersion: '1',
+    upstreamModel: 'film',
+    openedAt: 990,
+    state: 'open',
+    operation: null,
+    settledAt: null,
+    problem: null,
+    ...change,
   }
 }
 
 const acceptOf = (task: string) => ({
-  id: `job_${task}`, prompt: `film of ${task}`, reference: null, key: null, bearer: '', at: 995,
+  id: `job_${task}`,
+  prompt: `film of ${task}`,
+  reference: null,
+  key: null,
+  bearer: '',
+  at: 995,
 })
 const submitOf = (task: string, at = 995): Arrival => ({
-  ask: 'submit', at, prompt: `film of ${task}`, reference: null, status: 200,
+  ask: 'submit',
+  at,
+  prompt: `film of ${task}`,
+  reference: null,
+  status: 200,
 })
 
 function judge(
@@ -57,7 +76,7 @@ describe('whose bytes a task got', () => {
     assert.deepEqual([wrongBytes, violations], [0, []])
   })
 
-  it("the video of another task is wrong, bound to it or not, and so are bytes that no job generated", () => {
+  it('the video of another task is wrong, bound to it or not, and so are bytes that no job generated', () => {
     const adopted = judge([completed('a', 'job_b'), completed('b', 'job_a')], ledger, [
       ['a', markOf('b')],
       ['b', markOf('a')],
@@ -107,7 +126,10 @@ describe('a request that was sent again', () => {
   const second = attemptOf('a', { id: 'two', number: 2, openedAt: 2_000, state: 'accepted' })
   const post = (at: number) => ({ ...submitOf('a', at), reference: 'one' })
   const find = (at: number, status: number | null, reference: string | null = null) => ({
-    ask: 'find' as const, at, reference, status,
+    ask: 'find' as const,
+    at,
+    reference,
+    status,
   })
   const anew = (sent: number[], finds: ReturnType<typeof find>[]) =>
     unaskedRepeats(

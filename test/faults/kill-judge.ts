@@ -106,7 +106,9 @@ function judgeTask(
   const sent = sentOf(target, attempts, submits)
   const mark = marks.get(task.id)
   const columns: Columns = {
-    tasks: 1, accepts: own.length, held: Number(task.state === 'held'),
+    tasks: 1,
+    accepts: own.length,
+    held: Number(task.state === 'held'),
     stranded: Number(isStranded(task, sent)),
     unaskedRepeats: unaskedRepeats(sent, ledger.arrivals, target.mode),
     wrongBytes: Number(task.state === 'completed' && !isMadeBy(mark, own, attempts)),

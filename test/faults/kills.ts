@@ -11,6 +11,7 @@ import type { Attempt } from '../../src/core/attempt.ts'
 import { settleMs } from '../../src/core/timing.ts'
 import { openSqlite } from '../../src/stores/index.ts'
 import {
+  type ClientRecord,
   dueAt,
   type Listed,
   list,
@@ -20,7 +21,6 @@ import {
   read,
   secrets,
   submit,
-  type ClientRecord,
 } from './kill-clients.ts'
 import {
   addColumns,
@@ -106,8 +106,13 @@ async function runWorld(seed: number, runs: number): Promise<Judgement & { kills
   const upstreams = await startTargets(seed, stack)
   writeFileSync(join(folder, 'filmgate.yaml'), yamlOf(upstreams))
   const world: World = {
-    ...newClientRecord(seed), folder, chance: seeded(seed), upstreams,
-    kills: [], aheads: [], startMs: 1_000,
+    ...newClientRecord(seed),
+    folder,
+    chance: seeded(seed),
+    upstreams,
+    kills: [],
+    aheads: [],
+    startMs: 1_000,
   }
   for (let run = 0; run < runs; run += 1) await live(world, run === 0)
   await askUnanswered(world)
@@ -323,7 +328,8 @@ if (import.meta.main) {
   const { values } = parseArgs({ options })
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const { violations, ...counts } = await runKills({
-    runs: Number(values.runs), seed: Number(values.seed),
+    runs: Number(values.runs),
+    seed: Number(values.seed),
     onWorld: print,
   })
   print(JSON.stringify({ ...counts, violations: violations.length }, null, 1))

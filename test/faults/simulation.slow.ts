@@ -86,8 +86,17 @@ function carelessOf(submit: Worker): Worker {
       await action.commit(
         { state: 'held', attempt: id, attempts: task.attempts + 1, dueAt: null },
         {
-          id, task: task.id, number: task.attempts + 1, account: account.name, keyVersion: '1',
-          upstreamModel: 'film', openedAt: now, state: 'open', operation: null, settledAt: null, problem: null,
+          id,
+          task: task.id,
+          number: task.attempts + 1,
+          account: account.name,
+          keyVersion: '1',
+          upstreamModel: 'film',
+          openedAt: now,
+          state: 'open',
+          operation: null,
+          settledAt: null,
+          problem: null,
         },
       )
       const { operation } = answer

@@ -200,7 +200,11 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
   if (!member || !template) throw new Error(`no simulated provider ${name}`)
   const catalog = buildCatalog([toCard(template, [name])], {}, null)
   const account: Account = {
-    name, credential: 'secret', keyVersion: '1', concurrency: 12, onUnknown,
+    name,
+    credential: 'secret',
+    keyVersion: '1',
+    concurrency: 12,
+    onUnknown,
     provider: await member.create({ folder: '', media: {} as never }),
     upstream: upstream.reachedFrom(life),
     // With so many faults the account would be paused all the time; pauses have tests of their own.
@@ -210,8 +214,16 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
     set health(_ignored) {},
   }
   return {
-    clock, random, catalog, accounts: new Map([[name, account]]), durations: new Map(),
-    scratch: '', retentionMs: 7 * 86_400_000, maxVideoBytes: 1, media: {} as never, outbound: {} as never,
+    clock,
+    random,
+    catalog,
+    accounts: new Map([[name, account]]),
+    durations: new Map(),
+    scratch: '',
+    retentionMs: 7 * 86_400_000,
+    maxVideoBytes: 1,
+    media: {} as never,
+    outbound: {} as never,
     bucket: { removeFolder: async () => {} } as never,
   }
 }

@@ -50,8 +50,11 @@ export async function runSimulations(options: {
   const worlds = Math.ceil(options.submits / worldTasks / sorts.length)
   const jobs: Job[] = sorts.flatMap(([name, recovery, onUnknown]) =>
     Array.from({ length: worlds }, (_, at) => ({
-      name, recovery, onUnknown,
-      tasks: worldTasks, seed: options.seed + at * 7,
+      name,
+      recovery,
+      onUnknown,
+      tasks: worldTasks,
+      seed: options.seed + at * 7,
     })),
   )
   const summaries = new Map(sorts.map(([name]) => [name, emptySummary(name)]))

@@ -26,7 +26,12 @@ it('a duel measures the working token alone and under attack, and counts the res
 
 it('a duel is kept up to three times the p99, or below the noise, and never with a failure', () => {
   const times = (p99: number, more: Partial<Times> = {}): Times => ({
-    count: 30, p50: 1, p99, unfinished: 0, failures: [], ...more,
+    count: 30,
+    p50: 1,
+    p99,
+    unfinished: 0,
+    failures: [],
+    ...more,
   })
   const isKept = (alone: Times, attacked: Times) => judge({ alone, attacked }).isKept
   assert.equal(isKept(times(100), times(300)), true)

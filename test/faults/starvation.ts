@@ -139,8 +139,15 @@ function rowOf(row: Outcome | NotRun): string[] {
   const verdict = isKept ? (ratio <= mostRatio ? 'yes' : `yes (≤ ${noiseMs} ms)`) : 'NO'
   const wrong = attacked.failures.length > 0 ? ', with failures' : ''
   return [
-    store, duel, measure, `${alone.count}/${attacked.count}`, shown(alone.p50), shown(alone.p99),
-    shown(attacked.p50), `${more}${shown(attacked.p99)}`, `${more}${ratio.toFixed(1)}`,
+    store,
+    duel,
+    measure,
+    `${alone.count}/${attacked.count}`,
+    shown(alone.p50),
+    shown(alone.p99),
+    shown(attacked.p50),
+    `${more}${shown(attacked.p99)}`,
+    `${more}${ratio.toFixed(1)}`,
     `${verdict}${wrong}`,
     answers.map(([status, count]) => `${status} × ${count}`).join(', ') || 'none yet',
   ]

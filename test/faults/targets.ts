@@ -14,7 +14,9 @@ export interface Target {
 export const targets: readonly Target[] = [
   ...(['key', 'lookup', 'list', 'none'] as const).map((mode) => ({ name: `sim-${mode}`, mode })),
   ...(['vllm-omni', 'sglang', 'fastvideo'] as const).map((dialect) => ({
-    name: `engine-${dialect}`, mode: 'list' as const, dialect,
+    name: `engine-${dialect}`,
+    mode: 'list' as const,
+    dialect,
   })),
 ]
 

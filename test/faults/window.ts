@@ -28,8 +28,12 @@ export async function measureWindow({ clients, tasks }: WindowOptions): Promise<
   const commits = join(folder, 'commits')
   writeFileSync(commits, '')
   const env = {
-    FILMGATE_PORT: '0', FILMGATE_DATA: join(folder, 'data'), FILMGATE_CONFIG: join(folder, 'filmgate.yaml'),
-    FILMGATE_TOKEN: secrets.client, FILMGATE_OPERATOR_TOKEN: secrets.operator, WINDOW_COMMITS: commits,
+    FILMGATE_PORT: '0',
+    FILMGATE_DATA: join(folder, 'data'),
+    FILMGATE_CONFIG: join(folder, 'filmgate.yaml'),
+    FILMGATE_TOKEN: secrets.client,
+    FILMGATE_OPERATOR_TOKEN: secrets.operator,
+    WINDOW_COMMITS: commits,
   }
   writeFileSync(env.FILMGATE_CONFIG, yamlFor(engine))
   const preload = new URL('window-commits.ts', import.meta.url).href
@@ -65,7 +69,9 @@ export function describeWindow({ clients, tasks }: WindowOptions, windows: reado
 /** Runs a script of this folder, and resolves with the line that has its address. */
 async function start(args: string[], env: Record<string, string>, stack: AsyncDisposableStack): Promise<string> {
   const child: ChildProcess = spawn(process.execPath, args, {
-    cwd: import.meta.dirname, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'ignore'],
+    cwd: import.meta.dirname,
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['pipe', 'pipe', 'ignore'],
   })
   const exit = once(child, 'exit')
   stack.defer(async () => {

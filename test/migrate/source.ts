@@ -73,7 +73,8 @@ export async function makeSource({ each = 20, filmBytes = 200_000 } = {}): Promi
   return {
     data,
     visible: tasks.filter(({ owner, deletedAt }) => owner === 'default' && deletedAt === null),
-    films, drawable,
+    films,
+    drawable,
     sql(text) {
       using database = new DatabaseSync(join(data, 'filmgate.db'))
       return database.prepare(text).all()

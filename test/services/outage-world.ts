@@ -45,7 +45,9 @@ export async function openWorld(
   await askDatabase(port, 'postgres', `CREATE DATABASE ${name}`)
   const resources = stack.move()
   return {
-    upstream, proxy, sql: (text) => askDatabase(port, name, text),
+    upstream,
+    proxy,
+    sql: (text) => askDatabase(port, name, text),
     moveTo(server) {
       port = server.port
       proxy.retarget(port)

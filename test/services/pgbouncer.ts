@@ -16,10 +16,18 @@ export async function startPgBouncer(target: number): Promise<{ url: string } & 
   const port = await freePort()
   writeFileSync(join(folder, 'users'), '"filmgate" ""\n')
   const settings = [
-    '[databases]', `* = host=127.0.0.1 port=${target}`, '[pgbouncer]', 'listen_addr = 127.0.0.1',
-    `listen_port = ${port}`, 'auth_type = trust', `auth_file = ${join(folder, 'users')}`, 'unix_socket_dir =',
+    '[databases]',
+    `* = host=127.0.0.1 port=${target}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'auth_type = trust',
+    `auth_file = ${join(folder, 'users')}`,
+    'unix_socket_dir =',
     // So few that clients share connections.
-    'pool_mode = transaction', 'default_pool_size = 4', 'max_client_conn = 200',
+    'pool_mode = transaction',
+    'default_pool_size = 4',
+    'max_client_conn = 200',
   ]
   writeFileSync(join(folder, 'pgbouncer.ini'), `${settings.join('\n')}\n`)
   // Explicit, because a service in this process sets a strict umask.

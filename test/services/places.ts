@@ -16,9 +16,11 @@ export async function startPlaces(options?: Parameters<typeof startPostgres>[0])
   process.env.AWS_ACCESS_KEY_ID = s3.credentials.accessKeyId
   process.env.AWS_SECRET_ACCESS_KEY = s3.credentials.secretAccessKey
   return {
-    postgres, s3,
+    postgres,
+    s3,
     settings: (role, store = postgres.url) => ({
-      FILMGATE_STORE: store, FILMGATE_ROLE: role,
+      FILMGATE_STORE: store,
+      FILMGATE_ROLE: role,
       FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
     }),
     async [Symbol.asyncDispose]() {

@@ -38,7 +38,9 @@ export async function startS3(): Promise<TestS3> {
   const bucket = 'films'
   await makeBucket(server, new S3Client({ endpoint, credentials, region: 'us-east-1', forcePathStyle: true }), bucket)
   return {
-    endpoint, bucket, credentials,
+    endpoint,
+    bucket,
+    credentials,
     async [Symbol.asyncDispose]() {
       process.off('exit', kill)
       if (kill()) await once(server, 'exit')

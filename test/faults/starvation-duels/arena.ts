@@ -52,7 +52,9 @@ export async function openArena(
   const service = stack.use(
     spawnServer({
       env: {
-        FILMGATE_CONFIG: config, FILMGATE_DATA: join(folder, 'data'), FILMGATE_OPERATOR_TOKEN: operatorToken,
+        FILMGATE_CONFIG: config,
+        FILMGATE_DATA: join(folder, 'data'),
+        FILMGATE_OPERATOR_TOKEN: operatorToken,
         ...(store && { FILMGATE_STORE: store }),
       },
       under: [...(silence ? silence.under : []), ...(mostOpenFiles ? limitedTo(mostOpenFiles) : [])],
@@ -77,7 +79,9 @@ function limitedTo(openFiles: number): string[] {
 function settingsOf({ upstream, engine, allow }: { upstream: number; engine: number; allow: readonly string[] }) {
   // A name, as hosted providers have one.
   const engineOf = (name: 'working' | 'attacking', port: number) => ({
-    name, url: `http://localhost:${port}`, concurrency: concurrency[name],
+    name,
+    url: `http://localhost:${port}`,
+    concurrency: concurrency[name],
   })
   return {
     tokens: Object.entries(secrets).map(([name, secret]) => ({ name, secret })),

@@ -23,7 +23,9 @@ export const dripping: Duel = {
       async begin(target) {
         const next = (number: number) =>
           jsonBytes(target, '/v1/videos', {
-            model: models.attacking, prompt: `dripping ${number}`, image: `http://${host}/${number}.png`,
+            model: models.attacking,
+            prompt: `dripping ${number}`,
+            image: `http://${host}/${number}.png`,
           })
         await send({ target, senders: 20, count: submits, next }, answers)
       },

@@ -25,7 +25,9 @@ export async function startHost(): Promise<WorkingHost> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const allow = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    allow, url: `http://${allow}`, arrivals,
+    allow,
+    url: `http://${allow}`,
+    arrivals,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -14,7 +14,16 @@ import { withheld } from './withheld.ts'
 /** Every duel by its name, as `--duel` has it. */
 export const duels = {
   'field-names': fieldNames,
-  names, dripping, images, webhooks, uploads, pictures, bodies, pages, films, withheld,
+  names,
+  dripping,
+  images,
+  webhooks,
+  uploads,
+  pictures,
+  bodies,
+  pages,
+  films,
+  withheld,
 } satisfies Readonly<Record<string, Duel>>
 
 export type DuelName = keyof typeof duels

@@ -67,8 +67,11 @@ class Tally {
   times(): Times {
     const sorted = [...this.values, ...this.unfinished].sort((a, b) => a - b)
     return {
-      count: sorted.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99),
-      unfinished: this.unfinished.length, failures: [...this.failures],
+      count: sorted.length,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      unfinished: this.unfinished.length,
+      failures: [...this.failures],
     }
   }
 }

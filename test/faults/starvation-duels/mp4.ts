@@ -60,12 +60,23 @@ function sampleTable({ width, height, samples, offset, sps, pps }: Movie): Buffe
   const avcC = box(
     'avcC',
     Buffer.from([1, sps[1] ?? 0, sps[2] ?? 0, sps[3] ?? 0, 0xff, 0xe1]),
-    u16(sps.length), sps, Buffer.from([1]), u16(pps.length), pps,
+    u16(sps.length),
+    sps,
+    Buffer.from([1]),
+    u16(pps.length),
+    pps,
   )
   const avc1 = box(
     'avc1',
-    words(0), u16(0, 1), words(0, 0, 0, 0), u16(width, height), words(0x480000, 0x480000, 0), u16(1),
-    Buffer.alloc(32), u16(24, 0xffff), avcC,
+    words(0),
+    u16(0, 1),
+    words(0, 0, 0, 0),
+    u16(width, height),
+    words(0x480000, 0x480000, 0),
+    u16(1),
+    Buffer.alloc(32),
+    u16(24, 0xffff),
+    avcC,
   )
   return box(
     'stbl',

@@ -17,7 +17,9 @@ export const names: Duel = {
           jsonBytes(target, `/v1/webhook_endpoints/${id}`, { url: `https://w${number}.silent.test/` })
         const order = (number: number) =>
           jsonBytes(target, '/v1/videos', {
-            model: models.attacking, prompt: `x ${number}`, image: `https://i${number}.silent.test/x.png`,
+            model: models.attacking,
+            prompt: `x ${number}`,
+            image: `https://i${number}.silent.test/x.png`,
           })
         void send({ target, senders: 40, next: order }, answers)
         // Few senders: above 60 updates in a minute they only meet the limit for those.

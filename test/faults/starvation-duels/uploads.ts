@@ -19,7 +19,8 @@ export const uploads: Duel = {
         ]
         const requests = videos.map((video) =>
           formBytes(target, '/v1/videos/edits', [
-            textPart('model', 'studio'), textPart('prompt', 'x'),
+            textPart('model', 'studio'),
+            textPart('prompt', 'x'),
             { head: fileHead('video', 'video/mp4'), body: video },
           ]),
         )

@@ -34,7 +34,9 @@ export const webhooks: Duel = {
         // No image is there, so each of them fails at once.
         const next = (number: number) =>
           jsonBytes(target, '/v1/videos', {
-            model: models.attacking, prompt: `failing ${number}`, image: `http://${hosts[0]}/none.png`,
+            model: models.attacking,
+            prompt: `failing ${number}`,
+            image: `http://${hosts[0]}/none.png`,
           })
         await send({ target, senders: 10, count: failures, next }, answers)
         // A service may well give a slow receiver less than it could.
@@ -52,7 +54,9 @@ export const webhooks: Duel = {
 async function createEndpoints(target: Target, hosts: readonly string[]): Promise<void> {
   for (const [at, host] of hosts.entries())
     await post(target, '/v1/webhook_endpoints', {
-      name: `slow ${at}`, url: `http://${host}/hook`, event_types: ['video.failed'],
+      name: `slow ${at}`,
+      url: `http://${host}/hook`,
+      event_types: ['video.failed'],
     })
 }
 
