@@ -1,8 +1,9 @@
+import { deliveryStates, eventTypes } from '../core/webhook.ts'
 import { always, count, flag, listOf, orNull, query, request, type Schema, type Static, shape, text } from './schema.ts'
 
 const seconds = (what: string) => count(`${what}, in Unix seconds.`)
 const deleted = { const: true, type: 'boolean', description: 'Always true.' } as const
-const EventType = { type: 'string', enum: ['video.completed', 'video.failed'], description: 'The event.' } as const
+const EventType = { type: 'string', enum: eventTypes, description: 'The event.' } as const
 
 const endpoint = {
   id: text('Its id.'),
@@ -86,7 +87,7 @@ export const WebhookDelivery = shape('An event on its way to an endpoint.', {
   event_type: EventType,
   video_id: text('The video of the event.'),
   created_at: seconds('When the event happened'),
-  state: { type: 'string', enum: ['pending', 'delivered', 'failed'], description: 'The state of the delivery.' },
+  state: { type: 'string', enum: deliveryStates, description: 'The state of the delivery.' },
   next_try_at: orNull(seconds('When the next try is due; null if there is none')),
   ended_at: orNull(seconds('When it was delivered, or given up')),
   tries: listOf('All tries, in order.', WebhookTry),
