@@ -100,14 +100,14 @@ describe('fields', () => {
       400,
       'unknown_parameter',
       'secnds',
-      /Did you mean 'seconds'\? .* takes: model, prompt, seconds, size, aspect_ratio, resolution, image, input_reference/,
+      /Did you mean 'seconds'\? .* accepts: model, prompt, seconds, size, aspect_ratio, resolution, image, input_reference/,
     )
     await refuses(
       { style: 'noir' },
       400,
       'unknown_parameter',
       'style',
-      /^Unknown parameter: 'style'\. Model 'studio' takes/,
+      /^Unknown parameter: 'style'\. Model 'studio' accepts/,
     )
     await refuses({ input_reference: { id: '1' } }, 400, 'unknown_parameter', 'input_reference.id')
     const fault = await faultOf(await multipart({ 'metadata[duration]': '1' }))

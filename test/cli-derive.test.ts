@@ -65,7 +65,7 @@ it('mistakes are reported before anything is sent, refusals in the words of the 
     [['edit', './nothing.mp4', 'x'], 2, /nothing\.mp4 can't be read: there is no such file/],
     [['edit', 'none.mp4', 'x'], 1, /Send an MP4 file with H\.264/],
     [['edit', 'video_none', 'x'], 1, /Video 'video_none' not found/],
-    [['extend', id, 'x', '--seconds', '99'], 1, /takes whole seconds from '1' to '20'/],
+    [['extend', id, 'x', '--seconds', '99'], 1, /accepts whole seconds from '1' to '20'/],
   ] as const) {
     const result = await runCli([...args], { env, cwd })
     assert.equal(result.code, code, `${args.join(' ')}: ${result.stderr}`)

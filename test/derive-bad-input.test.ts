@@ -82,7 +82,7 @@ it('fields that are missing, of another type, or of another request', async () =
     await refuses(extensions({ seconds }), [400, 'invalid_value', 'seconds'])
   for (const seconds of [1.5, true, ['1']]) await refuses(extensions({ seconds }), [400, 'invalid_type', 'seconds'])
   for (const name of ['size', 'seconds', 'image', 'input_reference', 'video', 'aspect_ratio', 'nonsense'])
-    await refuses(remixes({ [name]: '4' }), [400, 'unknown_parameter', name], /takes: prompt, model, metadata/)
+    await refuses(remixes({ [name]: '4' }), [400, 'unknown_parameter', name], /accepts: prompt, model, metadata/)
   for (const name of ['size', 'seconds', 'image', 'input_reference', 'resolution'])
     await refuses(edits({ [name]: '4' }), [400, 'unknown_parameter', name])
   await refuses(remixes({ metadata: { aspect_ratio: '1:1' } }), [400, 'unknown_parameter', 'metadata.aspect_ratio'])
@@ -152,7 +152,7 @@ it('a model that can’t, that is not for this token, or that did not make it', 
   await refuses(
     post(paths.extension, file(), { authorization: 'Bearer poor-secret' }),
     [400, 'invalid_value', 'model'],
-    /Models that can: none here/,
+    /You have no access to a model that can/,
   )
   await refuses(edits({ model: other }), [400, 'invalid_value', 'model'], /was made by 'studio'/)
   await refuses(post(paths.edit, formOf({ prompt: 'x', video: mp4(bytes) })), [
@@ -186,7 +186,7 @@ it('a file that is no video, of another size or length, turned, twice, beside an
 it('a whole that would be too long, and a source too long to be drawn anew', async () => {
   const long = mp4(slow(bytes, 119))
   const fields = { prompt: 'x', model: 'studio', video: long }
-  const whole = /122 seconds, and 120 is the most: the video has 119, so extend it by at most 1\./
+  const whole = /122 seconds\. The limit is 120, and the video has 119\. Extend it by at most 1\./
   await refuses(post(paths.extension, formOf({ ...fields, seconds: '3' })), [400, 'invalid_value', 'seconds'], whole)
   await refuses(
     post(paths.edit, formOf(fields)),

@@ -165,8 +165,8 @@ it('refuses a source or a target that is in use, or not its own', async () => {
     const held = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
     await until('it keeps others out', async () => (await query(target.store, held)).length > 0)
-    await assert.rejects(move(local(source.data), anywhere), /the target: a Filmgate is running on the database/)
-    await assert.rejects(move(anywhere, local(join(folder, 'x'))), /the source: a Filmgate is running on the database/)
+    await assert.rejects(move(local(source.data), anywhere), /the target: Filmgate is running on the database/)
+    await assert.rejects(move(anywhere, local(join(folder, 'x'))), /the source: Filmgate is running on the database/)
     await running.submit({ model: 'studio', prompt: 'foreign', seconds: '1', size: '256x256' })
   }
   await assert.rejects(move(local(source.data), target.place), /the target is not empty: its table tasks has rows/)

@@ -230,7 +230,7 @@ it('the error names what has to be written first: a database to migrate or to cr
     [
       ['--data', data],
       { FILMGATE_TOKEN },
-      new RegExp(`its schema has to be changed first \\(${newest.at(-1)}.*free some space`),
+      new RegExp(`its schema must be upgraded first \\(${newest.at(-1)}.*free some space`),
     ],
     [['--data', join(path, 'new')], { FILMGATE_TOKEN }, /filmgate\.db can't be opened: .*(full|I\/O)/],
   ]

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } from '../core/rate.ts'
+import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } from '../core/token.ts'
 
 interface Counted {
   rate: Rate

@@ -62,22 +62,22 @@ it('a model that has to end early has to start early too, unless it says when', 
 
 it('a model allows nothing that its provider does not generate', () => {
   const size = "models.fox.size: 'studio' does not generate videos of"
-  const takes = "Model 'studio' takes <width>x<height> with each side from 256 to 1920, a multiple of 2"
+  const accepts = "Model 'studio' accepts <width>x<height> with each side from 256 to 1920, a multiple of 2"
   for (const [settings, mistake] of [
-    [{ size: { values: ['255x255'] } }, `${size} 255x255; ${takes}`],
-    [{ size: { values: ['640x360', '1280x721'] } }, `${size} 1280x721; ${takes}`],
-    [{ size: { values: ['4096x2160'] }, model: 'studio' }, `${size} 4096x2160; ${takes}`],
+    [{ size: { values: ['255x255'] } }, `${size} 255x255; ${accepts}`],
+    [{ size: { values: ['640x360', '1280x721'] } }, `${size} 1280x721; ${accepts}`],
+    [{ size: { values: ['4096x2160'] }, model: 'studio' }, `${size} 4096x2160; ${accepts}`],
     [
       { size: { default: '255x255' } },
       "models.fox.size.default: the model does not accept this size; choose one such as '",
     ],
     [
       { seconds: { max: 21 } },
-      "models.fox.seconds: 'studio' does not generate videos of 21 s; Model 'studio' takes whole seconds",
+      "models.fox.seconds: 'studio' does not generate videos of 21 s; Model 'studio' accepts whole seconds",
     ],
     [
       { seconds: { values: [4, 60] } },
-      "models.fox.seconds: 'studio' does not generate videos of 60 s; Model 'studio' takes",
+      "models.fox.seconds: 'studio' does not generate videos of 60 s; Model 'studio' accepts",
     ],
   ] as const) {
     const list = mistakesOf(model(settings))

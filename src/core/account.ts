@@ -2,32 +2,32 @@ import type { OnUnknown, OperationForm, Recovery } from './attempt.ts'
 import type { Health } from './health.ts'
 import { digestSecret } from './token.ts'
 
-/** What an operator may know of an account, and mend: not its key, and not how to use it. */
+/** The part of an account that an operator may see and reset. It has no key. */
 export interface AccountView {
   readonly name: string
   readonly provider: { readonly name: string; readonly recovery: Recovery; readonly operations?: OperationForm }
   readonly concurrency: number
   readonly onUnknown: OnUnknown
-  /** Which address and key it has. */
+  /** Identifies its address and key, as `keyVersionOf` returns it. */
   readonly keyVersion: string
   health: Health
 }
 
 /**
- * Enough to tell two addresses, and two keys, apart, and no help in guessing either. Both in one, because what was sent
- * is known again only where both are the same; the address by itself, because another key may still ask for it there.
+ * Short digests of the address and the key, too short to help guess either. A provider recognises an attempt only if
+ * both are the same. They are separate because another key of the same address may still look the attempt up.
  */
 export function keyVersionOf(address: string, key: string): string {
   return [address, key].map((part) => digestSecret(part).slice(0, 8)).join('.')
 }
 
-/** Whether an attempt of that version was sent to another address than the account has now: there nobody knows it. */
-export function isElsewhere(attempt: string, account: string): boolean {
-  const [there, here] = [attempt, account].map((version) => /^(.*)\./.exec(version)?.[1])
-  return there !== undefined && here !== undefined && there !== here
+/** Whether the attempt was sent to another address than the account has now. The provider there does not know it. */
+export function isElsewhere(attemptVersion: string, accountVersion: string): boolean {
+  const [sentTo, current] = [attemptVersion, accountVersion].map((version) => /^(.*)\./.exec(version)?.[1])
+  return sentTo !== undefined && current !== undefined && sentTo !== current
 }
 
-/** What one process found out about an account, for the others. */
+/** The health of an account as one process reports it to the others. */
 export interface AccountHealth {
   account: string
   keyVersion: string
@@ -35,25 +35,25 @@ export interface AccountHealth {
   changedAt: number
 }
 
-/** How processes tell each other, and the operator, how accounts are doing. */
+/** Shares the health of accounts between processes, and with the operator. */
 export interface Healths {
-  /** If that changed since it was last told. */
+  /** Reports the health of the account if it changed since the last report. */
   tell(account: string): Promise<void>
-  /** Takes over what the others found out. */
+  /** Adopts what other processes reported. */
   learn(): Promise<void>
 }
 
-/** How processes that make films themselves know of each other. Only those that do work say that they live. */
+/** Shows which processes that generate videos themselves are alive. Only processes that work report it. */
 export interface Presence {
-  /** Says so of every account that is this process's own, if that was not said lately. Throws where nobody can be told. */
+  /** Reports the local accounts of this process as alive, if the last report is old. Throws if it can't be stored. */
   beat(): Promise<void>
-  /** Whether the process whose own account it is has not been heard of for so long that it must be gone. */
+  /** Whether the process of this local account has not reported for so long that it must be gone. */
   isGone(account: string): boolean
 }
 
 /**
- * Where several processes share a store, an account whose provider is the process itself has that process in its name:
- * what it makes is nowhere else. No name in a configuration has an @.
+ * If processes share a store, an account whose provider is the process itself has the process in its name: its work
+ * exists nowhere else. Configured names have no @.
  */
 export function localName(account: string, process: string): string {
   return `${account}@${process}`

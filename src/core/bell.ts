@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Wakes the one who waits. A ring since `mute` counts: nothing is missed that happened while he looked around. */
+/** Ends a wait. A ring since the last `mute` counts, so a ring between a look and the wait is not lost. */
 export interface Bell {
   ring(): void
   mute(): void
@@ -15,9 +15,9 @@ export function openBell(clock: Clock): Bell {
       rung = Promise.withResolvers<void>()
     },
     async wait(ms, signal) {
-      const nap = new AbortController()
-      await Promise.race([rung.promise, clock.sleep(ms, AbortSignal.any([nap.signal, signal]))])
-      nap.abort()
+      const wake = new AbortController()
+      await Promise.race([rung.promise, clock.sleep(ms, AbortSignal.any([wake.signal, signal]))])
+      wake.abort()
     },
   }
 }

@@ -2,15 +2,15 @@ import { closest } from './closest.ts'
 import type { ParameterRule } from './parameters.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
-import type { Size, SourceKind } from './task.ts'
+import type { Size, SourceKind, Task, VideoFacts } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
 
-/** All that is known of one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
+/** Everything known about one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
 export interface ModelCard {
   readonly id: string
-  /** Who makes it, for the model list. */
+  /** The provider, for the model list. */
   readonly ownedBy: string
-  /** The ways to get it made, at least one. */
+  /** At least one. */
   readonly routes: readonly Route[]
   readonly description: string
   /** Unix seconds, for the model list. */
@@ -18,49 +18,49 @@ export interface ModelCard {
   readonly seconds: SecondsRule
   readonly size: SizeRule
   readonly image: ImageRule
-  /** What it takes beyond the common fields, by name. */
+  /** The parameters that it accepts besides the common fields, by name. */
   readonly parameters: Readonly<Record<string, ParameterRule>>
   /** How long a client should wait between two polls. */
   readonly pollAfterMs: number
-  /** How many of its tasks may be in work at once, over all accounts; null is as many as those take. */
+  /** How many of its tasks may run at once, over all accounts; null: only the accounts limit it. */
   readonly concurrency: number | null
-  /** How long a task may wait to be started, and may take altogether. */
+  /** How long a task may wait to be started, and may take in total. */
   readonly deadlines: Deadlines
-  /** Whether a failed generation is charged for. Where it is not, another route may be tried. */
+  /** Whether a failed generation is charged for. If not, another route may be tried. */
   readonly failuresBilled: boolean
-  /** What it can make of another video; nothing, where it is left out. */
+  /** What it can derive from another video; nothing if it is left out. */
   readonly makes?: readonly SourceKind[]
-  /** What is known of it beyond that; of a model that nobody described, nothing is. */
+  /** Absent for a model that has no description of its own. */
   readonly facts?: CardFacts
 }
 
-/** What an operator and a client want to know before they pay. */
+/** What operators and clients want to know before they pay. */
 export interface CardFacts {
   readonly audio: 'always' | 'optional' | 'never'
-  /** What the image is to the film; null where it takes none. */
+  /** What the image is used for; null if the model accepts none. */
   readonly imageIs: 'first frame' | 'reference' | null
-  /** As the provider asks for it, on that day, by that source. Per video where its length can't be chosen. */
+  /** The provider's price on that day, from that source. Per video if its length can't be chosen. */
   readonly price: {
     readonly usd: number
     readonly per: 'second' | 'video'
     readonly on: string
     readonly source: string
   } | null
-  /** How long the provider keeps a result, and how long it usually takes to make one. */
+  /** How long the provider keeps a result, and how long a generation usually takes. */
   readonly keptMs: number | null
   readonly usuallyMs: number | null
 }
 
-/** A card as its provider knows it: whoever has an account there has the model. */
+/** A card as its provider declares it: every account of the provider has the model. */
 export type CardTemplate = Omit<ModelCard, 'ownedBy' | 'routes' | 'concurrency' | 'deadlines'> & {
   readonly provider: string
-  /** What the provider itself calls the model. */
+  /** The provider's name for the model. */
   readonly upstreamModel: string
 }
 
 export const defaultDeadlines: Deadlines = { startMs: 24 * 3_600_000, totalMs: 48 * 3_600_000 }
 
-/** All accounts of its provider share a model's tasks, unless routes say otherwise. */
+/** All accounts of the provider share the tasks of the model, unless routes say otherwise. */
 export function toCard({ provider, upstreamModel, ...card }: CardTemplate, accounts: readonly string[]): ModelCard {
   const routes = accounts.map((account) => ({ account, upstreamModel, priority: 0, weight: 1 }))
   return { ...card, ownedBy: provider, routes, concurrency: null, deadlines: defaultDeadlines }
@@ -80,28 +80,28 @@ export type SizeRule = (
   | { readonly values: readonly string[]; readonly shapes?: Shapes }
 ) & { readonly default: string }
 
-/** How a provider names each size that it makes: clients may ask for it in these words as well. */
+/** The provider's names of each size. Clients may use these words instead of pixels. */
 export type Shapes = Readonly<Record<string, Shape>>
 export interface Shape {
   readonly resolution: string
   readonly ratio: string
 }
 
-/** The sizes of a model whose provider knows no pixels, only these words. */
+/** The sizes of a model whose provider accepts only these words, no pixels. */
 export function sizesOf(shapes: Shapes, usual: string): SizeRule {
   return { values: Object.keys(shapes), shapes, default: usual }
 }
 
 type ImageRule = 'none' | 'optional' | 'required'
 
-/** A name that clients may ask for: a model's own, or an alias of it. */
+/** A name that clients may use: a model's own, or an alias of it. */
 export interface CatalogEntry {
   readonly name: string
   readonly card: ModelCard
 }
 
 export interface Catalog {
-  /** Grows as engines tell what they have. */
+  /** Grows as engines report their models. */
   readonly entries: Map<string, CatalogEntry>
   readonly defaultModel: string | null
 }
@@ -117,8 +117,8 @@ export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string,
 }
 
 /**
- * A token may use a model that its globs match, under each of its names. An alias that happens to fit a glob opens no other
- * model: only one that is named in full does.
+ * A token may use a model that its globs match, under each of its names. An alias that happens to match a glob gives no
+ * access to another model, unless the glob is the full alias.
  */
 export function mayUse(token: Token, entry: CatalogEntry): boolean {
   return token.models.some((glob) => matchesModel(glob, entry))
@@ -128,7 +128,7 @@ export function matchesModel(glob: string, { name, card }: CatalogEntry): boolea
   return matchesGlob(glob, card.id) || glob === name
 }
 
-/** The entry, or `model_not_found`: the same answer for a model that is not there and one that is not for this token. */
+/** Throws `model_not_found`: the same for a model that does not exist and for one that the token may not use. */
 export function findModel(catalog: Catalog, token: Token, name: string): CatalogEntry {
   const entry = catalog.entries.get(name)
   if (entry && mayUse(token, entry)) return entry
@@ -141,32 +141,32 @@ export function findModel(catalog: Catalog, token: Token, name: string): Catalog
   throw new Problem('model_not_found', message, { param: 'model' })
 }
 
-/** Comparing names takes time, and any client can send names of models that do not exist. */
+/** Comparing names takes time, and any client can send the name of a model that does not exist. */
 const mostCompared = 100
 
-/** Of names with a provider in front, as gateways have them, the rest is compared; and a dated name with its model. */
-function nearest(asked: string, usable: readonly CatalogEntry[]): string[] {
+/** A provider in front of a name, as gateways write it, is ignored. A dated name is close to its model. */
+function nearest(requested: string, usable: readonly CatalogEntry[]): string[] {
   const bare = (name: string) => name.slice(name.lastIndexOf('/') + 1)
-  const given = bare(asked).toLowerCase()
-  const begun = usable.filter(({ name }) => given.startsWith(bare(name).toLowerCase()))
+  const given = bare(requested).toLowerCase()
+  const prefixes = usable.filter(({ name }) => given.startsWith(bare(name).toLowerCase()))
   const similar = closest(
     given,
     usable.map(({ name }) => bare(name)),
   )
-  const names = [...begun, ...similar.flatMap((word) => usable.filter(({ name }) => bare(name) === word))]
+  const names = [...prefixes, ...similar.flatMap((word) => usable.filter(({ name }) => bare(name) === word))]
   return [...new Set(names.map(({ name }) => name))].slice(0, 3)
 }
 
-/** OpenAI's own ids are written into its clients: their operator can give them to another model. */
+/** OpenAI's model ids are built into its clients. An operator can map them to another model. */
 function aliasHint(name: string, usable: readonly CatalogEntry[]): string {
   if (usable.length === 0 || !/^(\w{1,40}\/)?sora(-[\w.-]{1,40})?$/i.test(name)) return ''
   return ` To serve it with another model, start the server with --alias ${name}=MODEL.`
 }
 
-export function fitSeconds(card: ModelCard, asked: string | number | undefined): number {
+export function fitSeconds(card: ModelCard, requested: string | number | undefined): number {
   const rule = card.seconds
-  if (asked === undefined) return rule.default
-  const text = String(asked)
+  if (requested === undefined) return rule.default
+  const text = String(requested)
   const seconds = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN
   if (takesSeconds(rule, seconds)) return seconds
   throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).seconds}`, {
@@ -174,15 +174,15 @@ export function fitSeconds(card: ModelCard, asked: string | number | undefined):
   })
 }
 
-/** A size, or what of it is said in the provider's words: `resolution` and `aspect_ratio`. */
-export interface AskedSize {
+/** A size in pixels, or in the words `resolution` and `aspect_ratio`. */
+export interface RequestedSize {
   size?: string | undefined
   resolution?: string | undefined
   aspect_ratio?: string | undefined
 }
 
-export function fitSize(card: ModelCard, asked: AskedSize): Size {
-  const text = sizeInWords(card, asked) ?? asked.size ?? card.size.default
+export function fitSize(card: ModelCard, requested: RequestedSize): Size {
+  const text = sizeInWords(card, requested) ?? requested.size ?? card.size.default
   const size = parseSize(text)
   if (size && takesSize(card.size, text)) return size
   throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).size}`, {
@@ -190,16 +190,16 @@ export function fitSize(card: ModelCard, asked: AskedSize): Size {
   })
 }
 
-/** The size that the words mean; what of them is left out is as in the default. */
-function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSize): string | undefined {
+/** The size that the words mean. A word that is left out is taken from the default size. */
+function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: RequestedSize): string | undefined {
   if (words.aspect_ratio === undefined && words.resolution === undefined) return undefined
   const shapes = shapesOf(rule, size)
   const usual = shapes[size ?? rule.default]
   const { resolution = usual?.resolution, aspect_ratio: ratio = usual?.ratio } = words
-  const isAsked = (shape: Shape) => shape.resolution.toLowerCase() === resolution?.toLowerCase()
-  const named = Object.entries(shapes).find(([, shape]) => isAsked(shape) && shape.ratio === ratio)?.[0]
+  const hasResolution = (shape: Shape) => shape.resolution.toLowerCase() === resolution?.toLowerCase()
+  const named = Object.entries(shapes).find(([, shape]) => hasResolution(shape) && shape.ratio === ratio)?.[0]
   const isRatio =
-    words.resolution === undefined || (words.aspect_ratio !== undefined && Object.values(shapes).some(isAsked))
+    words.resolution === undefined || (words.aspect_ratio !== undefined && Object.values(shapes).some(hasResolution))
   const param = isRatio ? 'aspect_ratio' : 'resolution'
   const refuse = (why: string) => {
     throw new Problem('invalid_value', `Invalid '${param}': ${why}`, { param })
@@ -208,20 +208,20 @@ function sizeInWords({ id, size: rule }: ModelCard, { size, ...words }: AskedSiz
     const listed = Object.values(shapes)
       .map((shape) => `${shape.resolution} ${shape.ratio}`)
       .join(', ')
-    return refuse(`model '${id}' does not make '${String(words[param]).slice(0, 50)}'. It makes: ${listed}.`)
+    return refuse(`model '${id}' does not support '${String(words[param]).slice(0, 50)}'. It supports: ${listed}.`)
   }
   return size === undefined || size === named
     ? named
-    : refuse(`it is not that of 'size' ${size}. Leave out one of them.`)
+    : refuse(`it does not match 'size' ${size}. Leave out one of them.`)
 }
 
-/** What the sizes of a model are called; where its provider has no words for them, by their shorter side and their ratio. */
-function shapesOf(rule: SizeRule, asked: string | undefined): Shapes {
+/** The words for each size. If the provider has none, they are the shorter side and the ratio. */
+function shapesOf(rule: SizeRule, requested: string | undefined): Shapes {
   if ('shapes' in rule && rule.shapes) return rule.shapes
   const sizes =
     'values' in rule
       ? rule.values
-      : [...(asked === undefined ? [] : [asked]), ...usualSizes].filter((size) => takesSize(rule, size))
+      : [...(requested === undefined ? [] : [requested]), ...usualSizes].filter((size) => takesSize(rule, size))
   return Object.fromEntries(sizes.flatMap((text) => (parseSize(text) ? [[text, shapeOf(text)]] : [])))
 }
 
@@ -232,19 +232,19 @@ function shapeOf(text: string): Shape {
   return { resolution: `${Math.min(width, height)}p`, ratio: usualNames[ratio] ?? ratio }
 }
 
-/** Cinema says 21:9, not 7:3. */
+/** The usual name of 7:3 is 21:9. */
 const usualNames: Readonly<Record<string, string>> = { '7:3': '21:9', '3:7': '9:21' }
 
 function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b)
 }
 
-/** Of a model that makes any size: each usual resolution in each usual ratio, where whole pixels give exactly that. */
+/** For a model that accepts any size: each usual resolution in each usual ratio that whole pixels give exactly. */
 const usualSizes: readonly string[] = [360, 480, 540, 720, 768, 1_080].flatMap((side) =>
   ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21'].flatMap((ratio) => {
-    const [across = 1, down = 1] = ratio.split(':').map(Number)
-    const unit = side / Math.min(across, down)
-    return Number.isInteger(unit * Math.max(across, down)) ? [`${unit * across}x${unit * down}`] : []
+    const [width = 1, height = 1] = ratio.split(':').map(Number)
+    const unit = side / Math.min(width, height)
+    return Number.isInteger(unit * Math.max(width, height)) ? [`${unit * width}x${unit * height}`] : []
   }),
 )
 
@@ -258,7 +258,7 @@ export function takesSize(rule: SizeRule, text: string): boolean {
   return size !== undefined && fitsSides(rule, size)
 }
 
-/** In words for whoever asked for something else. */
+/** Sentences for error messages. */
 export function whatItTakes({ id, seconds, size }: Pick<ModelCard, 'id' | 'seconds' | 'size'>) {
   const listed = (values: readonly (string | number)[]) =>
     `Supported values are: ${values.map((value) => `'${value}'`).join(', ')}.`
@@ -266,11 +266,11 @@ export function whatItTakes({ id, seconds, size }: Pick<ModelCard, 'id' | 'secon
     seconds:
       'values' in seconds
         ? listed(seconds.values)
-        : `Model '${id}' takes whole seconds from '${seconds.min}' to '${seconds.max}'.`,
+        : `Model '${id}' accepts whole seconds from '${seconds.min}' to '${seconds.max}'.`,
     size:
       'values' in size
         ? listed(size.values)
-        : `Model '${id}' takes <width>x<height> with each side from ${size.minSide} to ${size.maxSide}, a multiple of ${size.multipleOf}, for example '${size.default}'.`,
+        : `Model '${id}' accepts <width>x<height> with each side from ${size.minSide} to ${size.maxSide}, a multiple of ${size.multipleOf}, for example '${size.default}'.`,
   }
 }
 
@@ -287,4 +287,40 @@ function fitsSides(rule: { minSide: number; maxSide: number; multipleOf: number 
   return [size.width, size.height].every(
     (side) => side >= rule.minSide && side <= rule.maxSide && side % rule.multipleOf === 0,
   )
+}
+
+/** Engines generate whole groups of frames. A larger difference also changes the reported `seconds`. */
+const secondsAllowed = 0.5
+/** Engines round each side to a multiple of 16 or 32 pixels. */
+const pixelsAllowed = 16
+/** Providers that accept a resolution and a ratio choose the pixels themselves. */
+const shareAllowed = 0.05
+
+type Requested = Pick<Task, 'seconds' | 'size' | 'image'>
+
+/**
+ * How a generated video differs from the request by more than its card allows: one sentence for each field. A card that
+ * is no longer configured allows what an engine may do.
+ */
+export function describeDifferences(task: Requested, facts: VideoFacts, card: ModelCard | undefined): string[] {
+  const differences: string[] = []
+  if (Math.abs(facts.duration - task.seconds) > secondsAllowed)
+    differences.push(`\`seconds\` was ${task.seconds}; the provider generated ${Number(facts.duration.toFixed(2))} s.`)
+  if (!isSizeAllowed(task, facts, card))
+    differences.push(`\`size\` was ${formatSize(task.size)}; the provider generated ${formatSize(facts)}.`)
+  return differences
+}
+
+function isSizeAllowed({ size, image }: Requested, facts: VideoFacts, card: ModelCard | undefined): boolean {
+  const share = card && 'shapes' in card.size ? shareAllowed : 0
+  const isClose = (side: 'width' | 'height') =>
+    Math.abs(facts[side] - size[side]) <= Math.max(pixelsAllowed, share * size[side])
+  if (isClose('width') && isClose('height')) return true
+  // A video that begins with the image has its shape.
+  const follows = image !== null && 'asset' in image && card?.facts?.imageIs !== 'reference'
+  return follows && Math.abs(ratioOf(facts) / ratioOf(image.size) - 1) <= shareAllowed
+}
+
+function ratioOf({ width, height }: Size): number {
+  return width / height
 }

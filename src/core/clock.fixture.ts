@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Time that stands still until the test moves it. */
+/** A clock that only `advance` moves. */
 export interface ManualClock extends Clock {
   advance(ms: number): void
 }

@@ -1,4 +1,4 @@
-/** Time and chance are handed in, so that a test can decide both. Only `main.ts` makes the real ones. */
+/** Time and randomness are passed in, so that tests control them. Only `main.ts` creates the real ones. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
@@ -6,10 +6,10 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** That many unpredictable bytes. */
+/** Returns that many unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array
 
-/** In [0, 1). */
+/** A random number in [0, 1). */
 export function chance(random: Random): number {
   const [a = 0, b = 0, c = 0] = random(3)
   return ((a << 16) | (b << 8) | c) / 0x1000000

@@ -1,7 +1,7 @@
-/** More letters than any name of ours has: comparing longer ones would only cost time. */
+/** Longer than any of our names: comparing longer ones would only cost time. */
 const longest = 64
 
-/** The known words that a given one may be a slip of, the nearest first. */
+/** The known words that the given one may be a typo of, the nearest first. */
 export function closest(given: string, known: readonly string[]): string[] {
   return ranked(given, known)
     .filter(({ word, distance }) => distance <= Math.max(1, Math.floor(word.replace(/^-+/, '').length / 3)))
@@ -16,7 +16,7 @@ function ranked(given: string, known: readonly string[]): { word: string; distan
     .sort((a, b) => a.distance - b.distance)
 }
 
-/** How many letters must be changed, added, dropped or swapped with their neighbour. */
+/** How many letters must be changed, added, dropped or swapped with the next one. */
 function distanceOf(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, at) => at)]
   for (let i = 1; i <= a.length; i += 1) {

@@ -6,15 +6,15 @@ export const deadlineFields = ['start_within', 'finish_within'] as const
 
 export type AskedDeadlines = Partial<Record<(typeof deadlineFields)[number], string | number>>
 
-/** When it must have been started, and must have ended: the model's own times, or sooner if the request says so. */
-export function fitDeadlines({ deadlines }: ModelCard, asked: AskedDeadlines, now: number) {
-  const finishMs = shorten('finish_within', asked, deadlines.totalMs)
-  const startMs = Math.min(finishMs, shorten('start_within', asked, deadlines.startMs))
+/** When a task must have started and ended: the times of the model, or sooner if the request says so. */
+export function fitDeadlines({ deadlines }: ModelCard, requested: AskedDeadlines, now: number) {
+  const finishMs = shorten('finish_within', requested, deadlines.totalMs)
+  const startMs = Math.min(finishMs, shorten('start_within', requested, deadlines.startMs))
   return { startBy: now + startMs, finishBy: now + finishMs }
 }
 
-function shorten(field: keyof AskedDeadlines, asked: AskedDeadlines, longestMs: number): number {
-  const given = asked[field]
+function shorten(field: keyof AskedDeadlines, requested: AskedDeadlines, longestMs: number): number {
+  const given = requested[field]
   if (given === undefined) return longestMs
   const longest = Math.floor(longestMs / 1000)
   const seconds = /^[1-9]\d{0,8}$/.test(String(given)) ? Number(given) : Number.NaN

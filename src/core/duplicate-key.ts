@@ -2,17 +2,17 @@ const [quote, backslash, comma, colon, space] = [0x22, 0x5c, 0x2c, 0x3a, 0x20]
 const [brace, bracket, braceEnd, bracketEnd] = [0x7b, 0x5b, 0x7d, 0x5d]
 
 /**
- * The first key that an object of this text has twice, at any depth; undefined if none has. `JSON.parse` keeps the last
- * and others keep the first, so two readers of one text would see two requests. The text must be valid JSON.
+ * The first key that an object in this text has twice, at any depth; undefined if all keys differ. `JSON.parse` keeps
+ * the last value and other parsers keep the first, so they would see different requests. The text must be valid JSON.
  */
 export function duplicateKey(json: string): string | undefined {
   const outer: (Set<string> | null)[] = []
-  // Of the object that we are in; null in a list.
+  // The keys of the current object; null in a list.
   let keys: Set<string> | null = null
   let isValue = true
   for (let at = 0; at < json.length; at++) {
     let sign = json.charCodeAt(at)
-    // A loop of its own: a body may be megabytes of spaces.
+    // A loop of its own, because a body may be megabytes of spaces.
     while (sign <= space) sign = json.charCodeAt(++at)
     switch (sign) {
       case quote: {
@@ -45,7 +45,7 @@ export function duplicateKey(json: string): string | undefined {
   return undefined
 }
 
-/** Where the quote is that ends the text that begins there. A search is much faster than looking at each character. */
+/** The position of the closing quote. A search is much faster than a look at each character. */
 function endOfText(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); end >= 0; end = json.indexOf('"', end + 1)) {
     let before = end - 1

@@ -30,7 +30,7 @@ function ask(turns: FairTurns, ...names: string[]) {
   }
 }
 
-it('an owner that asks for one waits only for what is running, however many another asked for first', async () => {
+it('an owner waits only for what is running, however many requests of another came first', async () => {
   const line = ask(openFairTurns({ slots: 2 }), 'a1', 'a2', 'a3', 'a4', 'a5', 'b1')
   assert.deepEqual(await line.end(0), ['a1', 'a2'])
   assert.deepEqual(await line.end(), ['a1', 'a2', 'b1'])
@@ -54,7 +54,7 @@ it('a slot that one owner may not hold is kept for another, which need not wait'
   assert.deepEqual(await ask(turns, 'a1', 'a2', 'a3', 'b1', 'b2').end(0), ['a1', 'a2', 'b1'])
 })
 
-it('owners that come back at once do not pass one that waits', async () => {
+it('owners that come back at once do not overtake an owner that waits', async () => {
   const turns = openFairTurns({ slots: 1 })
   const first = await turns.take('b', never)
   const waiting = ask(turns, 'a1')
@@ -64,11 +64,11 @@ it('owners that come back at once do not pass one that waits', async () => {
   assert.deepEqual([waiting.served, back.served], [['a1'], []])
 })
 
-it('an owner with too many waiting is refused, another is not, and there is room again after a turn', async () => {
+it('an owner with too many waiting is refused, another is not, and may wait again after a turn', async () => {
   const turns = openFairTurns({ slots: 1, mostWaiting: 2, what: 'images' })
   const line = ask(turns, 'a1', 'a2', 'a3')
   await assert.rejects(turns.take('a', never), {
-    ...{ code: 'rate_limit_exceeded', retryable: true },
+    code: 'rate_limit_exceeded', retryable: true,
     message: 'This token has 2 images waiting already. Try again shortly.',
   })
   const other = ask(turns, 'b1')
@@ -92,7 +92,7 @@ it('a signal ends the wait with its reason, and the others keep their order', as
   await assert.rejects(turns.take('a', stop.signal), { message: 'gone' })
 })
 
-it('a turn that comes in the same moment as the end is given back', async () => {
+it('a turn that comes at the same moment as the abort is given back', async () => {
   const turns = openFairTurns({ slots: 1 })
   const first = await turns.take('a', never)
   const stop = new AbortController()
@@ -103,7 +103,7 @@ it('a turn that comes in the same moment as the end is given back', async () => 
   await turns.take('c', never)
 })
 
-it('a slot that is given back twice is one slot', async () => {
+it('a slot that is given back twice counts once', async () => {
   const turns = openFairTurns({ slots: 1 })
   const slot = await turns.take('a', never)
   slot[Symbol.dispose]()

@@ -1,31 +1,32 @@
 import { Problem } from './problem.ts'
 
 /**
- * A few slots that owners share. A free slot goes to the owner that holds the fewest, and among equals to the owner that
- * had its last turn longest ago: however much one owner asks for, another waits only for what is running.
+ * A few slots that owners share. A free slot goes to the owner that holds the fewest, and among equals to the owner
+ * whose last turn is the longest ago. However many requests one owner has, another owner waits only for those that are
+ * running.
  */
 export interface FairTurns {
   /**
-   * Resolves with a slot, which is given back by disposing of it. Throws the reason of the signal if that aborts first,
-   * and `rate_limit_exceeded` if the owner has too many waiting already.
+   * Resolves with a slot; disposing of it gives it back. Throws the reason of the signal if that aborts first, and
+   * `rate_limit_exceeded` if the owner already has too many requests waiting.
    */
   take(owner: string, signal?: AbortSignal): Promise<Disposable>
 }
 
 interface FairOptions {
   slots: number
-  /** How many slots one owner may hold; fewer than all keep a slot for the others, so that those need not wait at all. */
+  /** How many slots one owner may hold. If that is fewer than all, other owners find a free slot. */
   mostHeld?: number
-  /** How many of one owner may wait; without it there is no limit. */
+  /** How many requests of one owner may wait; no limit by default. */
   mostWaiting?: number
-  /** What waits, for the message to an owner that has too many: "images". */
+  /** What waits, for the error message: "images". */
   what?: string
 }
 
 interface Line {
   held: number
   waiting: Set<() => void>
-  /** When it came, or its last turn ended: as a number that only grows. */
+  /** When it was created or its last turn ended, as a counter. */
   since: number
 }
 
@@ -33,7 +34,7 @@ export function openFairTurns(options: FairOptions): FairTurns {
   const { slots, mostHeld = slots, mostWaiting = Number.POSITIVE_INFINITY, what = 'requests' } = options
   let free = slots
   let moments = 0
-  /** Of the owners that hold or wait; nothing is kept of the others. */
+  /** Only of owners that hold a slot or wait. */
   const lines = new Map<string, Line>()
 
   function admit(): void {
@@ -82,7 +83,7 @@ export function openFairTurns(options: FairOptions): FairTurns {
       admit()
       await promise.finally(() => signal?.removeEventListener('abort', leave))
       const slot = once(() => giveBack(owner, line))
-      // The turn may have come in the same moment as the end.
+      // The turn and the abort may have come at the same moment.
       if (!signal?.aborted) return slot
       slot[Symbol.dispose]()
       throw signal.reason

@@ -1,5 +1,5 @@
 /**
- * Who sends the bytes: we; the storage, to which the client is led; or nginx in front of us, from the bucket's folder,
- * which it knows by this path.
+ * What sends the bytes of a video: this service; the storage, to which the client is redirected; or nginx, which serves
+ * the bucket's folder under this path.
  */
 export type Handover = 'proxy' | 'redirect' | { accel: string }

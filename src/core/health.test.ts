@@ -5,7 +5,7 @@ import { afterAnswer, afterFault, afterRefusal, type Health, healthy, isPaused, 
 const at = (now: number, begunAt = now) => ({ begunAt, now })
 const minutes = 60_000
 
-/** So many faults of sends that were all begun at 0, one each millisecond from there. */
+/** That many faults of requests that were all sent at 0, one each millisecond. */
 function faults(count: number, from = 0, health = healthy): Health {
   return Array.from({ length: count }).reduce<Health>((now, _, n) => afterFault(now, at(from + n, 0)), health)
 }
@@ -18,7 +18,7 @@ it('five faults in a row are a pause, and those of the same moment make it no lo
   assert.equal(afterFault(faults(5), at(11_000)).pausedUntil, 31_000)
 })
 
-it('a pause is only made longer by an answer to what was sent before it ended', () => {
+it('a response to a request from before the end of a pause can only make it longer', () => {
   const refused = afterRefusal(healthy, 'account', at(0), undefined)
   assert.deepEqual(refused, { failures: 1, pausedUntil: 5 * minutes, reason: 'credentials' })
   assert.deepEqual(afterRefusal(refused, 'busy', at(1), 1_000), refused)
@@ -28,11 +28,11 @@ it('a pause is only made longer by an answer to what was sent before it ended', 
   const busy = afterRefusal(healthy, 'busy', at(0), 1_000)
   assert.deepEqual(afterRefusal(busy, 'busy', at(1), 8_000), { failures: 1, pausedUntil: 8_001, reason: 'busy' })
   assert.deepEqual(afterRefusal(afterRefusal(healthy, 'busy', at(0), 9 * minutes), 'account', at(1), undefined), {
-    ...{ failures: 1, pausedUntil: 9 * minutes, reason: 'credentials' },
+    failures: 1, pausedUntil: 9 * minutes, reason: 'credentials',
   })
 })
 
-it('only what was sent after a pause ends it', () => {
+it('only a request that was sent after a pause ends it', () => {
   const refused = afterRefusal(healthy, 'account', at(0), undefined)
   assert.deepEqual(afterAnswer(refused, at(1_000, 0)), refused)
   assert.deepEqual(afterAnswer(refused, at(6 * minutes, 4 * minutes)), refused)
@@ -41,7 +41,7 @@ it('only what was sent after a pause ends it', () => {
   assert.deepEqual(afterAnswer(longest, at(minutes + 1, 0)), longest, 'however long the send took')
 })
 
-it('without a wish of its own a busy account pauses longer each time, and one task goes first after it', () => {
+it('a busy account that asks for no time pauses longer each time, and one task is sent first after it', () => {
   let health = healthy
   for (const [now, pauseMs] of [
     [0, 1_000],
@@ -54,7 +54,7 @@ it('without a wish of its own a busy account pauses longer each time, and one ta
   assert.deepEqual([roomOf(health, 6_999), roomOf(health, 7_000)], [0, 1])
 })
 
-it('a clock that is set back leaves no pause that is longer than any', () => {
+it('a clock that is set back leaves no endless pause', () => {
   const refused = afterRefusal(healthy, 'account', at(1e9), undefined)
   assert.equal(isPaused(refused, 1e9), true)
   assert.deepEqual([isPaused(refused, 0), roomOf(refused, 0)], [false, 1])

@@ -13,7 +13,7 @@ const pngOf = (width: number, height: number) => {
   return bytes
 }
 
-it('believes the bytes of an image, not its name', () => {
+it('reads the type from the bytes of an image, not from its name', () => {
   assert.deepEqual(examineImage(png, 'image'), { type: 'image/png', size: { width: 1, height: 1 } })
   const jpeg = Buffer.concat([
     Buffer.from('ffd8ffe000104a46494600010100000100010000ffc0001108001e0028', 'hex'),
@@ -66,7 +66,7 @@ it('refuses what is no PNG, JPEG or WebP, and what is too large', () => {
 })
 
 // A PNG of 5 KB had cost 1.6 seconds of CPU time.
-it('takes fewer pixels of what costs more to decode: interlaced PNG, 16 bits, and bytes of lossy WebP', () => {
+it('allows fewer pixels where decoding costs more: interlaced PNG, 16 bits; and fewer bytes of lossy WebP', () => {
   const kindOf = (width: number, depth: number, interlaced: number) => {
     const bytes = pngOf(width, 1_000)
     bytes[24] = depth
@@ -100,7 +100,7 @@ it('takes fewer pixels of what costs more to decode: interlaced PNG, 16 bits, an
   assert.ok(examineImage(longWebp('VP8L', 7 * 2 ** 20), 'image'))
 })
 
-it('refuses kinds that decoders disagree about: a palette that is missing, and JPEG that is not baseline or progressive', () => {
+it('refuses kinds that decoders disagree about: a missing palette, and JPEG that is not baseline or progressive', () => {
   const palette = Buffer.from(png)
   palette[25] = 3
   assert.throws(() => examineImage(palette, 'image'), { code: 'invalid_image' })
@@ -113,7 +113,7 @@ it('refuses kinds that decoders disagree about: a palette that is missing, and J
     assert.throws(() => examineImage(jpegOf(frame), 'image'), { code: 'invalid_image' }, frame)
 })
 
-it('refuses what carries far more than its picture, which makes decoders hang', () => {
+it('refuses an image with far more data than its picture, which makes decoders hang', () => {
   const chunk = (name: string, length: number) => {
     const bytes = Buffer.alloc(12 + length)
     bytes.writeUInt32BE(length, 0)
@@ -121,7 +121,7 @@ it('refuses what carries far more than its picture, which makes decoders hang', 
     return bytes
   }
   const withChunks = (...chunks: Buffer[]) => Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)])
-  assert.throws(() => examineImage(withChunks(chunk('prVt', 5_000_000)), 'image'), /too much that is no picture/)
+  assert.throws(() => examineImage(withChunks(chunk('prVt', 5_000_000)), 'image'), /too much data besides the picture/)
   assert.throws(
     () => examineImage(withChunks(...Array.from({ length: 2_000 }, () => chunk('tEXt', 4))), 'image'),
     /too much/,
@@ -129,6 +129,6 @@ it('refuses what carries far more than its picture, which makes decoders hang', 
   const many = Buffer.concat(Array.from({ length: 30_000 }, () => chunk('IDAT', 0)))
   assert.throws(() => examineImage(withChunks(many), 'image'), /too much/)
   assert.ok(examineImage(withChunks(chunk('iCCP', 500_000), chunk('IDAT', 9_000_000)), 'image'))
-  // Behind its end a PNG may carry what it likes, such as the film of a phone's moving picture.
+  // After its end a PNG may have any data, such as the video of a phone's moving picture.
   assert.ok(examineImage(Buffer.concat([png, chunk('mdat', 9_000_000)]), 'image'))
 })

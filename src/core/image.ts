@@ -3,7 +3,7 @@ import type { ImageType, Size } from './task.ts'
 
 export const maxImageBytes = 20 * 2 ** 20
 export const maxImagePixels = 40_000_000
-/** A byte of lossy WebP costs seven times as much to decode as one of JPEG: so many take as long as a full PNG. */
+/** Lossy WebP takes seven times as long per byte as JPEG: this much takes as long as the largest PNG. */
 const maxLossyWebpBytes = 6 * 2 ** 20
 
 export interface ImageFacts {
@@ -11,16 +11,16 @@ export interface ImageFacts {
   size: Size
 }
 
-/** What costs more for each pixel than a plain image may have fewer of them. */
+/** Images that cost more per pixel may have fewer pixels. */
 interface PixelLimit {
   pixels: number
   /** With its article. */
   kind: string
-  /** What else helps than fewer pixels. */
+  /** What the client can do. */
   fix: string
 }
 
-/** What the bytes themselves say they are: names and declared types are not believed. Throws `invalid_image`. */
+/** Reads type and size from the bytes: file names and declared types are not trusted. Throws `invalid_image`. */
 export function examineImage(bytes: Uint8Array, param: string): ImageFacts {
   if (bytes.length > maxImageBytes) {
     throw new Problem('invalid_image', `The image is larger than ${maxImageBytes / 2 ** 20} MiB. Send a smaller one.`, {
@@ -35,14 +35,14 @@ export function examineImage(bytes: Uint8Array, param: string): ImageFacts {
   if (carriesTooMuch(bytes, facts.type)) {
     throw new Problem(
       'invalid_image',
-      'The image carries too much that is no picture. Save it anew without metadata.',
+      'The image has too much data besides the picture. Save it again without metadata.',
       { param },
     )
   }
   return facts
 }
 
-/** An image is decoded while its client waits: none may take longer than a plain one of the largest size. */
+/** The client waits while its image is decoded: no image may take longer than the largest plain one. */
 function refuseSlow(image: Uint8Array, { type, size }: ImageFacts, param: string): void {
   const { pixels, kind, fix } = type === 'image/png' ? pngLimit(image) : plainLimit
   if (size.width * size.height > pixels) {
@@ -57,10 +57,7 @@ function refuseSlow(image: Uint8Array, { type, size }: ImageFacts, param: string
 
 const plainLimit: PixelLimit = { pixels: maxImagePixels, kind: 'An image', fix: 'Send a smaller image.' }
 
-/**
- * Measured with the decoders of `media/inspect.ts`, at the worst that each kind can be, in nanoseconds of CPU time for a
- * pixel: plain 32, interlaced 60, 16 bits 70, both 100.
- */
+/** Nanoseconds of CPU per pixel in `media/inspect.ts`, at worst: plain 32, interlaced 60, 16 bits 70, both 100. */
 function pngLimit(image: Uint8Array): PixelLimit {
   const [deep, interlaced] = [image[24] === 16, image[28] !== 0]
   if (deep && interlaced) {
@@ -82,9 +79,9 @@ function isLossy(webp: Uint8Array): boolean {
 }
 
 /**
- * What a file carries beside its picture makes decoders slow far beyond its size: one chunk of 20 MiB, or 300 000 of a
- * few bytes. Each counts for its bytes, and for at least 4 KiB; a part of the picture for a little. The child that decodes
- * a JPEG counts its scans: to find them takes a walk through all of its bytes.
+ * Chunks besides the picture make decoders very slow: one of 20 MiB, or 300 000 of a few bytes. Each counts with its
+ * bytes, at least 4 KiB; a chunk of the picture counts little. The scans of a JPEG are counted by the child that
+ * decodes it, because finding them takes a walk through all of its bytes.
  */
 const maxBaggage = 4 * 2 ** 20
 
@@ -93,7 +90,7 @@ function carriesTooMuch(image: Uint8Array, type: ImageType): boolean {
   let sum = 0
   for (const { name, length } of chunksOf(image, type)) {
     sum += pictureChunks.has(name) ? 200 : Math.max(length, 4_096)
-    // The rest is not read: to walk through millions of chunks takes long itself.
+    // A walk through millions of chunks would itself take long.
     if (sum > maxBaggage) return true
   }
   return false
@@ -115,7 +112,7 @@ function* chunksOf(image: Uint8Array, type: 'image/png' | 'image/webp'): Generat
     const length = png ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at + 4)
     const name = bytes.toString('latin1', png ? at + 4 : at, png ? at + 8 : at + 4)
     yield { name, at, length }
-    // What comes behind is no chunk, and no decoder reads it.
+    // No decoder reads beyond it.
     if (png && name === 'IEND') return
     at += png ? 12 + length : 8 + length + (length % 2)
   }
@@ -133,26 +130,26 @@ function sniff(bytes: Buffer): ImageFacts | undefined {
 
 function sniffPng(bytes: Buffer): ImageFacts | undefined {
   if (bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined
-  const coloursAreNumbers = bytes[25] === 3
-  if (coloursAreNumbers && !hasPalette(bytes)) return undefined
+  const needsPalette = bytes[25] === 3
+  if (needsPalette && !hasPalette(bytes)) return undefined
   return { type: 'image/png', size: { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) } }
 }
 
-/** Some decoders make up the colours that are missing, others refuse: each provider would show something else. */
+/** Without a palette some decoders invent colours and others fail, so providers would show different pictures. */
 function hasPalette(bytes: Buffer): boolean {
   let before = 0
   for (const { name } of chunksOf(bytes, 'image/png')) {
     if (name === 'PLTE') return true
     before += 1
-    // More is refused anyway, as too much that is no picture.
+    // More chunks are refused anyway, by `carriesTooMuch`.
     if (name === 'IDAT' || before > maxBaggage / 4_096) return false
   }
   return false
 }
 
 /**
- * Walks the segments to the frame header: SOF0…2, baseline and progressive. The lossless, the hierarchical and the
- * arithmetic kinds are read by hardly anything, the renderer included.
+ * Walks the segments to the frame header: SOF0…2, baseline and progressive. Most decoders, ours included, can't read
+ * the lossless, hierarchical and arithmetic kinds.
  */
 function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
   let at = 2
@@ -172,7 +169,7 @@ function sniffJpeg(bytes: Buffer): ImageFacts | undefined {
   return undefined
 }
 
-/** A still fills the canvas of its extended header: one that is larger would pass the limit of pixels unseen. */
+/** The frame of a still must fill its canvas: a larger frame would evade the limit of pixels. */
 function sniffWebp(bytes: Buffer): ImageFacts | undefined {
   const type = 'image/webp'
   if (bytes.toString('latin1', 12, 16) !== 'VP8X') {
@@ -181,7 +178,7 @@ function sniffWebp(bytes: Buffer): ImageFacts | undefined {
   }
   const canvas = { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 }
   const isAnimated = ((bytes[20] ?? 0) & 2) !== 0
-  // Its frames may be smaller. It is refused before it is decoded, by a message of its own.
+  // Its frames may be smaller. The decoder refuses it with a message of its own.
   if (isAnimated) return { type, size: canvas }
   let before = 0
   for (const { at } of chunksOf(bytes, type)) {
@@ -193,7 +190,7 @@ function sniffWebp(bytes: Buffer): ImageFacts | undefined {
   return undefined
 }
 
-/** The size that the pixels of a WebP have, if the chunk there has them. */
+/** The size of a WebP frame, if the chunk at that position is one. */
 function frameSize(bytes: Buffer, at: number): Size | undefined {
   if (at + 18 > bytes.length) return undefined
   const name = bytes.toString('latin1', at, at + 4)

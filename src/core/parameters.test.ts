@@ -19,7 +19,7 @@ const card = {
 const readParameters = (of: ModelCard, fields: Record<string, unknown>, options: ReadOptions) =>
   readExtras(of, fields, options).parameters
 
-it('takes what the card names, in JSON as it is and in a form as text', () => {
+it('accepts the parameters of the card, typed in JSON and as text in a form', () => {
   const expected = { seed: 7, strength: 0.5, caption: false, style: 'noir', note: '12' }
   assert.deepEqual(readParameters(card, { prompt: 'x', ...expected }, { text: false }), expected)
   const form = { prompt: 'x', seed: '7', strength: '0.5', caption: 'false', style: 'noir', note: '12' }
@@ -45,18 +45,18 @@ it('refuses another type or value, and says what is expected', () => {
   }
 })
 
-it('names a field that nobody knows, and those that the model takes', () => {
+it('names an unknown field, and the fields that the model accepts', () => {
   for (const name of ['duration', '__proto__', 'constructor', 'toString']) {
     const fields = Object.fromEntries([[name, 1]])
     assert.throws(() => readParameters(card, fields, { text: false }), {
       code: 'unknown_parameter',
       param: name,
-      message: /takes: model, .*seed/,
+      message: /accepts: model, .*seed/,
     })
   }
 })
 
-it('takes them in metadata as well, but nothing twice and nothing that stands beside it', () => {
+it('accepts them in metadata as well, but not twice, and no common field there', () => {
   assert.deepEqual(readParameters(card, { metadata: { seed: 7, style: 'pop' } }, { text: false }), {
     seed: 7,
     style: 'pop',
@@ -77,7 +77,7 @@ it('takes them in metadata as well, but nothing twice and nothing that stands be
 it('keeps the other keys of metadata, up to a limit', () => {
   const kept = (metadata: unknown, text = false) => readExtras(card, { metadata }, { text, reserved: ['duration'] })
   assert.deepEqual(kept({ seed: 7, job: 'a', last: true, at: 1.5 }), {
-    ...{ parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 }, ignored: [] },
+    parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 }, ignored: [],
   })
   assert.deepEqual(kept('{"job":"a"}', true).metadata, { job: 'a' })
   assert.equal(kept({ seed: 7 }).metadata, null)
@@ -96,7 +96,7 @@ it('keeps the other keys of metadata, up to a limit', () => {
   })
 })
 
-it('takes no URL but one that begins with https', () => {
+it('accepts only URLs that begin with https', () => {
   const read = (last_image: string) => readParameters(card, { last_image }, { text: false })
   assert.deepEqual(read('https://example.com/a.png'), { last_image: 'https://example.com/a.png' })
   for (const url of [
@@ -109,12 +109,12 @@ it('takes no URL but one that begins with https', () => {
     assert.throws(() => read(url), { code: 'invalid_value', param: 'last_image', message: /https:\/\// })
 })
 
-it('reads the words for a size wherever they are', () => {
+it('reads size words from the fields and from metadata', () => {
   assert.deepEqual(readSizeWords({ resolution: '720p', metadata: { aspect_ratio: '9:16' } }), {
-    ...{ resolution: '720p', aspect_ratio: '9:16' },
+    resolution: '720p', aspect_ratio: '9:16',
   })
   assert.throws(() => readSizeWords({ aspect_ratio: '1:1', metadata: { aspect_ratio: '9:16' } }), {
-    ...{ code: 'invalid_value', param: 'aspect_ratio', message: /given twice/ },
+    code: 'invalid_value', param: 'aspect_ratio', message: /given twice/,
   })
   assert.throws(() => readSizeWords({ metadata: { aspect_ratio: 1 } }), { code: 'invalid_type', param: 'aspect_ratio' })
 })

@@ -1,4 +1,4 @@
-import type { AskedSize, ModelCard } from './catalog.ts'
+import type { ModelCard, RequestedSize } from './catalog.ts'
 import { closest } from './closest.ts'
 import { deadlineFields } from './deadlines.ts'
 import { duplicateKey } from './duplicate-key.ts'
@@ -6,7 +6,7 @@ import { Problem } from './problem.ts'
 import type { Metadata, Parameters } from './task.ts'
 import type { UnknownParameters } from './token.ts'
 
-/** What a model takes beyond the common fields: the part of JSON Schema that a card may use. */
+/** A parameter of a model besides the common fields: the part of JSON Schema that a card may use. */
 export type ParameterRule = { readonly description: string; readonly needsImage?: true } & (
   | { readonly type: 'integer' | 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly type: 'boolean' }
@@ -14,42 +14,50 @@ export type ParameterRule = { readonly description: string; readonly needsImage?
       readonly type: 'string'
       readonly maxLength: number
       readonly enum?: readonly string[]
-      /** It is a URL, which the provider fetches: where it leads is checked as for the reference image. */
+      /** A URL that the provider fetches. It is checked like the URL of a reference image. */
       readonly format?: 'https'
     }
 )
 
-/** How a provider that knows no pixels is asked for a size. */
-const words = ['aspect_ratio', 'resolution']
+/** A size in words, for providers that accept no pixels. */
+const sizeWords = ['aspect_ratio', 'resolution']
 
-/** The fields of every submit. */
+/** The fields of every request that creates a video. */
 export const commonFields = [
-  ...['model', 'prompt', 'seconds', 'size', ...words, 'image', 'input_reference', 'metadata'],
+  'model',
+  'prompt',
+  'seconds',
+  'size',
+  ...sizeWords,
+  'image',
+  'input_reference',
+  'metadata',
   ...deadlineFields,
 ]
 
-/** What a request says beyond the common fields. */
+/** What a request has besides the common fields. */
 export interface Extras {
   parameters: Parameters
-  /** What stands in `metadata` and is not a parameter; null where there is nothing. */
+  /** The entries of `metadata` that are not parameters; null if there are none. */
   metadata: Metadata | null
-  /** What is neither, where that is left out. */
+  /** The names of unknown parameters that were left out. */
   ignored: readonly string[]
 }
 
 export interface ReadOptions {
+  /** The request is a form: its values are text, so '7' may be a number and 'true' a boolean. */
   text: boolean
+  /** The fields of this kind of request. They are not parameters. */
   beside?: readonly string[]
+  /** Other names of these fields. They have no meaning in `metadata`. */
   reserved?: readonly string[]
+  /** What happens to an unknown parameter; an error by default. */
   unknown?: UnknownParameters
 }
 
 /**
- * The model's own parameters among the fields of a request, or in its `metadata`, where OpenAI's SDKs have room for
- * them; other names in `metadata` are the client's own, and are kept for it. `text`: a form has only text, so '7' is a
- * number there and 'true' a truth; in JSON they are what they are. `beside`: the fields that such a request has of its
- * own. `reserved`: other names of them, which mean nothing within `metadata`. An unknown field is an error that says what
- * the model takes, or left out where `unknown` says so.
+ * The model's parameters among the fields of a request, or in its `metadata`, which is a known field of OpenAI's SDKs.
+ * Other entries of `metadata` belong to the client, and are stored.
  */
 export function readParameters(
   card: ModelCard,
@@ -57,20 +65,20 @@ export function readParameters(
   { text, beside = commonFields, reserved = [], unknown = 'refuse' }: ReadOptions,
 ): Extras {
   const parameters: Record<string, string | number | boolean> = {}
-  const own = Object.entries(fields).filter(([name]) => !beside.includes(name))
-  const sized = words.filter((name) => beside.includes(name))
+  const fromFields = Object.entries(fields).filter(([name]) => !beside.includes(name))
+  const sizeFields = sizeWords.filter((name) => beside.includes(name))
   const isParameter = (name: string) => Object.hasOwn(card.parameters, name)
-  const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sized.includes(name))
-  const within = metadata.filter(([name]) => isParameter(name))
+  const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sizeFields.includes(name))
+  const fromMetadata = metadata.filter(([name]) => isParameter(name))
   const kept = metadata.filter(([name]) => !isParameter(name))
   const ignored: string[] = []
-  /** Throws, or leaves it out. */
+  /** Throws, or leaves the parameter out. */
   const refuse = (name: string, problem: () => Problem) => {
-    // Each is a warning that is kept with the task.
+    // Each becomes a warning that is stored with the task.
     if (unknown === 'refuse' || ignored.length >= mostIgnored) throw problem()
     ignored.push(name.slice(0, 100).toWellFormed())
   }
-  for (const [name, value] of [...own, ...within]) {
+  for (const [name, value] of [...fromFields, ...fromMetadata]) {
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = isParameter(name) ? card.parameters[name] : undefined
     if (!rule) {
@@ -90,18 +98,18 @@ export function readParameters(
 const mostIgnored = 32
 const mostKept = { keys: 16, keyLength: 64, valueLength: 512 }
 
-/** What a client may keep with its video; as much as OpenAI's API lets it keep elsewhere. */
+/** Checks what a client stores with its video. The limits are those of OpenAI's API for other objects. */
 function keep(entries: readonly [string, unknown][]): Metadata | null {
   const { keys, keyLength, valueLength } = mostKept
   if (entries.length === 0) return null
   if (entries.length > keys) {
-    const message = `'metadata' has ${entries.length} keys that are not parameters of the model. It may have ${keys}.`
+    const message = `'metadata' has ${entries.length} keys that are not parameters of the model. The limit is ${keys}.`
     throw new Problem('invalid_value', message, { param: 'metadata' })
   }
   for (const [name, value] of entries) {
     const param = `metadata.${name.slice(0, 100)}`
     if (name.length > keyLength)
-      throw new Problem('invalid_value', `A key of 'metadata' may have ${keyLength} characters.`, { param })
+      throw new Problem('invalid_value', `A key of 'metadata' may have at most ${keyLength} characters.`, { param })
     if (!isKeepable(value) || String(value).length > valueLength) {
       const allowed = `text of at most ${valueLength} characters, a number, true or false`
       throw new Problem('invalid_value', `Invalid '${param}': expected ${allowed}.`, { param })
@@ -114,7 +122,7 @@ function isKeepable(value: unknown): value is Metadata[string] {
   return typeof value === 'string' || Number.isFinite(value) || typeof value === 'boolean'
 }
 
-/** The parameters that are URLs, by their names. */
+/** The parameters that are URLs. */
 export function urlsIn(card: ModelCard, parameters: Parameters): [name: string, url: string][] {
   return Object.entries(parameters).flatMap(([name, value]) => {
     const rule = card.parameters[name]
@@ -122,10 +130,10 @@ export function urlsIn(card: ModelCard, parameters: Parameters): [name: string, 
   })
 }
 
-/** The words for a size that a request has, wherever it has them. */
-export function readSizeWords(fields: Record<string, unknown>): AskedSize {
+/** The size words of a request, from its fields or its `metadata`. */
+export function readSizeWords(fields: Record<string, unknown>): RequestedSize {
   const metadata = readMetadata(fields)
-  const found = words.flatMap((name) => {
+  const found = sizeWords.flatMap((name) => {
     if (fields[name] !== undefined && metadata[name] !== undefined) throw twice(name)
     const value = fields[name] ?? metadata[name]
     if (value !== undefined && typeof value !== 'string')
@@ -135,11 +143,11 @@ export function readSizeWords(fields: Record<string, unknown>): AskedSize {
   return Object.fromEntries(found)
 }
 
-/** Far more than all parameters of any model: reading more would keep every other client waiting. */
+/** Far more than the parameters of any model. Reading more would make other clients wait. */
 const mostMetadata = 65_536
 const mostFields = 200
 
-/** An object, or in a form the JSON of one. */
+/** An object; in a form, the JSON of one. */
 function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
   const value = typeof metadata === 'string' && metadata.length <= mostMetadata ? parsed(metadata) : metadata
   if (typeof value === 'object' && Object.keys(value ?? {}).length > mostFields) throw crowded()
@@ -184,7 +192,7 @@ function unknownParameter(card: ModelCard, name: string, { beside, reserved }: K
   const known = [...beside, ...Object.keys(card.parameters)]
   const [near] = [...closest(name.toLowerCase(), known), ...closest(name.toLowerCase(), reserved)]
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`
-  const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' takes: ${known.join(', ')}.`
+  const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' accepts: ${known.join(', ')}.`
   return new Problem('unknown_parameter', message, { param: name })
 }
 

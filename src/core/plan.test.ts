@@ -12,7 +12,7 @@ const running: Task = { ...held, state: 'running', startedAt: 5 }
 const problem = { code: 'internal', message: 'm' } as const
 const completed: Task = { ...running, state: 'completed', completedAt: 8 }
 const failed: Task = { ...held, state: 'failed', error: problem }
-const attempt = { ...{ id: 'b', task: 't', number: 2, account: 'p', keyVersion: 'k', upstreamModel: 'u' }, openedAt: 5 }
+const attempt = { id: 'b', task: 't', number: 2, account: 'p', keyVersion: 'k', upstreamModel: 'u', openedAt: 5 }
 const opened = { ...attempt, state: 'open', operation: null, settledAt: null, problem: null } as const
 const fact = (state: AttemptState, id = 'a'): AttemptFact => {
   const operation = state === 'accepted' ? { z: 1, a: 2 } : null
@@ -35,7 +35,7 @@ function before({ was, leased = true, attempts = {}, endpoints = [] }: World): B
   }
 }
 
-/** Of the writes, what matters here: a decision writes all that can change of its task. */
+/** A short form of the writes: a decision writes all mutable columns of its task. */
 function shown(mutation: Mutation, world: World) {
   const { holds, writes } = planOf(mutation, before(world))
   const lines = writes.map(({ shape: { verb, table, columns }, values }) => {
@@ -110,7 +110,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { was: held, attempts: { a: 'accepted' } },
       ['decide held due 100 start by 900 kept', 'insert attempts b open', 'update attempts a orphan'],
     ],
-    // Its process did not hear that it was opened, and never sent it.
+    // Its process got no response to the commit that opened it, and never sent it.
     [
       record(queued),
       { was: held, attempts: { a: 'open' } },
@@ -180,8 +180,8 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { verb: 'remove', task: 't', fence: 3, orphans: false },
       { was: held, attempts: { a: 'accepted', b: 'accepted', c: 'open', d: 'refused', e: 'abandoned', f: 'orphan' } },
       [
-        ...['delete tasks t', free, 'delete events t', 'update attempts a orphan', 'update attempts b removed'],
-        ...['update attempts c abandoned', 'delete attempts d'],
+        'delete tasks t', free, 'delete events t', 'update attempts a orphan', 'update attempts b removed',
+        'update attempts c abandoned', 'delete attempts d',
       ],
     ],
     [

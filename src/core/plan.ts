@@ -9,35 +9,35 @@ import {
   json,
   mutableColumns,
   type Row,
+  subscribesTo,
   toMutable,
-  type Value,
-  wants,
+  type ColumnValue,
 } from './row.ts'
 import { type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
 
 /*
- * Which rows each change of a task writes. A store reads and locks what the change depends on (`needsOf`), plans it
- * (`planOf`), and executes the plan in the same transaction. The rules are here alone, so that all stores follow the same.
+ * Which rows each change of a task writes. A store reads and locks the rows that the change depends on (`needsOf`),
+ * plans it (`planOf`), and executes the plan in the same transaction. Stores have no rules of their own.
  */
 
-/** A task under lease is known by its id and the fence of that lease. */
+/** A lease is identified by its task and its fence. */
 export type Lease = Pick<Task, 'id' | 'fence'>
 
-/** One transaction: a decision about a task under lease, and what was learnt on the way. */
+/** One transaction: a decision about a task under lease, and the facts that came with it. */
 export interface Entry {
   task: Task
-  /** The lease stays: there is more to come. */
+  /** The lease is kept: another decision follows. */
   keep?: boolean
-  /** Its slots are given back although it is held. */
+  /** A held task gives its slots back. */
   releases?: boolean
   opened?: Attempt
   /**
-   * Of an attempt of this task. Written whether the lease holds or not. An accepted attempt that its task does not wait
-   * for becomes an orphan.
+   * About an attempt of this task. It is written even if the lease is lost. An accepted attempt that its task does not
+   * wait for becomes an orphan.
    */
   fact?: AttemptFact
-  /** The fact is written only under the lease, as it holds only if no other process has claimed the task. */
+  /** The fact is written only under the lease: it is true only if no other process has claimed the task. */
   isFactFenced?: true
   events?: readonly TaskEvent[]
 }
@@ -58,38 +58,38 @@ export type TaskBefore = Pick<Task, 'owner' | 'state' | 'startBy' | 'startedAt' 
 
 export type AttemptBefore = Pick<Attempt, 'task' | 'state'>
 
-/** What a change depends on, by id. */
+/** The rows that a change depends on, by id. */
 export interface Before {
   tasks: ReadonlyMap<string, TaskBefore>
   attempts: ReadonlyMap<string, AttemptBefore>
-  /** `id`, `owner` and `event_types` of those that are not disabled. */
+  /** `id`, `owner` and `event_types` of endpoints that are not disabled. */
   endpoints: readonly Row[]
 }
 
-/** What has to be read beside the tasks. */
+/** The rows that have to be read besides the tasks. */
 interface Needs {
   attempts: string[]
-  /** All attempts of these tasks. */
+  /** Tasks whose attempts are all read. */
   attemptsOf: string[]
-  /** The endpoints of these owners. */
+  /** Owners whose endpoints are read. */
   owners: string[]
 }
 
-/** One statement, for any number of rows. Its first column is the key of an update, and the condition of a delete. */
-export interface Shape {
+/** A statement for any number of rows. The first column is the key of an update and the condition of a delete. */
+export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete'
   readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries'
   readonly columns: readonly string[]
 }
 
-/** The values are in the order of the columns: by place they cost a writer less than by name. */
+/** The values are in the order of the columns, which costs the writer less than names. */
 export interface Write {
-  shape: Shape
-  values: readonly Value[]
+  shape: StatementShape
+  values: readonly ColumnValue[]
 }
 
 interface Plan {
-  /** False if the lease is lost, or there is nothing to change. A fact may be written all the same. */
+  /** False if the lease is lost or nothing changes. A fact may still be written. */
   holds: boolean
   writes: readonly Write[]
 }
@@ -104,9 +104,9 @@ export function needsOf(mutations: readonly Mutation[], tasks: Before['tasks']):
     if (fact) needs.attempts.push(fact.id)
     const was = tasks.get(mutation.task)
     if (!was) continue
-    const left = leftBehind(was, task)
-    if (left !== null && left !== fact?.id) needs.attempts.push(left)
-    // An owner without an endpoint pays for one lookup in an index.
+    const dropped = droppedAttempt(was, task)
+    if (dropped !== null && dropped !== fact?.id) needs.attempts.push(dropped)
+    // For an owner without endpoints this costs one lookup in an index.
     const kind = noticeOf(was, task)
     if (kind && eventTypeOf(kind)) needs.owners.push(task.owner)
   }
@@ -125,45 +125,55 @@ export function planOf(mutation: Mutation, before: Before): Plan {
     case 'delete':
       return was?.owner === mutation.owner && was.deletedAt === null ? planDeletion(mutation, was) : nothing
     case 'disown':
-      return planLoss(mutation, was)
+      return planDisowning(mutation, was)
   }
 }
 
-/** Whether a decision may be a notice: what changes the status of a task stands in its timeline, too. */
-export function isNews({ events = [] }: Entry): boolean {
+/** Whether a decision may write a notice: a change of status is always in the timeline, too. */
+export function mayNotify({ events = [] }: Entry): boolean {
   return events.length > 0
 }
 
-/** Whether the task keeps its slots: it is in work, or about to be by the holder of its lease. */
-export function occupies({ task: { state }, keep = false, releases = false }: Entry): boolean {
+/** Whether the task keeps its slots: it runs, or the holder of its lease is about to submit it. */
+export function keepsSlots({ task: { state }, keep = false, releases = false }: Entry): boolean {
   return (state === 'held' || state === 'running' || (state === 'queued' && keep)) && !releases
 }
 
 const nothing: Plan = { holds: false, writes: [] }
 
-const shapeOf = (verb: Shape['verb'], table: Shape['table'], ...columns: string[]): Shape => ({ verb, table, columns })
+const shapeOf = (verb: StatementShape['verb'], table: StatementShape['table'], ...columns: string[]): StatementShape => ({ verb, table, columns })
 const shapes = {
   decided: shapeOf('update', 'tasks', 'id', 'leased', ...mutableColumns),
   due: shapeOf('update', 'tasks', 'id', 'due_at'),
   hidden: shapeOf('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
   heldAgain: shapeOf(
-    ...(['update', 'tasks', 'id', 'state', 'operation', 'output', 'missing_at'] as const),
-    ...['tries', 'due_at', 'leased', 'fence'],
+    'update',
+    'tasks',
+    'id',
+    'state',
+    'operation',
+    'output',
+    'missing_at',
+    'tries',
+    'due_at',
+    'leased',
+    'fence',
   ),
   removed: shapeOf('delete', 'tasks', 'id'),
   opened: shapeOf('insert', 'attempts', ...attemptColumns),
   settled: shapeOf('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
-  restated: shapeOf('update', 'attempts', 'id', 'state'),
-  forgotten: shapeOf('delete', 'attempts', 'id'),
-  freed: shapeOf('delete', 'slots', 'task'),
-  noted: shapeOf('insert', 'events', 'task', 'at', 'name', 'detail'),
-  unnoted: shapeOf('delete', 'events', 'task'),
-  told: shapeOf('insert', 'notices', 'owner', 'task', 'at', 'kind'),
+  stateChanged: shapeOf('update', 'attempts', 'id', 'state'),
+  attemptRemoved: shapeOf('delete', 'attempts', 'id'),
+  slotsFreed: shapeOf('delete', 'slots', 'task'),
+  eventAdded: shapeOf('insert', 'events', 'task', 'at', 'name', 'detail'),
+  eventsRemoved: shapeOf('delete', 'events', 'task'),
+  notified: shapeOf('insert', 'notices', 'owner', 'task', 'at', 'kind'),
   delivered: shapeOf('insert', 'deliveries', ...deliveryColumns),
 }
 
-const write = (shape: Shape, ...values: Value[]): Write => ({ shape, values })
-const note = (task: string, { at, name, detail }: TaskEvent) => write(shapes.noted, task, at, name, json(detail))
+const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })
+const addEvent = (task: string, { at, name, detail }: TaskEvent) =>
+  write(shapes.eventAdded, task, at, name, json(detail))
 const settle = (fact: AttemptFact) => write(shapes.settled, fact.id, ...fromFact(fact), fact.state)
 
 function isHeld({ leased, fence }: TaskBefore, by: number): boolean {
@@ -172,7 +182,7 @@ function isHeld({ leased, fence }: TaskBefore, by: number): boolean {
 
 function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): Plan {
   const { task, opened, fact, isFactFenced = false, events = [] } = entry
-  // Nothing is sent for a deleted task any more.
+  // Nothing is sent for a deleted task.
   const isGone = opened !== undefined && was?.deletedAt !== null
   if (!was || !isHeld(was, task.fence) || isGone)
     return { holds: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
@@ -182,42 +192,42 @@ function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): P
     writes: [
       planTask(entry, was),
       ...planAttempts(entry, was, before),
-      ...(occupies(entry) ? [] : [write(shapes.freed, task.id)]),
-      ...events.map((event) => note(task.id, event)),
+      ...(keepsSlots(entry) ? [] : [write(shapes.slotsFreed, task.id)]),
+      ...events.map((event) => addEvent(task.id, event)),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
     ],
   }
 }
 
-/** A task that was deleted meanwhile is due at once, whatever was decided; one that is kept, when its lease ends. */
+/** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
 function planTask({ task, keep = false }: Entry, was: TaskBefore): Write {
   const startBy = was.deletedAt === null ? task.startBy : 0
   const dueAt = keep ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
   return write(shapes.decided, task.id, Number(keep), ...toMutable({ ...task, startBy, dueAt }))
 }
 
-/** The attempt that the decision opens, the one that its fact is of, and the one that its task no longer waits for. */
+/** The attempt that the decision opens, the attempt of its fact, and the attempt that the task no longer waits for. */
 function planAttempts(entry: Entry, was: TaskBefore, { attempts }: Before): Write[] {
   const { task, opened, fact } = entry
-  const left = leftBehind(was, task)
+  const dropped = droppedAttempt(was, task)
   const known = fact && (fact.id === opened?.id ? opened.state : attempts.get(fact.id)?.state)
-  const learnt = fact && learn(fact, known, task.attempt === fact.id && left !== fact.id)
+  const learnt = fact && learn(fact, known, task.attempt === fact.id && dropped !== fact.id)
   const writes: Write[] = []
   if (opened) {
     const attempt = learnt?.id === opened.id ? { ...opened, ...learnt } : opened
     writes.push(write(shapes.opened, ...fromAttempt(attempt)))
   }
   if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
-  if (left === null || left === learnt?.id) return writes
-  const leftState = attempts.get(left)?.state
-  if (leftState === 'accepted') writes.push(write(shapes.restated, left, 'orphan'))
-  // A process that counts fewer attempts opened the last one itself and did not hear of its COMMIT: it never sent it.
-  if (leftState === 'open' && was.attempts > task.attempts)
-    writes.push(settle({ ...unsent, id: left, settledAt: decidedAt(entry) }))
+  if (dropped === null || dropped === learnt?.id) return writes
+  const state = attempts.get(dropped)?.state
+  if (state === 'accepted') writes.push(write(shapes.stateChanged, dropped, 'orphan'))
+  // A process that counts fewer attempts opened the last one itself and got no response to its COMMIT: it never sent it.
+  if (state === 'open' && was.attempts > task.attempts)
+    writes.push(settle({ ...unsent, id: dropped, settledAt: decidedAt(entry) }))
   return writes
 }
 
-/** A fact without a decision. If the task still waits for it, it is due now, or when its lease ends. */
+/** A fact without a decision. If the task still waits for it, the task is due now, or when its lease ends. */
 function planFact(task: string, fact: AttemptFact, { tasks, attempts }: Before): Write[] {
   const was = tasks.get(task)
   const isAwaited = was?.state === 'held' && was.attempt === fact.id
@@ -226,7 +236,7 @@ function planFact(task: string, fact: AttemptFact, { tasks, attempts }: Before):
   return [settle(learnt), ...(isAwaited && !was.leased ? [write(shapes.due, task, 0)] : [])]
 }
 
-/** The first answer stays: a later one changes nothing but what was unknown. Undefined if nothing changes. */
+/** The first response stays: a later one only fills in what was unknown. Undefined if nothing changes. */
 function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: boolean): AttemptFact | undefined {
   if (was !== 'open' && was !== 'abandoned') return undefined
   if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
@@ -234,52 +244,52 @@ function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: bool
 }
 
 /**
- * The attempt that a held task no longer waits for after a decision. The process that decided so did not know what became
- * of it: another one may have learnt meanwhile that it was accepted.
+ * The attempt that a held task no longer waits for after a decision. The process that decided did not know its outcome:
+ * another process may have recorded meanwhile that it was accepted.
  */
-function leftBehind(was: TaskBefore, { state, attempt }: Task): string | null {
+function droppedAttempt(was: TaskBefore, { state, attempt }: Task): string | null {
   const leaves = state === 'queued' || state === 'failed' || was.attempt !== attempt
   return was.state === 'held' && leaves ? was.attempt : null
 }
 
-/** What a client is told of a decision; of a task that its owner deleted, nothing. */
+/** The notice of a decision; none for a deleted task. */
 function noticeOf(was: TaskBefore, task: Task): NoticeKind | null {
   const status = wireStatus(task)
   return was.deletedAt !== null || status === 'queued' || status === wireStatus(was) ? null : status
 }
 
-/** When a decision was made: what it writes into the timeline says so. */
+/** When a decision was made, by the events that it writes. */
 function decidedAt({ events, task }: Entry): number {
   return events?.at(-1)?.at ?? task.completedAt ?? task.startedAt ?? task.createdAt
 }
 
 function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoints }: Before): Write[] {
-  const told = write(shapes.told, owner, task, at, kind)
+  const notice = write(shapes.notified, owner, task, at, kind)
   const type = eventTypeOf(kind)
-  if (!type) return [told]
+  if (!type) return [notice]
   const deliveries = endpoints
-    .filter((row) => row.owner === owner && wants(row, type))
+    .filter((row) => row.owner === owner && subscribesTo(row, type))
     .map(({ id }) => fromDelivery(newDelivery({ id: String(id), owner }, { task, at, type })))
   return [
-    told,
+    notice,
     ...deliveries.map((row) => write(shapes.delivered, ...deliveryColumns.map((name) => row[name] ?? null))),
   ]
 }
 
-/** Attempts that may have cost money stay. */
+/** Attempts that may have cost money are kept. */
 function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, { attempts }: Before): Plan {
   const last = was.state === 'held' || orphans ? was.attempt : null
-  const kept = [...attempts].filter(([, attempt]) => attempt.task === task)
+  const own = [...attempts].filter(([, attempt]) => attempt.task === task)
   return {
     holds: true,
     writes: [
       write(shapes.removed, task),
-      write(shapes.freed, task),
-      write(shapes.unnoted, task),
-      ...kept.flatMap(([id, { state }]) => {
-        if (state === 'open') return [write(shapes.restated, id, 'abandoned')]
-        if (state === 'accepted') return [write(shapes.restated, id, id === last ? 'orphan' : 'removed')]
-        return state === 'refused' ? [write(shapes.forgotten, id)] : []
+      write(shapes.slotsFreed, task),
+      write(shapes.eventsRemoved, task),
+      ...own.flatMap(([id, { state }]) => {
+        if (state === 'open') return [write(shapes.stateChanged, id, 'abandoned')]
+        if (state === 'accepted') return [write(shapes.stateChanged, id, id === last ? 'orphan' : 'removed')]
+        return state === 'refused' ? [write(shapes.attemptRemoved, id)] : []
       }),
     ],
   }
@@ -291,27 +301,31 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
   const startBy = was.state === 'queued' ? 0 : was.startBy
   return {
     holds: true,
-    writes: [write(shapes.hidden, task, at, dueAt, startBy), write(shapes.told, owner, task, at, 'deleted')],
+    writes: [write(shapes.hidden, task, at, dueAt, startBy), write(shapes.notified, owner, task, at, 'deleted')],
   }
 }
 
-/** The attempt loses the operation that it adopted. If its task goes on with it, the task is held again. */
-function planLoss({ task, attempt, at }: MutationOf<'disown'>, was: TaskBefore | undefined): Plan {
+/** The attempt loses the operation that it adopted. If the task runs with that operation, it is held again. */
+function planDisowning({ task, attempt, at }: MutationOf<'disown'>, was: TaskBefore | undefined): Plan {
   const isHeldAgain = was?.attempt === attempt && (was.state === 'running' || was.state === 'storing')
   const fact: AttemptFact = {
-    ...{ id: attempt, state: isHeldAgain ? 'open' : 'abandoned', operation: null },
-    ...{ settledAt: isHeldAgain ? null : at, problem: overruled },
+    id: attempt,
+    state: isHeldAgain ? 'open' : 'abandoned',
+    operation: null,
+    settledAt: isHeldAgain ? null : at,
+    problem: overruled,
   }
   const heldAgain = () => [
     write(shapes.heldAgain, task, 'held', null, null, null, 0, at, 0, Number(was?.fence) + 1),
-    note(task, { at, name: 'adoption overruled', detail: { attempt } }),
+    addEvent(task, { at, name: 'adoption overruled', detail: { attempt } }),
   ]
   return { holds: true, writes: [settle(fact), ...(isHeldAgain ? heldAgain() : [])] }
 }
 
 const unsent: Omit<AttemptFact, 'id' | 'settledAt'> = {
-  ...{ state: 'refused', operation: null },
-  problem: { code: 'storage_unavailable', message: 'It was never sent: the store was away.' },
+  state: 'refused',
+  operation: null,
+  problem: { code: 'storage_unavailable', message: 'It was never sent: the store was unavailable.' },
 }
 
 /** Why an attempt lost the operation that it had adopted. */

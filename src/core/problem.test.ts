@@ -13,12 +13,12 @@ function unreadable(): unknown {
   }
 }
 
-it('a problem never has a piece of what could not be read as JSON, but says where that was', () => {
+it('a problem never quotes text that is not JSON, but keeps the stack', () => {
   assert.match(String(unreadable()), /sk-l/, 'else this test shows nothing')
   for (const problem of [Problem.from(unreadable()), new Problem('internal', 'x', { cause: unreadable() })]) {
     const { cause } = problem as { cause: Error }
     assert.doesNotMatch(inspect(problem), /sk-l/)
-    assert.equal(cause.message, 'what came is not JSON')
+    assert.equal(cause.message, 'the text is not JSON')
     assert.match(cause.stack ?? '', /at unreadable .*problem\.test\.ts/)
   }
 })

@@ -1,12 +1,12 @@
 /**
- * The one error class. `message` is written for the client and is safe to show; `cause` is for the operator and never
- * leaves the log. `api/errors.ts` maps a code to an HTTP status, `core/timing.ts` says how often the engine tries again.
+ * The one error class. `message` is for the client and safe to show. `cause` is for the operator and appears only in
+ * the log. `api/errors.ts` maps a code to an HTTP status, `core/timing.ts` says how often the engine tries again.
  */
 export class Problem extends Error {
   readonly code: ProblemCode
   /** The request field at fault, if there is one. */
   readonly param: string | null
-  /** True where the same action may succeed later with nothing changed. */
+  /** Whether the same action may succeed later. */
   readonly retryable: boolean
 
   constructor(code: ProblemCode, message: string, options: ProblemOptions = {}) {
@@ -18,8 +18,8 @@ export class Problem extends Error {
   }
 
   /**
-   * Anything thrown, as a Problem. A fault of the disk is `storage_unavailable`, wherever it shows; what we did not
-   * foresee is `internal`, and its text stays with the operator.
+   * Converts anything thrown. A fault of the disk is `storage_unavailable`; every other error is `internal`, and only
+   * the operator sees its text.
    */
   static from(thrown: unknown): Problem {
     if (thrown instanceof Problem) return thrown
@@ -32,27 +32,27 @@ export class Problem extends Error {
     return new Problem('storage_unavailable', message, { cause, retryable: true })
   }
 
-  /** What a store throws where an answer names work that is another attempt's. */
+  /** Thrown by a store if a response names an operation of another attempt. */
   static ofTakenOperation(cause: unknown): Problem {
-    return new Problem('operation_taken', 'This operation belongs to another attempt already.', { cause })
+    return new Problem('operation_taken', 'This operation already belongs to another attempt.', { cause })
   }
 
-  /** What a store throws where a key of the same owner has its task already. */
+  /** Thrown by a store if the owner has used the key before. */
   static ofTakenKey(cause: unknown): Problem {
-    return new Problem('idempotency_key_taken', 'This Idempotency-Key has its video already.', { cause })
+    return new Problem('idempotency_key_taken', 'This Idempotency-Key was already used for another video.', { cause })
   }
 }
 
-/** JSON.parse quotes what it can't read, and that may be a key which was sent back to us: only where it happened is kept. */
+/** JSON.parse quotes the text that it can't read, which may contain a key: only the stack is kept. */
 function unquoted(cause: unknown): unknown {
   if (!(cause instanceof SyntaxError)) return cause
-  const plain = new SyntaxError('what came is not JSON')
+  const plain = new SyntaxError('the text is not JSON')
   const frames = cause.stack?.split('\n').filter((line) => /^ {4}at /.test(line)) ?? []
   plain.stack = [String(plain), ...frames].join('\n')
   return plain
 }
 
-/** What the system says when a disk is full, broken or read-only, or when there are no more files or processes for us. */
+/** Codes of the system: the disk is full, broken or read-only, or there are no more files, processes or memory. */
 const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
 interface ProblemOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { parseRange } from './range.ts'
 
-it('a Range header asks for a part, for too much, or for nothing we know', () => {
+it('a Range header is a range, unsatisfiable, or ignored', () => {
   const cases: [string, unknown][] = [
     ['bytes=0-', { start: 0, end: 99 }],
     ['bytes=0-0', { start: 0, end: 0 }],

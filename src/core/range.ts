@@ -1,12 +1,12 @@
-/** Both ends included, as HTTP counts. */
+/** Both ends are included, as in HTTP. */
 export interface ByteRange {
   start: number
   end: number
 }
 
 /**
- * What a Range header asks of `bytes` bytes: a range, 'unsatisfiable', or undefined where the header is to be ignored
- * (RFC 9110: another unit, malformed, or several ranges, which a server need not serve).
+ * The range that a Range header requests of `bytes` bytes: a range, 'unsatisfiable', or undefined if the header is to
+ * be ignored (RFC 9110: another unit, malformed, or several ranges, which a server need not serve).
  */
 export function parseRange(header: string, bytes: number): ByteRange | 'unsatisfiable' | undefined {
   // No optional spaces in the pattern: between optional digits they make matching cubic.

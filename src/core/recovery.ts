@@ -6,21 +6,21 @@ import type { Json, Task, TaskError } from './task.ts'
 import { holdMs, lookUntil, nextLook, settleMs } from './timing.ts'
 
 /*
- * Recovery of a submit whose outcome is unknown: its sender died, or its response could not be read. The whole policy is
- * here, without I/O: `recover` says what to do next, and `workers/submit` and `workers/discard` do it. The outcomes below
- * are written once, for the workers and for the operator's decisions.
+ * Recovery of a submit whose outcome is unknown: its sender died, or its response could not be read. The whole policy
+ * is here, without I/O: `recover` says what to do next, and `workers/submit` and `workers/discard` do it. The outcomes
+ * below are written once, for the workers and for the operator's decisions.
  */
 
-/** What is known of a submit without a response. */
+/** What is known about a submit without a response. */
 export interface UnknownSubmit {
   task: Pick<Task, 'finishBy'>
   attempt: Pick<Attempt, 'state' | 'operation' | 'openedAt' | 'keyVersion' | 'problem'>
-  /** All attempts of the task; null until they were read. */
+  /** All attempts of the task; null until they are read. */
   attempts: readonly Pick<Attempt, 'state'>[] | null
   account: Pick<AccountView, 'keyVersion' | 'onUnknown' | 'health'> & {
     provider: { readonly recovery: Recovery; readonly refusesDuplicates?: true }
   }
-  /** Null until the provider was asked. */
+  /** Null until the provider is asked. */
   lookup: Lookup | null
   /** The owner deleted the task: nothing is sent again. */
   isDeleted: boolean
@@ -31,14 +31,14 @@ export interface UnknownSubmit {
  * The result of a lookup:
  *   found    this operation belongs to the attempt
  *   absent   the provider responded, and has no work that may belong to the attempt
- *   unsure   the provider responded, and its response does not tell
+ *   unsure   the provider responded, and its response does not decide it
  *   failed   the provider did not respond, which proves nothing
  */
 export type Lookup = (Finding | { is: 'failed' }) & { askedAt: number }
 
 export type Finding = { is: 'found'; operation: Json } | { is: 'absent' | 'unsure' }
 
-/** An operation to go on with. `adopted`: a lookup found it; the provider did not name it in a response to the submit. */
+/** The operation that a task continues with. `adopted`: a lookup found it; no response to the submit named it. */
 export type Acceptance = Pick<Attempt, 'operation' | 'adopted'>
 
 /** What to do next about a submit without a response. */
@@ -48,13 +48,13 @@ export type RecoveryStep =
   /** Read all attempts of the task, then recover again. */
   | { do: 'count' }
   | ({ do: 'accept' } & Acceptance)
-  /** The refusal was recorded meanwhile. */
+  /** A refusal was recorded meanwhile. */
   | { do: 'refuse' }
   /** Send the same attempt again: the provider recognises it. */
   | { do: 'repeat' }
-  /** Something may still be learnt. */
+  /** The provider may still show it. */
   | { do: 'wait'; dueAt: number }
-  /** Only the operator, or the end of its time, brings news. `releases`: its slots go to other tasks. */
+  /** Only the operator or the deadline can end this. `releases`: the slots go to other tasks. */
   | { do: 'hold'; dueAt: number; releases: boolean }
   /** Abandon the attempt and open another one. */
   | { do: 'resubmit' }
@@ -64,8 +64,8 @@ export type RecoveryStep =
 const maxResubmits = { proven: 3, blind: 1 }
 
 /**
- * A submit is repeated only where the provider recognises the repeat, and with `lookup` only after a response that it has
- * no such work. A lookup that failed is not a response.
+ * A submit is repeated only if the provider recognises the repeat, and with `lookup` only after a response that it
+ * has no such work. A lookup that failed is not a response.
  */
 export function recover(submit: UnknownSubmit): RecoveryStep {
   const { attempt, account, lookup, isDeleted } = submit
@@ -76,7 +76,7 @@ export function recover(submit: UnknownSubmit): RecoveryStep {
   return isDeleted ? recoverDeleted(submit) : recoverOpen(submit)
 }
 
-/** The attempt of a deleted task is searched while its provider may be slow to show it, so that it can be stopped. */
+/** A deleted task is looked up as long as its provider may be slow to show its work, so that the work can be stopped. */
 function recoverDeleted({ attempt, lookup, now }: UnknownSubmit): RecoveryStep {
   const settledAt = attempt.openedAt + settleMs
   if (!lookup || lookup.askedAt >= settledAt) return { do: 'give up' }
@@ -86,24 +86,24 @@ function recoverDeleted({ attempt, lookup, now }: UnknownSubmit): RecoveryStep {
 function recoverOpen(submit: UnknownSubmit): RecoveryStep {
   const { task, attempt, account, lookup, now } = submit
   const { recovery, refusesDuplicates } = account.provider
-  // A lookup tells what was so when the provider was asked.
+  // A lookup describes the moment when the provider was asked.
   const seenAt = lookup?.askedAt ?? now
   const age = seenAt - attempt.openedAt
   const isKnownAbsent = recovery === 'lookup' && refusesDuplicates && lookup?.is === 'absent' && age >= settleMs
-  // The result of what is sent past the deadline of its task is of no use.
+  // Past its deadline the result of a task is useless.
   const isInTime = age < holdMs && now < task.finishBy
-  // Another credential may not know what the first one sent: it would accept the repeat as new work.
+  // With another credential the provider may not recognise the repeat, and accept it as new work.
   const repeats = (recovery === 'key' || isKnownAbsent) && isInTime && attempt.keyVersion === account.keyVersion
-  // A pause of the account holds for repeats, too.
+  // A pause of the account applies to repeats, too.
   if (repeats && !isPaused(account.health, now)) return { do: 'repeat' }
   if (repeats || (recovery !== 'none' && age < settleMs))
     return { do: 'wait', dueAt: nextLookAt({ task, attempt, now: seenAt }) }
-  // The sender may still wait for the response, or have it and not reach the store: a sender that got none says so.
+  // The sender may still wait for the response, or fail to store it. A sender that got no response sets `problem`.
   if (age < settleMs && attempt.problem === null) return { do: 'wait', dueAt: now + Math.min(settleMs, settleMs - age) }
   return followPolicy(submit)
 }
 
-/** Asking does not help any more: the policy of the account decides, or the operator, or time. */
+/** Lookups do not help any more: the policy of the account, the operator or the deadline decides. */
 function followPolicy({ task, attempt, attempts, account, lookup, now }: UnknownSubmit): RecoveryStep {
   const { onUnknown, provider } = account
   const canAsk = isAskable(provider)
@@ -114,7 +114,7 @@ function followPolicy({ task, attempt, attempts, account, lookup, now }: Unknown
     return { do: lost < (canAsk ? maxResubmits.proven : maxResubmits.blind) ? 'resubmit' : 'give up' }
   }
   if (onUnknown === 'fail' || now >= lookUntil(attempt.openedAt, task.finishBy)) return { do: 'give up' }
-  // Work that does run there has had its time by then; a slot that waits for the operator would stop the account.
+  // Work at the provider would have ended by now. Slots that wait for the operator would block the account.
   const releases = now - attempt.openedAt >= settleMs
   return { do: 'hold', dueAt: nextLookAt({ task, attempt, now }, canAsk), releases }
 }
@@ -123,25 +123,25 @@ function isAskable({ recovery }: { recovery: Recovery }): boolean {
   return recovery === 'lookup' || recovery === 'list'
 }
 
-/** When a submit without a response is looked at again. `canAsk`: the provider may know more by then. */
+/** When to look at a submit without a response again. `canAsk`: the provider may know more by then. */
 export function nextLookAt({ task, attempt, now }: Timing, canAsk = true): number {
   return now + nextLook(now - attempt.openedAt, lookUntil(attempt.openedAt, task.finishBy) - now, canAsk)
 }
 
-/** Whether the search ends though the account is gone, or has another address. Until then the account may come back. */
+/** Whether the search for a submit ends although its account is missing or has another address. It may come back. */
 export function endsWithoutAccount({ task: { finishBy }, attempt, now }: Timing): boolean {
   return attempt.state === 'open' && now >= Math.min(finishBy, lookUntil(attempt.openedAt, finishBy))
 }
 
 type Timing = Pick<UnknownSubmit, 'task' | 'attempt' | 'now'>
 
-/** What a provider responds to a lookup. Whether its operations belong to other attempts does not matter to it. */
+/** A provider's response to a lookup, including operations that belong to other attempts. */
 export interface Found {
-  /** Their details show that they are of a request like ours. */
+  /** Operations whose details match our request. */
   matches: readonly Json[]
-  /** Their details do not tell whether they are. */
+  /** Operations whose details do not show whether they match. */
   possible: readonly Json[]
-  /** There may be more than was listed: what is not among these may still exist. */
+  /** The list may be incomplete: an operation that is not in it may still exist. */
   isPartial: boolean
 }
 
@@ -161,23 +161,23 @@ export function identify(
   return free.length > 1 || isRivalled ? { is: 'unsure' } : { is: 'found', operation: free[0] as Json }
 }
 
-/** An attempt that was given up may still own work that is listed for one opened so much later. */
+/** An abandoned attempt may still own work that is listed when another attempt was opened up to this much later. */
 export const rivalsMs = 10 * 60_000
-/** So many rivals are not compared: one of them may be like ours. */
+/** From this number rivals are not compared: one of them may equal ours. */
 export const maxRivals = 1_000
 
-/** Whether the list of a provider may show the work of one of these for our own. `listedAs`: what the list tells. */
+/** Whether the work of a rival looks like our own in the provider's list. `listedAs`: what the list shows. */
 export function hasRival(
   own: { id: string; prompt: string },
   rivals: readonly Rival[],
   listedAs: (attempt: { id: string; prompt: string }) => string = ({ prompt }) => prompt,
 ): boolean {
   if (rivals.length >= maxRivals) return true
-  const wanted = listedAs(own)
-  return rivals.some(({ id, prompt }) => prompt === null || listedAs({ id, prompt }) === wanted)
+  const ownEntry = listedAs(own)
+  return rivals.some(({ id, prompt }) => prompt === null || listedAs({ id, prompt }) === ownEntry)
 }
 
-/** What is written of an outcome: what becomes of the task, and what was learnt about the attempt. */
+/** What an outcome writes: the change of the task, and the fact about the attempt. */
 export interface Outcome {
   change: Change
   fact: AttemptFact
@@ -185,10 +185,10 @@ export interface Outcome {
 
 const unknownOutcome: TaskError = {
   code: 'submission_unknown',
-  message: 'It could not be found out whether the provider took this video. Submit it again.',
+  message: 'It is unknown whether the provider accepted this video. Create it again.',
 }
 
-/** The provider has the work: the task runs on with it. */
+/** The provider has the work: the task continues with it. */
 export function accepted(
   { id }: Pick<Attempt, 'id'>,
   { operation, adopted }: Acceptance,
@@ -211,7 +211,7 @@ export function resubmitted({ id }: Pick<Attempt, 'id'>, now: number, problem: T
   return { change: { state: 'queued', dueAt: now }, fact: attemptFact(id, 'abandoned', problem, now) }
 }
 
-/** What was learnt about an attempt without an operation. */
+/** A fact about an attempt without an operation. */
 export function attemptFact(
   id: string,
   state: 'open' | 'refused' | 'abandoned',

@@ -6,7 +6,7 @@ const now = Date.parse('2026-11-15T08:00:00Z')
 const asked = (value?: string) =>
   retryAfterMs(new Response(null, value ? { headers: { 'retry-after': value } } : {}), now)
 
-it('seconds, and a date by the clock that is handed in, say how long to wait; anything else says nothing', () => {
+it('reads seconds, and a date by the given clock; everything else is ignored', () => {
   assert.equal(asked('7'), 7_000)
   assert.equal(asked('1.5'), 1_500)
   assert.equal(asked('-1'), -1_000)

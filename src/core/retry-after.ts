@@ -1,9 +1,9 @@
-/** How long an answer asks us to wait, in milliseconds from now: its header has seconds, or a date. It may be absurd. */
+/** How long a response asks us to wait, in milliseconds from now. The header has seconds or a date; it is not checked. */
 export function retryAfterMs({ headers }: Pick<Response, 'headers'>, now: number): number | undefined {
   return askedMs(headers.get('retry-after'), now)
 }
 
-/** The same, of the text of that header. */
+/** The same, for the text of the header. */
 export function askedMs(header: string | null, now: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined

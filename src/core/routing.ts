@@ -1,11 +1,11 @@
 import { chance, type Random } from './clock.ts'
 
-/** One way to get a model's videos made. */
+/** An account that can generate videos of a model. */
 export interface Route {
   readonly account: string
-  /** What that account's provider calls the model. */
+  /** The provider's name for the model. */
   readonly upstreamModel: string
-  /** Lower is tried first; among equals chance decides by weight. */
+  /** Lower is tried first. Among equals the choice is random, by weight. */
   readonly priority: number
   readonly weight: number
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { readable, toHead, toHealth, toView, viewColumns } from './row.ts'
+import { mapReadable, toHealth, toQueuedTask, toView, viewColumns } from './row.ts'
 
-/* Rows that somebody damaged: each is its own trouble, and nobody else's. */
+/* A damaged row must not affect the others. */
 
-it('what an unreadable row was tried with is nothing, whatever stands there', () => {
+it('`tried` of an unreadable row is empty', () => {
   for (const tried of ['5', '{"a":1}', '"x"', '{bad', null])
-    assert.deepEqual(toHead({ id: 'video_1', due_at: 7, tried }), { id: 'video_1', dueAt: 7, tried: [] })
-  assert.deepEqual(toHead({ id: 'video_1', due_at: 7, tried: '["a"]' }).tried, ['a'])
+    assert.deepEqual(toQueuedTask({ id: 'video_1', due_at: 7, tried }), { id: 'video_1', dueAt: 7, tried: [] })
+  assert.deepEqual(toQueuedTask({ id: 'video_1', due_at: 7, tried: '["a"]' }).tried, ['a'])
 })
 
 it('a task whose error can not be read is shown with one', () => {
@@ -23,10 +23,10 @@ it('a task whose facts, warnings or metadata can not be read is shown without th
   assert.deepEqual([id, videoFacts, warnings, metadata], ['video_1', null, [], null])
 })
 
-it('a row that can not be read is left out of many', () => {
+it('a row that can not be read is skipped', () => {
   const rows = ['{bad', '{}'].map((health, at) => ({ account: `${at}`, key_version: '', health, changed_at: 0 }))
   assert.deepEqual(
-    readable(rows, toHealth).map(({ account }) => account),
+    mapReadable(rows, toHealth).map(({ account }) => account),
     ['1'],
   )
 })

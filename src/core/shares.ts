@@ -1,13 +1,13 @@
 /*
- * Slots that owners share. An owner holds at most as many as are left free: the first gets half of them, the next half of
- * the rest, and so on. So one owner, or a few, never hold all slots while another owner waits.
+ * Slots that owners share. An owner holds at most as many as are free: the first gets half of them, the next half of
+ * the rest, and so on. So a few owners never hold all slots while another owner waits.
  */
 export interface Slots {
   hasRoom(owner: string): boolean
   take(owner: string): void
 }
 
-/** `holders` names the owner of each slot that is taken. */
+/** `holders` has the owner of each slot in use. */
 export function openSlots(total: number, holders: Iterable<string> = []): Slots {
   const held = new Map<string, number>()
   let free = total
@@ -22,9 +22,9 @@ export function openSlots(total: number, holders: Iterable<string> = []): Slots 
   return slots
 }
 
-/** Who is next, where there are more owners than free slots. */
+/** The order of owners if there are more of them than free slots. */
 export interface Rotation {
-  /** The owner who was served longest ago comes first. */
+  /** The owner that was served longest ago comes first. */
   inTurn(owners: readonly string[]): string[]
   serve(owner: string): void
 }
@@ -46,7 +46,7 @@ export function openRotation(): Rotation {
   }
 }
 
-/** Lets each owner take one, then one more, until none can. `takeOne` says whether that owner could. */
+/** Lets each owner take one, then one more, until none can. `takeOne` returns whether the owner could. */
 export function dealOut(owners: readonly string[], takeOne: (owner: string) => boolean): void {
   for (let waiting = owners; waiting.length > 0; ) waiting = waiting.filter(takeOne)
 }

@@ -1,21 +1,21 @@
 import { createHmac } from 'node:crypto'
 import type { Random } from './clock.ts'
 
-/* Standard Webhooks: how a receiver knows that a request is ours, and not an old one that somebody sends again. */
+/* Standard Webhooks: with a signature a receiver knows that a request is ours, and not a replay of an old one. */
 
 const prefix = 'whsec_'
 
-/** Plain base64 of 32 bytes, padding and all: some of OpenAI's SDKs take nothing else. */
+/** Base64 of 32 bytes with padding: some of OpenAI's SDKs accept nothing else. */
 export function newSigningSecret(random: Random): string {
   return `${prefix}${Buffer.from(random(32)).toString('base64')}`
 }
 
-/** Enough of it to tell two of them apart, and no more. */
+/** Just enough to tell two secrets apart. */
 export function hintOf(secret: string): string {
   return `${prefix}****${secret.replace(/={1,2}$/, '').slice(-4)}`
 }
 
-/** One signature for each secret, so that a receiver may have either while it changes them. */
+/** One signature for each secret, so that a receiver may use either during a rotation. */
 export function sign(
   { id, timestamp, body }: { id: string; timestamp: number; body: string },
   secrets: readonly string[],

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { buildCatalog, type CatalogEntry, type ModelCard, toCard } from './catalog.ts'
-import { digestRequest } from './digest.ts'
 import { fitSource, longestSeconds, promptsOf, requireFilm, requireMaker, uploadLimits } from './source.ts'
-import type { Asset, SourceKind, TaskSource } from './task.ts'
+import { type Asset, digestRequest, type SourceKind, type TaskSource } from './task.ts'
 import type { Token } from './token.ts'
 
 const token: Token = { kind: 'client', name: 'me', digest: '', models: ['*'] }
@@ -17,7 +16,7 @@ function cardOf(id: string, makes?: readonly SourceKind[]): ModelCard {
   return toCard({ ...template, ...rest, ...(makes && { makes }) }, ['a'])
 }
 
-it('a model that can’t make it is refused by name, with those of the token that can', () => {
+it('a model that can’t derive the video is refused, with the models of the token that can', () => {
   const cards = [cardOf('none'), cardOf('one', ['remix']), cardOf('all', ['remix', 'edit', 'extension'])]
   const catalog = buildCatalog(cards, { alias: 'all' }, null)
   const entry = (name: string) => catalog.entries.get(name) as CatalogEntry
@@ -33,10 +32,10 @@ it('a model that can’t make it is refused by name, with those of the token tha
   }
   assert.equal(refused('one', 'extension'), "Model 'one' can't extend videos. Models that can: all.")
   assert.equal(refused('none', 'remix'), "Model 'none' can't remix videos. Models that can: one, all.")
-  assert.equal(refused('one', 'edit', ['one']), "Model 'one' can't edit videos. Models that can: none here.")
+  assert.equal(refused('one', 'edit', ['one']), "Model 'one' can't edit videos. You have no access to a model that can.")
 })
 
-it('only a film that is there and has not expired is one to make another of', () => {
+it('only a completed video that has not expired can be a source', () => {
   const video: Asset = { key: 'x/y', bytes: 1, sha256: '' }
   const film = { id: 'video_1', state: 'completed', video, expiresAt: 100 } as const
   assert.equal(requireFilm(film, 'video', 99), video)
@@ -51,19 +50,19 @@ it('only a film that is there and has not expired is one to make another of', ()
     assert.throws(() => requireFilm(task, 'video', 99), { code: 'video_not_usable', param: 'video', message })
 })
 
-it('a film of another has its size and its length, or a longer one up to 120 s', () => {
+it('a derived video has the size and the length of its source, or is longer, up to 120 s', () => {
   const card = cardOf('m')
   const fit = (seconds: number, more: number | null, of = size) =>
     fitSource(card, { seconds, size: of, param: 'video' }, more)
   assert.deepEqual([fit(4, null), fit(4, 8), fit(100, 20), fit(119, 1)], [4, 12, 120, 120])
-  assert.throws(() => fit(24, null), { param: 'video', message: /24 seconds\. Model 'm' takes/ })
+  assert.throws(() => fit(24, null), { param: 'video', message: /24 seconds\. Model 'm' accepts/ })
   assert.throws(() => fit(4, null, { width: 641, height: 360 }), { param: 'video', message: /641x360 pixels\. Model/ })
   assert.throws(() => fit(4, 4, { width: 4096, height: 2160 }), { param: 'video' })
-  assert.throws(() => fit(110, 11), { param: 'seconds', message: /121 seconds.*extend it by at most 10/ })
-  assert.throws(() => fit(120, 1), { param: 'seconds', message: /can not be extended any more/ })
+  assert.throws(() => fit(110, 11), { param: 'seconds', message: /121 seconds.*Extend it by at most 10/ })
+  assert.throws(() => fit(120, 1), { param: 'seconds', message: /can't be extended any more/ })
 })
 
-it('what led to a film is all of its prompts, the last first, and no longer than one may be', () => {
+it('the source prompt has all prompts, the last first, up to the limit of a prompt', () => {
   const source: TaskSource = { kind: 'remix', video: 'v', prompt: 'a fox', seconds: 1, asset: null }
   assert.equal(promptsOf({ prompt: 'a fox', source: null }), 'a fox')
   assert.equal(promptsOf({ prompt: 'at night', source }), 'at night. a fox')
@@ -71,17 +70,17 @@ it('what led to a film is all of its prompts, the last first, and no longer than
   assert.equal(promptsOf({ prompt: 'x', source: { ...source, prompt: 'y'.repeat(40_000) } }).length, 32_000)
 })
 
-it('two requests that differ only in their source are two, and one without has the digest that it always had', () => {
+it('requests that differ only in their source have different digests; without a source the digest has not changed', () => {
   const asked = { card: 'm', prompt: 'p', seconds: 4, size, parameters: {}, image: null }
   const digests = [undefined, null, 'remix a', 'remix b', 'edit a'].map((source) =>
     digestRequest(source === undefined ? asked : { ...asked, source }),
   )
-  // As the version before sources had it: a repeat may be sent across an update.
+  // As in versions without sources: a repeat may be sent across an update.
   assert.deepEqual(digests.slice(0, 2), [182_523_570_007_665, 182_523_570_007_665])
   assert.equal(new Set(digests).size, 4)
 })
 
-it('an upload may be as large and as long as anything that its model takes', () => {
+it('an upload may be as large and as long as its model accepts', () => {
   const card = cardOf('one')
   assert.deepEqual(uploadLimits(card, 'edit'), { side: 1920, seconds: 20, frames: 7200 })
   assert.equal(uploadLimits(card, 'extension').seconds, longestSeconds)

@@ -4,39 +4,35 @@ import { apply } from './states.ts'
 import { isTaskId, newTaskId, type Task, wireStatus } from './task.ts'
 
 const task: Task = {
-  ...{
-    id: 'video_1',
-    owner: 'a',
-    model: 'm',
-    card: 'm',
-    digest: 0,
-    ...{ idempotencyKey: null, remixedFrom: null, source: null, metadata: null },
-    finishBy: 1e9,
-    startBy: 1e9,
-    prompt: 'x',
-    seconds: 4,
-    createdAt: 0,
-  },
-  ...{ size: { width: 2, height: 2 }, image: null, state: 'running', progress: 40, startedAt: 5, completedAt: null },
-  ...{
-    expiresAt: null,
-    operation: null,
-    output: null,
-    video: null,
-    videoFacts: null,
-    warnings: [],
-    error: null,
-    dueAt: 0,
-    tries: 0,
-    fence: 1,
-    parameters: {},
-    missingAt: null,
-    account: 'p',
-    attempt: 'att_1',
-    attempts: 1,
-    tried: [],
-    deletedAt: null,
-  },
+  id: 'video_1',
+  owner: 'a',
+  model: 'm',
+  card: 'm',
+  digest: 0,
+  idempotencyKey: null, remixedFrom: null, source: null, metadata: null,
+  finishBy: 1e9,
+  startBy: 1e9,
+  prompt: 'x',
+  seconds: 4,
+  createdAt: 0,
+  size: { width: 2, height: 2 }, image: null, state: 'running', progress: 40, startedAt: 5, completedAt: null,
+  expiresAt: null,
+  operation: null,
+  output: null,
+  video: null,
+  videoFacts: null,
+  warnings: [],
+  error: null,
+  dueAt: 0,
+  tries: 0,
+  fence: 1,
+  parameters: {},
+  missingAt: null,
+  account: 'p',
+  attempt: 'att_1',
+  attempts: 1,
+  tried: [],
+  deletedAt: null,
 }
 const video = { key: 'a/b', bytes: 1, sha256: 'c' }
 const videoFacts = { width: 2, height: 2, duration: 4, frameRate: 24, codec: 'h264', bytes: 1 }
@@ -62,8 +58,8 @@ it('a task fails only with its reason, completes only with its video, and moves 
   assert.throws(() => apply({ ...task, state: 'completed' }, { state: 'failed', dueAt: 1 }), /can't go/)
 })
 
-// A film that killed its child each time was drawn for ever: each good poll in between had made its tries 0 again.
-it('tries are kept until someone says otherwise', () => {
+// A video that killed its child each time was drawn for ever: each good poll in between had reset its tries.
+it('tries are kept unless a change resets them', () => {
   assert.equal(apply({ ...task, tries: 1 }, { progress: 50, dueAt: 1 }).tries, 1)
   assert.equal(apply({ ...task, tries: 1 }, { state: 'storing', dueAt: 1 }).tries, 1)
   assert.equal(apply({ ...task, tries: 1 }, { tries: 0, dueAt: 1 }).tries, 0)

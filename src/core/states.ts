@@ -1,6 +1,6 @@
 import type { Asset, Json, State, Task, TaskError, TaskImage, VideoFacts } from './task.ts'
 
-/** What a worker decides about a task. What it leaves out stays as it is. */
+/** A worker's decision about a task. Fields that are left out stay as they are. */
 export interface Change {
   state?: State
   /** When the next action is due. */
@@ -35,8 +35,8 @@ const next: Record<State, readonly State[]> = {
 }
 
 /**
- * The task after a change. Holds the rules that no worker may break: only the arrows above, progress never falls and
- * reaches 100 only on completion, a failed task always says why, a completed one always has its video and what that is.
+ * The task after a change. It enforces the rules for all workers: only the transitions above; progress never falls, and
+ * reaches 100 only on completion; a failed task has an error; a completed task has its video and the facts about it.
  */
 export function apply(task: Task, change: Change): Task {
   const after: Task = { ...task, ...change }

@@ -1,9 +1,9 @@
 import { Problem } from './problem.ts'
 
-/** Why nothing can be stored: the disk is full, it can only be read, or anything else, of which the log has the cause. */
+/** Why nothing can be stored: the disk is full, it is read-only, or another reason, which is in the log. */
 export type StorageFault = 'full' | 'read_only' | 'unavailable'
 
-/** By the codes of the system, of SQLite (see `stores/sqlite/failures.ts`) and of PostgreSQL. */
+/** By codes of the system, of SQLite (see `stores/sqlite/failures.ts`) and of PostgreSQL. */
 const faults: Readonly<Record<string, StorageFault>> = {
   ENOSPC: 'full',
   EDQUOT: 'full',

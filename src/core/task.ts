@@ -1,25 +1,26 @@
+import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
 import type { ProblemCode } from './problem.ts'
 
 /*
  * Terminology, the same words in SQL, TypeScript, logs and docs:
- *   task       one video that a client asked for; the row that everything else hangs on
- *   state      where the task is inside; the client sees only the four statuses that `wireStatus` makes of it
- *   owner      the name of the access token that made the task; nobody else can see it
- *   card       the model that makes it, by its own name; `model` is the name that was asked for, perhaps an alias
- *   account    a provider as the operator set it up, with one credential; the attempt pins the task to it
- *   attempt    one submit to one account; `operation` is the provider's own opaque handle on the work, `output` on the
+ *   task       one video that a client created; the central row
+ *   state      the internal state of the task; clients see only the four statuses of `wireStatus`
+ *   owner      the name of the access token that created the task; no other client can see it
+ *   card       the model that generates it, by its own name; `model` is the name in the request, perhaps an alias
+ *   account    a provider as the operator configured it, with one credential; the attempt pins the task to it
+ *   attempt    one submit to one account; `operation` is the provider's opaque handle for the work, `output` for the
  *              result
- *   asset      bytes of ours in the bucket: the finished video, or the image that came with the request
- *   lease      the right to move a task on until a time; `fence` grows with each lease, so a late writer is known
+ *   asset      bytes in our bucket: the finished video, or the image of the request
+ *   lease      the right to change a task until a time; `fence` grows with each lease, so a late writer is recognised
  */
 
-/** Each state names who moves a task out of it. */
+/** The worker that moves a task out of each state. */
 export type State =
-  | 'fetching' //  workers/fetch gets the reference image that was given as a URL
+  | 'fetching' //  workers/fetch downloads the reference image that was given as a URL
   | 'queued' //    workers/submit opens an attempt and sends it
-  | 'held' //      workers/submit finds out what became of an attempt that has no answer (yet)
-  | 'running' //   workers/poll asks the provider
+  | 'held' //      workers/submit sends an attempt, or finds out the outcome of one without a response
+  | 'running' //   workers/poll polls the provider
   | 'storing' //   workers/collect copies the result into our bucket
   | 'completed' // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
   | 'failed' //    workers/expire removes the inputs, and the row after the record retention
@@ -31,7 +32,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 export type Parameters = { readonly [name: string]: string | number | boolean }
 
-/** What a client keeps with a video; it means nothing to us. */
+/** What a client stores with a video. The service does not use it. */
 export type Metadata = { readonly [name: string]: string | number | boolean }
 
 export interface Asset {
@@ -45,14 +46,14 @@ export interface Size {
   height: number
 }
 
-/** What a stored video is, as the decoder measured it; the task's `seconds` and `size` are what was requested. */
+/** A stored video as the decoder measured it. The task's `seconds` and `size` are the requested ones. */
 export interface VideoFacts {
   /** As a player shows it. */
   width: number
   height: number
   /** In seconds, to the microsecond. */
   duration: number
-  /** Frames in a second, on average. */
+  /** Average frames per second. */
   frameRate: number
   codec: string
   bytes: number
@@ -60,20 +61,20 @@ export interface VideoFacts {
 
 export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp'
 
-/** The reference image: a URL until the worker fetched it, then bytes of ours. */
+/** The reference image: a URL until the worker has fetched it, then an asset. */
 export type TaskImage = { url: string } | { asset: Asset; type: ImageType; size: Size }
 
 export type SourceKind = 'remix' | 'edit' | 'extension'
 
-/** What another film is made of. */
+/** The video that another one is derived from. */
 export interface TaskSource {
   kind: SourceKind
-  /** One of our videos; null of an upload. */
+  /** The id of a video of this service; null for an upload. */
   video: string | null
-  /** That one's prompt, for a model that draws it anew. */
+  /** Its prompt, for a model that generates it again. */
   prompt: string | null
   seconds: number
-  /** A copy of its bytes, for it may be deleted or expire first; null where the model needs none. */
+  /** A copy of its bytes, as it may be deleted or expire first; null if the model needs none. */
   asset: Asset | null
 }
 
@@ -86,97 +87,116 @@ export interface TaskError {
 export interface Task {
   readonly id: string
   readonly owner: string
-  /** The model as it was asked for, which may be an alias. */
+  /** The model name in the request, which may be an alias. */
   readonly model: string
   readonly card: string
   readonly prompt: string
   readonly seconds: number
   readonly size: Size
-  /** What this model takes beyond the common fields, by name. */
+  /** Parameters of the model besides the common fields, by name. */
   readonly parameters: Parameters
   readonly metadata: Metadata | null
   readonly createdAt: number
-  /** Tells a repeat of the same request from another one. */
+  /** Equal for repeats of the same request. */
   readonly digest: number
   /** It fails if it has not ended by then. */
   readonly finishBy: number
-  /** What the client calls this request, so that a repeat of it makes no second task. */
+  /** The client's Idempotency-Key: a repeat of the request creates no second task. */
   readonly idempotencyKey: string | null
-  /** The video that this is another version of, as the client is told. */
+  /** The video that this is another version of, as clients see it. */
   readonly remixedFrom: string | null
   readonly source: TaskSource | null
   image: TaskImage | null
   state: State
   progress: number
-  /** It fails if no provider has it by then. */
+  /** It fails if no provider has accepted it by then. */
   startBy: number
   startedAt: number | null
-  /** Since when its provider does not know the operation or, if there is an output, since when that is of no use. */
+  /** Since when the provider does not know the operation or, if there is an output, since when that is unusable. */
   missingAt: number | null
   completedAt: number | null
   expiresAt: number | null
-  /** Where it is, or was last. */
+  /** The account that it is submitted to, or was last. */
   account: string | null
   /** The last attempt; open while the task is held. */
   attempt: string | null
   attempts: number
-  /** Accounts that did not take it in this round, or where it failed: others come first. */
+  /** Accounts that refused or failed it in this round: others are tried first. */
   tried: readonly string[]
   operation: Json
   output: Json
   video: Asset | null
-  /** Stays when the bytes are removed. Null until the task is completed, and on tasks that an older version completed. */
+  /** Kept when the bytes are removed. Null until the task is completed, and on tasks that an older version completed. */
   videoFacts: VideoFacts | null
   /** Sentences for the client and the operator about how the video differs from the request. */
   warnings: readonly string[]
   error: TaskError | null
-  /** When the next action is due; null where none will ever be. While a lease is held: when it ends. */
+  /** When the next action is due; null if there is none. While a lease is held: when it ends. */
   dueAt: number | null
-  /** Failed tries of the present state's action. */
+  /** Failed tries of the current action. */
   tries: number
   fence: number
-  /** Deleting is orthogonal to the state: the client sees nothing any more, a worker still has to let go of it. */
+  /** Independent of the state: the client no longer sees the task, and a worker still has to clean up. */
   readonly deletedAt: number | null
 }
 
-/** What it takes to answer a client. A poll reads no more of a row than this, which halves its cost. */
+/** The fields that clients see. A poll reads no more of a row, which halves its cost. */
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
   Pick<
     Task,
     'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom' | 'videoFacts' | 'warnings' | 'metadata'
   >
 
-/** What a client decides about a task; the rest is ours. */
+/** The part of a task that comes from the request. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
   Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
   Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata'>>
 
-/** Something that happened to a task, for the operator. */
+/** An entry of a task's timeline, for the operator. */
 export interface TaskEvent {
   at: number
   name: string
   detail: Json
 }
 
-/** As `seconds` reports a duration: never 0. */
+/** A duration as `seconds` reports it: never 0. */
 export function wholeSeconds(duration: number): number {
   return Math.max(1, Math.round(duration))
 }
 
-/** A task as it begins, due at once. */
+/** A new task, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
   return {
-    ...{ idempotencyKey: null, remixedFrom: null, source: null, metadata: null },
+    idempotencyKey: null,
+    remixedFrom: null,
+    source: null,
+    metadata: null,
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
-    ...{ progress: 0, tries: 0, fence: 0, createdAt: now, dueAt: now },
-    ...{ startedAt: null, missingAt: null, completedAt: null, expiresAt: null, deletedAt: null },
-    ...{ account: null, attempt: null, attempts: 0, tried: [] },
-    ...{ operation: null, output: null, video: null, videoFacts: null, warnings: [], error: null },
+    progress: 0,
+    tries: 0,
+    fence: 0,
+    createdAt: now,
+    dueAt: now,
+    startedAt: null,
+    missingAt: null,
+    completedAt: null,
+    expiresAt: null,
+    deletedAt: null,
+    account: null,
+    attempt: null,
+    attempts: 0,
+    tried: [],
+    operation: null,
+    output: null,
+    video: null,
+    videoFacts: null,
+    warnings: [],
+    error: null,
   }
 }
 
-/** What a client may know of a task's progress. It never goes back: `startedAt` is set once. */
+/** The status that clients see. It never goes back: `startedAt` is set once. */
 export function wireStatus(task: Pick<Task, 'state' | 'startedAt'>): Status {
   if (task.state === 'completed' || task.state === 'failed') return task.state
   return task.startedAt === null ? 'queued' : 'in_progress'
@@ -186,23 +206,48 @@ export function isFinished(task: Pick<Task, 'state'>): boolean {
   return task.state === 'completed' || task.state === 'failed'
 }
 
-/** How much text these tasks carry: a prompt is the one field that may be long. */
+/** The size of these tasks' text: the prompt is the only field that may be long. */
 export function promptBytes(tasks: readonly Pick<Task, 'prompt'>[]): number {
   return tasks.reduce((sum, { prompt }) => sum + Buffer.byteLength(prompt), 0)
 }
 
-/** Whether it is so much. Of short prompts their lengths tell, which costs a list less than to count their bytes. */
+/** Whether their prompts have at least that many bytes. The length of short prompts decides it without counting bytes. */
 export function hasPromptBytes(tasks: readonly Pick<Task, 'prompt'>[], bytes: number): boolean {
   let length = 0
   for (const { prompt } of tasks) length += prompt.length
   return length * 3 >= bytes && promptBytes(tasks) >= bytes
 }
 
-/** `video_`, 12 hex of the millisecond, 36 hex of chance: in order of creation, and not to be guessed. */
+/** `video_`, 12 hex digits of the millisecond, 36 random ones: ids are in order of creation and can't be guessed. */
 export function newTaskId(now: number, random: Random): string {
   return `video_${now.toString(16).padStart(12, '0')}${Buffer.from(random(18)).toString('hex')}`
 }
 
 export function isTaskId(text: string): boolean {
   return /^video_[0-9a-f]{48}$/.test(text)
+}
+
+/** What makes two requests the same one. The image is the SHA-256 of its bytes, or its URL. */
+interface RequestContent extends Pick<Task, 'card' | 'prompt' | 'seconds' | 'size' | 'parameters'> {
+  image: string | null
+  metadata?: Metadata | null
+  /** The names of parameters that were left out. */
+  ignored?: readonly string[]
+  /** The source video: its id, or the digest of its bytes. */
+  source?: string | null
+}
+
+/** 48 bits keep the index small. Together with the owner and the hour they are enough to tell requests apart. */
+export function digestRequest(request: RequestContent): number {
+  const { card, prompt, seconds, size, parameters, image, source = null, metadata = null, ignored = [] } = request
+  const fields: unknown[] = [card, prompt, seconds, size.width, size.height, sortedEntries(parameters), image]
+  // An absent field leaves the digest as it was in versions without that field.
+  if (source !== null) fields.push(source)
+  if (metadata !== null) fields.push(sortedEntries(metadata))
+  if (ignored.length > 0) fields.push({ ignored })
+  return Number.parseInt(hash('sha256', JSON.stringify(fields), 'hex').slice(0, 12), 16)
+}
+
+function sortedEntries(values: Metadata): [string, unknown][] {
+  return Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -1,9 +1,9 @@
 import type { Json, Task, TaskEvent } from './task.ts'
 
-/** What a step has to say beside the change of state: a name, and a detail for the operator. */
+/** An event of a step besides its change of state: a name, and a detail for the operator. */
 export type Note = [name: string, detail?: Json]
 
-/** What a step adds to a task's timeline: its note, and the new state where it changed. */
+/** The events that a step adds to the timeline: its note, and the new state if it changed. */
 export function eventsOf(before: Task, after: Task, at: number, note?: Note): TaskEvent[] {
   const events: TaskEvent[] = note ? [{ at, name: note[0], detail: note[1] ?? null }] : []
   if (after.state !== before.state) events.push({ at, name: after.state, detail: after.error && { ...after.error } })

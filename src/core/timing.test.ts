@@ -12,7 +12,7 @@ const waiting = (tries: number) => ({ tries, state: 'queued' as const, startedAt
 const held = (tries: number) => ({ ...waiting(tries), state: 'held' as const })
 const begun = (tries: number) => ({ ...waiting(tries), state: 'running' as const, startedAt: 0 })
 
-it('an image that can not be had is tried twice more, what nobody foresaw a few times, a final problem never', () => {
+it('an unavailable image is tried twice more, an unexpected problem a few times, a final problem never', () => {
   assert.equal(nextTry(image, waiting(1), 1, 0.5)?.tries, 2)
   assert.equal(nextTry(image, waiting(2), 1, 0.5), null)
   assert.equal(nextTry(odd, waiting(3), 1, 0.5)?.tries, 4)
@@ -20,7 +20,7 @@ it('an image that can not be had is tried twice more, what nobody foresaw a few 
   assert.equal(nextTry(new Problem('invalid_image', 'x'), waiting(0), 1, 0.5), null)
 })
 
-it('a machine that is too busy is waited for some minutes, and after the work has begun until the deadline', () => {
+it('an overloaded machine is waited for some minutes, and until the deadline if the work has begun', () => {
   const busy = new Problem('overloaded', 'x', { retryable: true })
   let waited = 0
   let retry = nextTry(busy, waiting(0), 1, 0.5)
@@ -34,7 +34,7 @@ it('a full disk is waited for without end, and that uses up none of the tries', 
   assert.deepEqual(nextTry(full, begun(1), 1e15, 0.5), { delayMs: 3_000, tries: 1 })
 })
 
-it('once a provider has the work, or may have it, a blocked way there ends it only at the deadline', () => {
+it('if a provider has the work, or may have it, a lost connection fails the task only at the deadline', () => {
   for (const task of [begun(1_000), held(1_000)]) {
     assert.ok(nextTry(odd, task, finishBy - 1, 0.5))
     assert.equal(nextTry(odd, task, finishBy, 0.5), null)
@@ -43,12 +43,12 @@ it('once a provider has the work, or may have it, a blocked way there ends it on
   }
 })
 
-it('a model that was taken away is waited for until the task should have started', () => {
+it('an unavailable model is waited for until the task should have started', () => {
   assert.ok(nextTry(gone, waiting(1_000), startBy - 1, 0.5))
   assert.equal(nextTry(gone, waiting(1_000), startBy, 0.5), null)
 })
 
-it('polls the slower the older the task is, within limits and never in step', () => {
+it('polls less often the older the task is, within limits and spread', () => {
   assert.deepEqual(
     [0, 10_000, 200_000, 1e9].map((age) => nextPoll(2_000, age, 0.5)),
     [2_000, 2_000, 10_000, 30_000],
@@ -56,7 +56,7 @@ it('polls the slower the older the task is, within limits and never in step', ()
   assert.notEqual(nextPoll(2_000, 0, 0), nextPoll(2_000, 0, 0.9))
 })
 
-it('polls no less often than a clock that was set back is told by, however slow the provider wants it', () => {
+it('never waits longer for a poll than the longest delay, however slow the provider is', () => {
   for (const chance of [0, 0.5, 0.99]) assert.ok(nextPoll(3_600_000, 1e9, chance) <= longestDelayMs)
 })
 
@@ -67,7 +67,7 @@ it('waits longer with each try, up to a limit, never past the deadline and never
   assert.notEqual(nextTry(odd, begun(0), 1, 0)?.delayMs, nextTry(odd, begun(0), 1, 0.9)?.delayMs)
 })
 
-it('looks at an unknown outcome often while somebody may know more, then seldom, and when its time is over', () => {
+it('checks an unknown outcome often while the provider may know more, then seldom, and at its deadline', () => {
   assert.deepEqual(
     [0, 9_999, 10_000, 119_999, 120_000, holdMs - 5_000, holdMs].map((age) => nextLook(age, holdMs - age, true)),
     [1_000, 1_000, 5_000, 5_000, 60_000, 5_000, 1_000],
@@ -75,7 +75,7 @@ it('looks at an unknown outcome often while somebody may know more, then seldom,
   assert.deepEqual([nextLook(0, holdMs, false), nextLook(holdMs - 5_000, 5_000, false)], [60_000, 5_000])
 })
 
-it('looks for an unknown outcome for half an hour, or until its deadline, but as long as it may take to be shown', () => {
+it('searches an unknown outcome for half an hour or until the deadline, but as long as a provider may be slow to show it', () => {
   const ends = [0, 1_000, settleMs, settleMs + 1, holdMs - 1, holdMs * 2].map((finishBy) => lookUntil(0, finishBy))
   assert.deepEqual(ends, [settleMs, settleMs, settleMs, settleMs + 1, holdMs - 1, holdMs])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { it } from 'node:test'
-import { isPossibleSecret, matchesGlob, newSecret } from './token.ts'
+import { fullAllowance, isPossibleSecret, matchesGlob, newSecret, refill, waitFor } from './token.ts'
 
 it('a star stands for any run of characters, and everything else for itself', () => {
   const yes: [string, string][] = [
@@ -27,10 +27,29 @@ it('a star stands for any run of characters, and everything else for itself', ()
   for (const [glob, name] of no) assert.ok(!matchesGlob(glob, name), `${glob} should not match ${name}`)
 })
 
-it('a made secret is long, different each time, and can be sent', () => {
+it('a generated secret is long, different each time, and can be sent', () => {
   const secrets = Array.from({ length: 100 }, () => newSecret(randomBytes))
   assert.equal(new Set(secrets).size, 100)
   for (const secret of secrets) assert.match(secret, /^fg_[0-9A-Za-z]{40}$/)
   assert.ok(isPossibleSecret('My API Key'))
   for (const bad of ['', ' x', 'x ', 'é', 'a\nb']) assert.ok(!isPossibleSecret(bad))
+})
+
+const rate = { perMinute: 60 }
+
+it('an allowance refills evenly, up to what a minute has', () => {
+  const empty = { ...fullAllowance(rate, 0), left: 0 }
+  assert.equal(refill(empty, rate, 500).left, 0.5)
+  assert.equal(refill(empty, rate, 30_000).left, 30)
+  assert.equal(refill(empty, rate, 3_600_000).left, 60)
+})
+
+it('says how long until the next request is available', () => {
+  assert.equal(waitFor(1, { left: 0, at: 0 }, rate), 1_000)
+  assert.equal(waitFor(1, { left: 0.25, at: 0 }, rate), 750)
+  assert.equal(waitFor(1, { left: 1, at: 0 }, rate), 0)
+})
+
+it('a clock that was set back does not change an allowance', () => {
+  assert.deepEqual(refill({ left: 3, at: 1_000 }, rate, 0), { left: 3, at: 0 })
 })

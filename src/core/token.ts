@@ -1,24 +1,24 @@
 import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
 
-/** An access token. Only the digest of its secret is ever kept. */
+/** An access token. Only the digest of its secret is stored. */
 export interface Token {
-  /** An operator sees and decides what concerns all tasks, and makes none. */
+  /** An operator sees and manages all tasks, and can't create videos. */
   readonly kind: 'client' | 'operator'
-  /** Owns the tasks: a new secret under the same name sees the same videos. */
+  /** The owner of its tasks: a new secret with the same name sees the same videos. */
   readonly name: string
   readonly digest: string
   /** Globs of model names; `*` stands for any run of characters. */
   readonly models: readonly string[]
-  /** How many of its tasks may be in work at once; as many as there are slots if nothing is said. */
+  /** How many of its tasks may run at once; by default, as many as there are slots. */
   readonly concurrency?: number
-  /** How many videos it may ask for in a minute; 0 is no limit, and nothing is what the service says. */
+  /** How many videos it may create in a minute; 0: no limit; by default, the rate of the service. */
   readonly rate?: number
-  /** What becomes of a parameter that is not known; nothing is what the service says. */
+  /** What happens to an unknown parameter; by default, the setting of the service. */
   readonly unknownParameters?: UnknownParameters
 }
 
-/** Refuse the request, or leave the parameter out and warn of that. */
+/** Refuse the request, or leave the parameter out and add a warning. */
 export type UnknownParameters = 'refuse' | 'warn'
 
 export function digestSecret(secret: string): string {
@@ -31,14 +31,14 @@ export function newSecret(random: Random): string {
   let text = 'fg_'
   while (text.length < 43) {
     for (const byte of random(64)) {
-      // 248 = 4 × 62: bytes above it would make the first letters likelier.
+      // 248 = 4 × 62: greater bytes would make the first letters more likely.
       if (byte < 248 && text.length < 43) text += alphabet[byte % 62]
     }
   }
   return text
 }
 
-/** HTTP trims a header and carries ASCII safely, so only such secrets can ever match. */
+/** Only these secrets can be sent in a header: HTTP trims it, and only ASCII is safe. */
 export function isPossibleSecret(text: string): boolean {
   return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 }
@@ -56,4 +56,36 @@ export function matchesGlob(glob: string, name: string): boolean {
     from = at + part.length
   }
   return true
+}
+
+/** How many requests of one kind a token may send in a minute. */
+export interface Rate {
+  readonly perMinute: number
+}
+
+/** The requests that are left. They refill evenly, up to one minute's worth. Times are milliseconds. */
+export interface Allowance {
+  left: number
+  at: number
+}
+
+export function fullAllowance({ perMinute }: Rate, now: number): Allowance {
+  return { left: perMinute, at: now }
+}
+
+/** The allowance now. If the clock was set back, nothing is refilled. */
+export function refill({ left, at }: Allowance, { perMinute }: Rate, now: number): Allowance {
+  return { left: Math.min(perMinute, left + (Math.max(0, now - at) * perMinute) / 60_000), at: now }
+}
+
+/** Takes one request, or says how long until one is available. */
+export function takeOne(allowance: Allowance, rate: Rate, now: number): { allowance: Allowance; waitMs: number } {
+  const filled = refill(allowance, rate, now)
+  const waitMs = waitFor(1, filled, rate)
+  return { allowance: waitMs > 0 ? filled : { ...filled, left: filled.left - 1 }, waitMs }
+}
+
+/** How long until that many requests are available. */
+export function waitFor(wanted: number, { left }: Allowance, { perMinute }: Rate): number {
+  return Math.max(0, Math.ceil(((wanted - left) * 60_000) / perMinute))
 }

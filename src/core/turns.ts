@@ -1,19 +1,19 @@
 /*
- * Which queued tasks are taken, and for which account. Everybody, which is every (card, owner), gets one before anybody
- * gets another, and nobody gets one for which a slot is missing: of an account, of its card or of its owner.
+ * Which queued tasks are claimed, and for which account. There is a queue for each (card, owner), and queues take
+ * turns: each gets one task before any gets another. A task needs a slot of an account, of its card and of its owner.
  */
 export interface Queue {
   card: string
   owner: string
-  /** When it had its last turn, counted in turns; 0 if it never had one. */
+  /** The number of its last turn; 0 if it never had one. */
   served: number
 }
 
 /** A task that waits in a queue. */
-export interface Head {
+export interface QueuedTask {
   id: string
   dueAt: number
-  /** Accounts that did not take it, or failed it: only where no other has room is it given to one of them. */
+  /** Accounts that refused or failed it: they get it only if no other account has a slot. */
   tried: readonly string[]
 }
 
@@ -27,37 +27,37 @@ export interface QueueCard {
 interface QueueAccount {
   name: string
   cap: number
-  /** No more than so many of its slots now, whatever is free. */
+  /** How many more tasks it may get now, however many slots are free; null: no such limit. */
   room: number | null
-  /** Slots beyond the cap, each for an owner that has no other slot of the account: it need not wait for long work. */
+  /** Slots beyond the cap, for owners that hold no slot of the account: they need not wait for long work. */
   spare?: number
 }
 
-export interface Turns {
+export interface QueueLimits {
   cards: readonly QueueCard[]
-  /** Tokens that may only have so many tasks in work at once. */
+  /** How many tasks of these owners may run at once. */
   ownerCaps: Readonly<Record<string, number>>
   limit: number
   now: number
 }
 
-/** A task that is taken, and the scopes in which it takes up a slot. */
-interface Taken {
+/** A claimed task, and the scopes in which it takes a slot. */
+interface ClaimedTask {
   id: string
   account: string
   queue: Queue
   scopes: string[]
 }
 
-/** `heads` gives the tasks of a queue, the oldest first, and `used` how many slots of a scope are taken. */
+/** `heads` returns the tasks of a queue, the oldest first; `used` the number of slots in use of a scope. */
 export function takeInTurn(
   queues: readonly Queue[],
-  heads: (queue: Queue) => readonly Head[],
+  heads: (queue: Queue) => readonly QueuedTask[],
   used: (scope: string) => number,
-  wanted: Turns,
-): { taken: Taken[]; nextDue: number | null } {
+  wanted: QueueLimits,
+): { taken: ClaimedTask[]; nextDue: number | null } {
   const slots = countSlots(used, wanted)
-  const taken: Taken[] = []
+  const taken: ClaimedTask[] = []
   let nextDue = Number.POSITIVE_INFINITY
   let waiting = [...queues]
     .sort((one, other) => one.served - other.served)
@@ -67,9 +67,9 @@ export function takeInTurn(
       line: openLine(queue, heads),
     }))
 
-  /** The oldest, if it is due. Where its card has room, some account has. */
+  /** Takes the oldest task of a queue, if it is due and has all slots. */
   const takeOne = ({ queue, card, line }: (typeof waiting)[number]): boolean => {
-    if (!card || !slots.hasRoom(card, queue.owner) || !slots.ownerHasRoom(queue.owner)) return false
+    if (!card || !slots.hasSlot(card, queue.owner) || !slots.ownerHasSlot(queue.owner)) return false
     const head = line.next()
     if (head && head.dueAt > wanted.now) nextDue = Math.min(nextDue, head.dueAt)
     const account = head && head.dueAt <= wanted.now && slots.accountOf(card, queue.owner, head.tried)
@@ -78,21 +78,21 @@ export function takeInTurn(
     return true
   }
   while (waiting.length > 0 && taken.length < wanted.limit)
-    waiting = waiting.filter((place) => taken.length >= wanted.limit || takeOne(place))
+    waiting = waiting.filter((queue) => taken.length >= wanted.limit || takeOne(queue))
   return { taken, nextDue: Number.isFinite(nextDue) ? nextDue : null }
 }
 
 /**
- * The ids that wait, in about the order in which they will be taken, at most so many: everybody's first, then everybody's
- * second. `read` gives the lines of all, who is served next first, each up to a length. That begins with an even share,
- * and grows only where some have too few for the others to make up.
+ * The ids of queued tasks in about the order in which they will be claimed: the first of each queue, then the second of
+ * each. `read` returns the ids of all queues, in the order of their turns, up to `each` of every queue. `each` begins
+ * with an even share, and grows only if short queues leave too few ids.
  */
-export async function lineUp(
-  owners: number,
+export async function interleaveQueues(
+  queues: number,
   limit: number,
   read: (each: number) => Promise<readonly (readonly string[])[]>,
 ): Promise<string[]> {
-  for (let each = Math.ceil(limit / Math.max(1, owners)); ; each *= 4) {
+  for (let each = Math.ceil(limit / Math.max(1, queues)); ; each *= 4) {
     const lines = await read(each)
     const found = lines.reduce((sum, line) => sum + line.length, 0)
     if (found < limit && lines.some(({ length }) => length === each)) continue
@@ -101,22 +101,22 @@ export async function lineUp(
   }
 }
 
-/** Read when its first turn comes: most queues have none in most claims. */
-function openLine(queue: Queue, heads: (queue: Queue) => readonly Head[]) {
-  let all: readonly Head[] | undefined
+/** Reads the queue at its first turn: in most claims most queues get none. */
+function openLine(queue: Queue, heads: (queue: Queue) => readonly QueuedTask[]) {
+  let all: readonly QueuedTask[] | undefined
   let at = 0
   return {
-    next(): Head | undefined {
+    next(): QueuedTask | undefined {
       all ??= heads(queue)
       return all[at++]
     },
   }
 }
 
-/** How many slots are left in each scope that has a cap; counted once, then kept. */
-function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
+/** The slots that are left in each scope with a cap. Each scope is counted once. */
+function countSlots(used: (scope: string) => number, { ownerCaps }: QueueLimits) {
   const left = new Map<string, number>()
-  const rooms = new Map<string, number>()
+  const allowed = new Map<string, number>()
   const leftIn = (scope: string, cap: number | null | undefined) => {
     if (cap === null || cap === undefined) return Number.POSITIVE_INFINITY
     const known = left.get(scope)
@@ -125,9 +125,9 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
     left.set(scope, fresh)
     return fresh
   }
-  const roomOf = ({ name, room }: QueueAccount) => rooms.get(name) ?? room ?? Number.POSITIVE_INFINITY
+  const allowedFor = ({ name, room }: QueueAccount) => allowed.get(name) ?? room ?? Number.POSITIVE_INFINITY
   const isOpen = (account: QueueAccount, owner: string) => {
-    if (roomOf(account) <= 0) return false
+    if (allowedFor(account) <= 0) return false
     const free = leftIn(accountScope(account.name), account.cap)
     return free > 0 || (free + (account.spare ?? 0) > 0 && leftIn(holderScope(account.name, owner), 1) > 0)
   }
@@ -136,25 +136,25 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: Turns) {
     accounts.find((one) => isOpen(one, owner))
   return {
     accountOf,
-    hasRoom: (card: QueueCard, owner: string) =>
+    hasSlot: (card: QueueCard, owner: string) =>
       leftIn(cardScope(card.card), card.cap) > 0 && accountOf(card, owner, []) !== undefined,
-    ownerHasRoom: (owner: string) =>
+    ownerHasSlot: (owner: string) =>
       leftIn(ownerScope(owner), Object.hasOwn(ownerCaps, owner) ? ownerCaps[owner] : null) > 0,
     book(card: QueueCard, owner: string, account: QueueAccount): string[] {
       const holder = holderScope(account.name, owner)
-      // Booked also where it did not matter: the next claim has to know who holds a slot.
+      // Always booked: the next claim has to know which owners hold a slot.
       if (account.spare) leftIn(holder, 1)
       const all = [accountScope(account.name), cardScope(card.card), ownerScope(owner), holder]
       const scopes = all.filter((scope) => left.has(scope))
       for (const scope of scopes) left.set(scope, Number(left.get(scope)) - 1)
-      rooms.set(account.name, roomOf(account) - 1)
+      allowed.set(account.name, allowedFor(account) - 1)
       return scopes
     },
   }
 }
 
-/** Every scope that has a cap, with it: what a store may have to count for these queues. */
-export function cappedScopes({ cards, ownerCaps }: Turns, queues: readonly Queue[]): Map<string, number> {
+/** The cap of every scope that has one: the scopes that a store may have to count for these queues. */
+export function cappedScopes({ cards, ownerCaps }: QueueLimits, queues: readonly Queue[]): Map<string, number> {
   const accounts = cards.flatMap(({ card, accounts }) => accounts.map((account) => ({ card, ...account })))
   return new Map([
     ...accounts.map(({ name, cap, spare = 0 }) => [accountScope(name), cap + spare] as const),

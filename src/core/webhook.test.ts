@@ -14,7 +14,7 @@ const tried = (status: number | null, at = 0) => ({
   tookMs: 0,
 })
 
-it('signs as Standard Webhooks has it: its own published example', () => {
+it('signs the published example of Standard Webhooks', () => {
   const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1_614_265_330, body: '{"test": 2432232314}' }
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
   assert.equal(sign(message, [secret]), 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
@@ -23,7 +23,7 @@ it('signs as Standard Webhooks has it: its own published example', () => {
   assert.equal(both[1], 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
 })
 
-it('makes secrets of 32 bytes, in base64 with its padding, and hints at them without giving them away', () => {
+it('generates secrets of 32 bytes in base64 with padding, and hints that do not reveal them', () => {
   const secret = newSigningSecret((count) => Uint8Array.from({ length: count }, (_, at) => at * 7))
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.equal(Buffer.from(secret.slice(6), 'base64').length, 32)
@@ -93,7 +93,7 @@ it('waits as long as a busy receiver asks, but never less than usual nor more th
   for (const header of ['9'.repeat(400), 'Fri, 31 Dec 9999 23:59:59 GMT']) assert.equal(due(503, header), 86_400_000)
 })
 
-it('keeps the end of a log that replays made long', () => {
+it('keeps only the end of a long log', () => {
   const log = Array.from({ length: 60 }, (_, at) => tried(500, at))
   const { log: kept } = afterTry({ ...delivery, log }, tried(200, 99), { chance: 0 })
   assert.equal(kept.length, 40)

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import type { NoticeKind } from './notice.ts'
 import { sign } from './signature.ts'
 
-/** What an endpoint can be told of, in OpenAI's words. */
+/** The events that an endpoint can receive, as OpenAI names them. */
 export const eventTypes = ['video.completed', 'video.failed'] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** Where a client wants to be told. */
+/** A URL of a client that receives events. */
 export interface Endpoint {
   id: string
   owner: string
@@ -14,12 +14,12 @@ export interface Endpoint {
   url: string
   eventTypes: readonly EventType[]
   secret: string
-  /** After a rotation both sign until then. */
+  /** After a rotation both secrets sign until `oldSecretUntil`. */
   oldSecret: string | null
   oldSecretUntil: number | null
   createdAt: number
   updatedAt: number
-  /** Since when it gets nothing, and why. */
+  /** Since when it receives nothing, and why. */
   disabledAt: number | null
   disabledWhy: string | null
 }
@@ -29,7 +29,7 @@ export type EndpointChange = Partial<Omit<Endpoint, 'id' | 'owner' | 'createdAt'
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
-/** One try to deliver: the status that it was answered with, or a word for why there was no answer. */
+/** One try of a delivery: the status of the response, or the reason why there was none. */
 export interface Try {
   at: number
   status: number | null
@@ -37,9 +37,9 @@ export interface Try {
   tookMs: number
 }
 
-/** An event on its way to one endpoint. Its body is made of these fields alone, byte for byte the same at each try. */
+/** An event for one endpoint. Its body depends only on these fields: each try sends the same bytes. */
 export interface WebhookDelivery {
-  /** Also what the receiver tells repeats by. It begins with the time of the event, so that ids are in that order. */
+  /** Receivers recognise repeats by it. It begins with the time of the event, so that ids are in that order. */
   id: string
   endpoint: string
   owner: string
@@ -50,40 +50,50 @@ export interface WebhookDelivery {
   createdAt: number
   state: DeliveryState
   dueAt: number | null
-  /** Since it was made, or replayed. */
+  /** Since it was created, or replayed. */
   tries: number
   fence: number
   endedAt: number | null
   log: readonly Try[]
 }
 
-/** What a try makes of a delivery. */
+/** A delivery after a try. */
 export type DeliveryOutcome = Pick<WebhookDelivery, 'id' | 'fence' | 'state' | 'dueAt' | 'tries' | 'endedAt' | 'log'>
 
-/** Nothing but these two is told. */
+/** Only the end of a task is an event. */
 export function eventTypeOf(kind: NoticeKind): EventType | null {
   return kind === 'completed' || kind === 'failed' ? `video.${kind}` : null
 }
 
-/** No chance in it: what is written twice, after a commit of which nobody heard, is the same delivery. */
+/** Not random: a delivery that is written twice, after a commit without a response, has the same id. */
 export function newDelivery(
   endpoint: Pick<Endpoint, 'id' | 'owner'>,
   { task, at, type }: { task: string; at: number; type: EventType },
 ): WebhookDelivery {
   const event = `evt_${task.replace(/^video_/, '')}${type === 'video.completed' ? 'c' : 'f'}`
   return {
-    ...{ id: `${deliveryIdsFrom(at)}${hash('sha256', `${event} ${endpoint.id}`, 'hex').slice(0, 32)}` },
-    ...{ endpoint: endpoint.id, owner: endpoint.owner, event, type, task, createdAt: at },
-    ...{ state: 'pending', dueAt: at, tries: 0, fence: 0, endedAt: null, log: [] },
+    id: `${deliveryIdsFrom(at)}${hash('sha256', `${event} ${endpoint.id}`, 'hex').slice(0, 32)}`,
+    endpoint: endpoint.id,
+    owner: endpoint.owner,
+    event,
+    type,
+    task,
+    createdAt: at,
+    state: 'pending',
+    dueAt: at,
+    tries: 0,
+    fence: 0,
+    endedAt: null,
+    log: [],
   }
 }
 
-/** What the ids of that moment begin with, and no earlier ones are greater than. */
+/** The prefix of ids of that moment. All earlier ids are smaller. */
 export function deliveryIdsFrom(at: number): string {
   return `wh_${Math.max(0, Math.floor(at)).toString(16).padStart(12, '0')}`
 }
 
-/** The event as OpenAI's SDKs know it. */
+/** The event as OpenAI's SDKs read it. */
 export function eventBody({
   event,
   type,
@@ -94,7 +104,7 @@ export function eventBody({
   return JSON.stringify({ id: event, object: 'event', created_at: created, type, data: { id: task } })
 }
 
-/** A request as it goes out now: each try has a fresh time, or a receiver would take it for a replayed one. */
+/** The request of one try. Each try has a new timestamp, or a receiver would refuse it as a replay. */
 export function signedRequest(
   delivery: Pick<WebhookDelivery, 'id' | 'event' | 'type' | 'task' | 'createdAt'>,
   { secret, oldSecret, oldSecretUntil }: Pick<Endpoint, 'secret' | 'oldSecret' | 'oldSecretUntil'>,
@@ -102,35 +112,35 @@ export function signedRequest(
 ): { body: string; headers: Record<string, string> } {
   const body = eventBody(delivery)
   const timestamp = Math.floor(now / 1000)
-  const isBoth = oldSecret !== null && now < (oldSecretUntil ?? 0)
+  const isRotating = oldSecret !== null && now < (oldSecretUntil ?? 0)
   return {
     body,
     headers: {
       'content-type': 'application/json',
       'webhook-id': delivery.id,
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': sign({ id: delivery.id, timestamp, body }, isBoth ? [secret, oldSecret] : [secret]),
+      'webhook-signature': sign({ id: delivery.id, timestamp, body }, isRotating ? [secret, oldSecret] : [secret]),
     },
   }
 }
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 
-/** How long after each try the next one is due: ten tries in about 75 hours, as Standard Webhooks has it. */
+/** The delay after each try: ten tries in about 75 hours, as Standard Webhooks recommends. */
 const delays = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
 
-/** No delivery is ever put off for longer, but by a clock that was set back since. */
+/** The longest delay of a delivery. A later one was set before the clock was set back. */
 export const longestWaitMs = 48 * hour
-/** A receiver that asks for more time gets this much of it. */
+/** The longest delay that a receiver can ask for. */
 const longestAskedMs = 24 * hour
 const slowDown = new Set([429, 502, 503, 504])
-/** Replays add to it: of a long one the end is kept. */
+/** Replays make the log longer: only its end is kept. */
 const longestLog = 40
 
-/** After they ended. */
+/** How long deliveries are kept after they ended. */
 export const deliveriesKeptMs = 30 * 24 * hour
 
-/** Any 2xx is a success, and nothing else is. `chance` in [0, 1) spreads the tries of many deliveries a little. */
+/** Only 2xx is a success. `chance` in [0, 1) spreads the tries of many deliveries a little. */
 export function afterTry(
   delivery: WebhookDelivery,
   tried: Try,
@@ -140,25 +150,25 @@ export function afterTry(
   const { status } = tried
   const now = tried.at + tried.tookMs
   const tries = delivery.tries + 1
-  const made = { id, fence, tries, log: [...delivery.log, tried].slice(-longestLog) }
-  if (status !== null && isAccepted(status)) return { ...made, state: 'delivered', dueAt: null, endedAt: now }
+  const common = { id, fence, tries, log: [...delivery.log, tried].slice(-longestLog) }
+  if (status !== null && isAccepted(status)) return { ...common, state: 'delivered', dueAt: null, endedAt: now }
   const delay = delays[tries - 1]
-  if (delay === undefined || isGone(tried)) return { ...made, state: 'failed', dueAt: null, endedAt: now }
+  if (delay === undefined || isGone(tried)) return { ...common, state: 'failed', dueAt: null, endedAt: now }
   const asked = slowDown.has(status ?? 0) ? Math.min(longestAskedMs, Math.max(0, retryAfterMs)) : 0
   return {
-    ...made,
+    ...common,
     state: 'pending',
     dueAt: now + Math.max(asked, Math.round(delay * (1 + chance / 10))),
     endedAt: null,
   }
 }
 
-/** A redirect is not: it is not followed. */
+/** Redirects are not followed, so they do not count. */
 export function isAccepted(status: number): boolean {
   return status >= 200 && status < 300
 }
 
-/** The receiver wants no more, ever. */
+/** 410: the receiver wants no more events. */
 export function isGone({ status }: Try): boolean {
   return status === 410
 }

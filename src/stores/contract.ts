@@ -12,11 +12,10 @@ import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
 import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
-import { testWritable } from './contract/writable.ts'
 
 export { newTask } from './contract/world.ts'
 
-/** What every store must do. `open` gives a store on the data of the last one, `wipe` an empty one. */
+/** Tests that every store must pass. `open` opens a store on the existing data, `wipe` empties it. */
 export function testStore(name: string, world: StoreWorld): void {
   describe(`the ${name} store`, () => {
     for (const test of [
@@ -32,7 +31,6 @@ export function testStore(name: string, world: StoreWorld): void {
       testOrphans,
       testNotices,
       testWebhooks,
-      testWritable,
     ])
       test(world)
   })

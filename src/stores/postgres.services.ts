@@ -35,7 +35,7 @@ const openAt = (url: string, more: Partial<PostgresOptions> = {}) => {
   return openPostgres({ url, ...usual, ...more })
 }
 
-it('starts on a finished schema for a user who may not create anything, and says what he lacks on an empty one', async () => {
+it('starts on a finished schema for a user who may not create tables, and says what is missing on an empty one', async () => {
   await wipe()
   await using database = await openDatabase(server.url)
   await database.write((query) => query('CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA public TO guest'))
@@ -58,7 +58,7 @@ it('a start that the database refuses names the setting and the fix', async () =
   await wipe()
 })
 
-it('says that it must not go on when its rows were moved while it could not listen', async () => {
+it('stops if its rows were moved while it could not listen', async () => {
   await wipe()
   const fatal = Promise.withResolvers<Error>()
   await using _store = await openAt(server.url, { onFatal: fatal.resolve })
@@ -77,7 +77,7 @@ it('says that it must not go on when its rows were moved while it could not list
   await wipe()
 })
 
-it('takes a task at once when the time of the database has changed', async () => {
+it('inserts a task at once if the clock of the database has changed', async () => {
   await wipe()
   let behind = 0
   await using store = await openAt(server.url, { monotonic: () => performance.now() - behind })
@@ -105,7 +105,7 @@ it('what docs/scaling.md copies out is every finished task of that day', async (
   assert.deepEqual(ids, [newTask('1').id, newTask('2').id])
 })
 
-it('a transaction has all its time, its COMMIT too', async () => {
+it('the COMMIT of a transaction may take as long as its statements', async () => {
   await wipe()
   await using database = await openDatabase(server.url)
   await database.write((query) =>
@@ -143,7 +143,7 @@ it('a deletion waits for no other task', async () => {
   assert.equal(await waiting, true)
 })
 
-it('a task comes to its end while an endpoint of its owner is being deleted, and what that leaves is dropped', async () => {
+it('a task can end while an endpoint of its owner is being deleted, and the delivery is dropped', async () => {
   await wipe()
   await using store = await openAt(server.url)
   await using database = await openDatabase(server.url)

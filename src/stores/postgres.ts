@@ -1,14 +1,13 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
-import { isNews, occupies } from '../core/plan.ts'
+import { mayNotify, keepsSlots } from '../core/plan.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
-import { openInserts } from './postgres/inserts.ts'
+import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
-import { openProbe } from './postgres/probe.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
@@ -19,21 +18,21 @@ import type { Store } from './store.ts'
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
   url: string
-  /** Milliseconds since whenever, that nobody sets. */
+  /** Milliseconds of a clock that is never set. */
   monotonic: () => number
   sleep: Clock['sleep']
-  /** It must not go on: its rows are being moved, or live elsewhere by now. */
+  /** Called if the process must stop: the rows are being moved, or were moved to another store. */
   onFatal: (error: Error) => void
-  /** What this process calls itself when it speaks to the others: unlike any of them. */
+  /** The unique name of this process. */
   name: string
 }
 
-/** All times that the store is given must be of its clock. */
+/** All times passed to the store must be of its clock. */
 interface PostgresStore extends Store {
   readonly clock: Clock
 }
 
-/** The store of many processes. The table of tasks is the queue; what one turn of the loop asks for goes together. */
+/** The store for many processes. The table of tasks is the queue. Requests of one turn of the event loop are batched. */
 export async function openPostgres({ url, monotonic, sleep, name, onFatal }: PostgresOptions): Promise<PostgresStore> {
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
@@ -44,7 +43,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   await refuseMoved(database)
   const tidy = openTidying(database)
   await tidy().catch((error) => {
-    // It can be read. What its start writes is written when it can be.
+    // The database can be read. This is tried again with the next check.
     if (storageFaultOf(error) === 'unavailable') throw error
   })
   const clock = stack.use(await followClock(database, monotonic, sleep))
@@ -53,10 +52,10 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const insertOne = openInserts(database, clock)
   const probe = openProbe(database, name)
   const mutate = openMutations(database)
-  const { ring, wake, tell } = wakeups
+  const { wakeLocal, wakeAll, notifyLocal } = wakeups
   const announce = () => {
-    tell()
-    wake()
+    notifyLocal()
+    wakeAll()
   }
   const resources = stack.move()
 
@@ -71,7 +70,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     },
     async insert(task) {
       await probe.watch(insertOne(task))
-      wake()
+      wakeAll()
     },
     async delete(owner, id, now) {
       const hidden = await mutate({ verb: 'delete', task: id, owner, at: now })
@@ -80,43 +79,42 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     },
     async record(entry) {
       const held = await mutate({ verb: 'record', task: entry.task.id, entry })
-      if (held && isNews(entry)) tell()
+      if (held && mayNotify(entry)) notifyLocal()
       if (entry.keep && held) return held
-      // A task that goes on where it is gives nobody else anything to do: everybody looks by himself soon enough. One
-      // that has just been taken is news to whoever waits for it.
-      if (held && occupies(entry) && !isNews(entry)) ring()
-      else wake()
+      // Other processes have nothing to do for a task that goes on in its slots, unless its status changed.
+      if (held && keepsSlots(entry) && !mayNotify(entry)) wakeLocal()
+      else wakeAll()
       return held
     },
     async remove({ id, fence }, { orphans = false } = {}) {
       const removed = await mutate({ verb: 'remove', task: id, fence, orphans })
-      wake()
+      wakeAll()
       return removed
     },
     async settle(task, fact) {
       await mutate({ verb: 'settle', task, fact })
-      wake()
+      wakeAll()
     },
     async disown(account, operation, now) {
       const attempt = await database.write((query) => disown(query, account, operation, now))
-      wake()
+      wakeAll()
       return attempt
     },
     async recover(now) {
       await claims.recover(now)
       await recoverDeliveries(database, now)
-      wake()
+      wakeAll()
     },
-    onDue: wakeups.onWake,
-    onNotice: wakeups.onTell,
+    onDue: wakeups.onDue,
+    onNotice: wakeups.onNotice,
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },
     async saveHealth({ account, keyVersion, health, changedAt }) {
       const values = [account, keyVersion, JSON.stringify(health), changedAt]
       await database.run(healthStatement, values)
-      // That a process lives gives nobody anything to do.
-      if (!isLocalName(account)) wake()
+      // A report that a process lives gives the others nothing to do.
+      if (!isLocalName(account)) wakeAll()
     },
     async insertToken({ name, kind, digest, models }, createdAt) {
       const values = [name, kind, digest, JSON.stringify(models), createdAt]
@@ -130,7 +128,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   }
 }
 
-/** Until it is done, once. */
+/** Tidies the slots once. A call after a failed one tries again. */
 function openTidying(database: Database): () => Promise<void> {
   let isDone = false
   return async () => {
@@ -143,7 +141,7 @@ function openTidying(database: Database): () => Promise<void> {
 const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT $2)
   AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`
 
-/** Each process that there ever was has a name of its own, an @ in it: they are forgotten after a day. */
+/** Local accounts have the name of their process after an @. They are deleted a day after their last report. */
 const healthStatement = `WITH old AS (
     DELETE FROM healths WHERE account LIKE '%@%' AND account <> $1 AND changed_at < $4::bigint - 86400000
   )

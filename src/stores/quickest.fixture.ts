@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 
-/** Fails where it takes as long as looking at every row does, the quickest of five against the quickest of five. */
+/** Fails if the work takes as long as a scan of every row. Each is run five times, and the fastest runs are compared. */
 export async function assertNoScan(work: () => Promise<void>, scan: () => Promise<void>): Promise<void> {
   const [took, whole] = [await bestOf(5, work), await bestOf(5, scan)]
-  assert.ok(took < whole, `it took ${took} ms, and a look at every row ${whole}`)
+  assert.ok(took < whole, `it took ${took} ms, and a scan of every row ${whole} ms`)
 }
 
-/** How many milliseconds the quickest of so many took: whatever else the machine does, one of them is undisturbed. */
+/** The milliseconds of the fastest run: whatever else the machine does, one of them is undisturbed. */
 async function bestOf(times: number, work: () => Promise<void>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
   for (let time = 0; time < times; time += 1) {

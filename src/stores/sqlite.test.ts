@@ -52,7 +52,7 @@ it('a task that a dead process had under lease is due at once when the store is 
   assert.equal(tasks[0]?.fence, 2)
 })
 
-it('a queued row that can not be read holds up no other', async () => {
+it('a queued row that can not be read does not block the others', async () => {
   await wipe()
   {
     await using store = await open()
@@ -159,7 +159,7 @@ it('knows the first and the last notice at once, however many there are', async 
   )
 })
 
-it('lines up the first thousand of very many in a moment, for it is done on the thread that answers', async () => {
+it('reads the first thousand of very many queued tasks at once, as it blocks the main thread', async () => {
   await wipe()
   await using store = await open()
   await store.insert(newTask('1'))

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { isNews } from '../core/plan.ts'
+import { mayNotify } from '../core/plan.ts'
 import { toRow } from '../core/row.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
@@ -9,31 +9,31 @@ interface SqliteOptions {
   /** The data folder, which must exist and belong to this process alone. */
   folder: string
   now: number
-  /** Takes the folder for this process alone, where it was opened on a read-only disk that can be written by now. */
+  /** Locks the folder for this process, if it was opened on a read-only disk that has become writable. */
   claimFolder?: () => void
-  /** Called if the writer thread dies, after which nothing can be written any more. */
+  /** Called if the writer thread dies: nothing can be written any more. */
   onFatal: (error: Error) => void
-  /** Told what a check of the database found, which is made after an unclean end. */
+  /** Receives the result of the check that follows an unclean end. */
   report?: Report
 }
 
 const silent: Report = { info() {}, warn() {} }
 
 /**
- * The embedded store: reads on this thread, writes in another, grouped. With the writer on this thread a slow disk
- * stalls every poll (p99 25 ms at a 5 ms fsync, against 5 ms so).
+ * The embedded store: it reads on this thread, and writes in groups on another. With the writer on this thread a slow
+ * disk would stall every poll (p99 25 ms at a 5 ms fsync, instead of 5 ms).
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { folder, claimFolder = () => {}, report = silent, ...others } = options
   const connections = await openConnections({ path: join(folder, 'filmgate.db'), claimFolder, report, ...others })
   const { reads, write } = connections
-  const listeners = new Set<() => void>()
-  const hearers = new Set<() => void>()
+  const dueListeners = new Set<() => void>()
+  const noticeListeners = new Set<() => void>()
   const wake = () => {
-    for (const listener of listeners) listener()
+    for (const listener of dueListeners) listener()
   }
-  const tell = () => {
-    for (const hearer of hearers) hearer()
+  const notify = () => {
+    for (const listener of noticeListeners) listener()
   }
 
   return {
@@ -46,7 +46,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async delete(owner, id, now) {
       const hidden = await write('mutate', { verb: 'delete', task: id, owner, at: now })
       wake()
-      tell()
+      notify()
       return hidden
     },
     claim: (wanted) => write('claim', wanted),
@@ -57,7 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async record(entry) {
       const held = await write('mutate', { verb: 'record', task: entry.task.id, entry })
       if (!entry.keep || !held) wake()
-      if (held && isNews(entry)) tell()
+      if (held && mayNotify(entry)) notify()
       return held
     },
     async remove({ id, fence }, { orphans = false } = {}) {
@@ -75,12 +75,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return attempt ?? undefined
     },
     onDue(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+      dueListeners.add(listener)
+      return () => dueListeners.delete(listener)
     },
-    onNotice(hearer) {
-      hearers.add(hearer)
-      return () => hearers.delete(hearer)
+    onNotice(listener) {
+      noticeListeners.add(listener)
+      return () => noticeListeners.delete(listener)
     },
     trimNotices: (before, limit) => write('trimNotices', before, limit),
     insertEndpoint: (endpoint, most) => write('insertEndpoint', endpoint, most),
@@ -92,12 +92,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     failDeliveries: (endpoint, step) => write('failDeliveries', endpoint, step),
     async replay(endpoint, id, now) {
       const delivery = await write('replay', endpoint, id, now)
-      tell()
+      notify()
       return delivery ?? undefined
     },
     async replayFailed(endpoint, step) {
       const replayed = await write('replayFailed', endpoint, step)
-      tell()
+      notify()
       return replayed
     },
     trimDeliveries: (before, limit) => write('trimDeliveries', before, limit),

@@ -4,16 +4,16 @@ import type { Notice } from '../core/notice.ts'
 import type { Entry, Lease } from '../core/plan.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
-import type { Turns } from '../core/turns.ts'
+import type { QueueLimits } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
- * Where rows live. A promise of a write resolves after the durable commit, never before. A write fails with
+ * Where rows are stored. The promise of a write resolves after the durable commit. A write fails with
  *   storage_unavailable    the database can't be written now (disk full, gone). If the connection broke during the commit,
  *                          the write may have happened
  *   operation_taken        its fact names an operation of the same account that belongs to another attempt
  *   idempotency_key_taken  the owner of the new task has used its key before
- * After every other error nothing of the write happened. Callers take the parts that they need.
+ * After every other error nothing was written. Callers take only the interfaces that they need.
  */
 export interface Store
   extends TaskStore,
@@ -29,8 +29,8 @@ export interface Store
 
 export interface ProbeStore {
   /**
-   * Writes a little and takes it back. Throws `storage_unavailable`, with the reason as its cause, if nothing can be
-   * written now. Cheap enough to be called every second.
+   * Writes a little and deletes it. Throws `storage_unavailable`, with the reason as its cause, if nothing can be
+   * written now. Cheap enough for a call every second.
    */
   checkWritable(): Promise<void>
 }
@@ -38,9 +38,9 @@ export interface ProbeStore {
 /** Tasks as clients and operators see them. */
 export interface TaskStore {
   insert(task: Task): Promise<void>
-  /** The task if it is this owner's; another owner's task, or a deleted one, is as absent as one that never was. */
+  /** A task of this owner that is not deleted. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
-  /** This owner's tasks by id, which is by age. `after` need not be a task: it is only a place in that order. */
+  /** This owner's tasks by id, which is by age. `after` need not exist: it is only a position in that order. */
   list(owner: string, page: Page): Promise<TaskView[]>
   /** The ids of this owner's tasks that were created by the same request since then, the newest first. */
   repeats(owner: string, digest: number, since: number): Promise<string[]>
@@ -48,12 +48,12 @@ export interface TaskStore {
   findByKey(owner: string, key: string): Promise<Task | undefined>
   /** The whole task of any owner, deleted or not: not for clients. */
   find(id: string): Promise<Task | undefined>
-  /** Hides the task from its owner, which is a notice, and makes it due. False if there is no task to hide. */
+  /** Hides the task from its owner, writes a notice, and makes it due. False if the owner has no such task. */
   delete(owner: string, id: string, now: number): Promise<boolean>
   events(task: string): Promise<TaskEvent[]>
-  /** The ids that wait for an account of this card, in about the order in which they will be claimed. */
+  /** The ids of queued tasks of this card, in about the order in which they will be claimed. */
   queueOf(card: string, limit: number): Promise<string[]>
-  /** How many slots of these accounts are taken. */
+  /** How many slots of these accounts are in use. */
   inWork(accounts: readonly string[]): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
@@ -63,11 +63,11 @@ export interface TaskStore {
 
 /** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */
 export interface LeaseStore {
-  /** Claims up to `limit` due tasks: their `fence` grows, and nothing else gets them until the lease ends. */
+  /** Claims up to `limit` due tasks: their `fence` grows, and no other claim gets them until the lease ends. */
   claim(wanted: Claim): Promise<Task[]>
-  /** Owners who have a due task in a shared lane, the longest due first. However many tasks an owner has, it is one step. */
+  /** Owners with a due task in a shared lane, the longest due first. An owner costs the same however many tasks it has. */
   dueOwners(lane: SharedLane, now: number): Promise<string[]>
-  /** The same as `claim` in a shared lane: of each owner so many at most, the oldest first. */
+  /** The same as `claim` for a shared lane: up to `limit` tasks of each owner, the oldest first. */
   claimShares(
     lane: SharedLane,
     shares: readonly OwnerClaim[],
@@ -75,119 +75,118 @@ export interface LeaseStore {
   ): Promise<Task[]>
   /**
    * Claims queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
-   * is written into the task. `nextDue` is when the first of those that wait for a time, not for a slot, is due.
+   * is written into the task. `nextDue` is when the first task is due that waits for a time, not for a slot.
    */
   claimQueued(wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }>
   /** Claims this one task, if it is in that state and not under lease, due or not. */
   claimOne(id: string, state: State, leaseUntil: number): Promise<Task | undefined>
-  /** Extends leases. Returns those that were lost, whose holders can write nothing any more. */
+  /** Extends leases. Returns those that were lost: their holders can't write decisions any more. */
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
   /**
-   * Writes a decision and gives the lease back. False if the lease was lost meanwhile, or if it opens an attempt and the
-   * task was deleted: then only the fact was written.
-   * A task that is neither held nor running gives its slots back; a held one does if the entry says so.
-   * If the decision changes what the owner sees, that is a notice, in the same transaction. If it ends the task, so is a
-   * delivery to each endpoint of its owner that subscribes to such events and is not disabled.
+   * Writes a decision and gives the lease back. False if the lease was lost, or if the decision opens an attempt of a
+   * deleted task: then only the fact was written. A task that is neither held nor running gives its slots back; a held
+   * one does if the entry says so. A change of status writes a notice in the same transaction. The end of a task also
+   * writes a delivery for each endpoint of its owner that receives such events and is not disabled.
    */
   record(entry: Entry): Promise<boolean>
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
-   * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its work
-   * may go on. Other accepted ones stay for a day as removed: their operations are taken.
+   * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its
+   * work may go on. Other accepted ones stay for a day as removed, because their operations are in use.
    */
   remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
-  /** After the clock was set back: makes unfinished tasks due that have no lease and are due later than any delay of ours. */
+  /** After the clock was set back: makes unfinished tasks without a lease due that are due later than any delay allows. */
   recover(now: number): Promise<void>
-  /** When the next task of each lane is due, if any is. Leased ones count when their lease ends. */
+  /** When the next task of each lane is due, if there is one. A leased task is due when its lease ends. */
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
-  /** Calls back, soon and not too often, when a task may have become due. Returns how to stop that. */
+  /** Calls back soon after a task may have become due. Returns a function that ends this. */
   onDue(listener: () => void): () => void
 }
 
-/** What was sent to providers, and what is known of it. */
+/** What was sent to providers, and its outcome. */
 export interface AttemptStore {
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>
-  /** Those of that state: open ones the oldest first, for they wait for a decision; all others the newest first. */
+  /** Attempts of that state. Open ones wait for a decision, so the oldest come first; of all others the newest. */
   attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
-  /** The operations of this account that belong to an attempt, of those given. */
+  /** Those of the given operations of this account that belong to an attempt. */
   bound(account: string, operations: readonly string[]): Promise<Set<string>>
   /**
-   * Up to `limit` attempts of other tasks on the same account without a known operation, whose work a list may show: open
-   * ones, and those given up that were opened since `since`.
+   * Up to `limit` attempts of other tasks on the same account without a known operation, whose work a list may show:
+   * open ones, and those given up that were opened since `since`.
    */
   rivals(attempt: Pick<Attempt, 'task' | 'account'>, since: number, limit: number): Promise<Rival[]>
   /**
-   * Writes what was learnt of an attempt of this task, without a decision. It takes no lease, and the row of the task may
-   * be gone. If the task waits for the attempt, it is due; an accepted attempt that its task does not wait for becomes an
+   * Writes a fact about an attempt of this task, without a decision. It needs no lease, and the row of the task may be
+   * gone. If the task waits for the attempt, it is due. An accepted attempt that its task does not wait for becomes an
    * orphan.
    */
   settle(task: string, fact: AttemptFact): Promise<void>
   /**
-   * Takes this operation from the attempt that adopted it; the id of that attempt, or undefined if none did. The attempt
-   * is open again, and its task held and due, with its lease lost. Where that task has gone on without the attempt, or has
-   * ended, the attempt is abandoned.
+   * Takes this operation from the attempt that adopted it, and returns the id of that attempt, or undefined if there is
+   * none. The attempt is open again, and its task is held and due, without a lease. If the task has gone on without the
+   * attempt, or has ended, the attempt is abandoned.
    */
   disown(account: string, operation: Json, now: number): Promise<string | undefined>
 }
 
 /** Changes of status, numbered. */
 export interface NoticeStore {
-  /** In the order of their numbers: those beyond `after`, and those of the `missing` that have become visible. */
+  /** In the order of their numbers: those beyond `after`, and those of `missing` that have become visible. */
   notices(after: number, missing: readonly number[], limit: number): Promise<Notice[]>
   noticesOf(owner: string, after: number, limit: number): Promise<Notice[]>
   /** The number of the newest one, and of the oldest that is kept; 0 if there is no notice. */
   noticeRange(): Promise<{ first: number; last: number }>
-  /** Drops up to `limit` of the oldest, if they are older than that; the newest stays. Returns how many. */
+  /** Drops up to `limit` of the oldest notices from before that time. The newest stays. Returns how many. */
   trimNotices(before: number, limit: number): Promise<number>
-  /** Calls back when there may be a new notice, or a delivery was replayed. Returns how to stop that. */
+  /** Calls back when there may be a new notice, or a delivery was replayed. Returns a function that ends this. */
   onNotice(listener: () => void): () => void
 }
 
 /** Webhook endpoints of clients. */
 export interface EndpointStore {
-  /** This owner's, the newest first. `after` need not be one: it is only a place in that order. */
+  /** This owner's endpoints, the newest first. `after` need not exist: it is only a position in that order. */
   endpoints(owner: string, page: Omit<Page, 'order'>): Promise<Endpoint[]>
   endpoint(owner: string, id: string): Promise<Endpoint | undefined>
-  /** False if its owner has so many already. */
+  /** False if its owner already has `most` endpoints. */
   insertEndpoint(endpoint: Endpoint, most: number): Promise<boolean>
-  /** Writes these fields and no others. The endpoint after the change, if it exists. */
+  /** Writes only these fields. Returns the endpoint after the change, if it exists. */
   updateEndpoint(owner: string, id: string, change: EndpointChange): Promise<Endpoint | undefined>
-  /** False if it does not exist. Its deliveries are left to `trimStrayDeliveries`, for they may be many. */
+  /** False if it does not exist. `trimStrayDeliveries` removes its deliveries, which may be many. */
   deleteEndpoint(owner: string, id: string): Promise<boolean>
   disableEndpoint(id: string, at: number, why: string): Promise<void>
 }
 
-/** Events on their way to webhook endpoints. */
+/** Deliveries of events to webhook endpoints. */
 export interface DeliveryStore {
   /**
-   * Endpoints that have something due, the longest due first; disabled ones, too. `next` is when the next of all others
-   * has something. However much waits for one of them, it is one step.
+   * Endpoints with a due delivery, the longest due first; disabled ones, too. `next` is when the first of the others
+   * has one. An endpoint costs the same however many deliveries wait for it.
    */
   dueEndpoints(now: number): Promise<{ endpoints: Endpoint[]; next: number | null }>
-  /** Claims up to so many due deliveries of each: their `fence` grows, and nothing else gets them until the lease ends. */
+  /** Claims due deliveries of each endpoint: their `fence` grows, and no other claim gets them until the lease ends. */
   claimDeliveries(wanted: readonly EndpointClaim[], now: number, leaseUntil: number): Promise<WebhookDelivery[]>
-  /** Writes the result of a try and gives the lease back. False if it was lost meanwhile: then nothing was written. */
+  /** Writes the result of a try and gives the lease back. False if the lease was lost: then nothing was written. */
   recordDelivery(outcome: DeliveryOutcome): Promise<boolean>
-  /** Fails up to `limit` pending deliveries that are not under lease, for that reason. Returns how many. */
+  /** Fails up to `limit` pending deliveries that are not under lease, with that error. Returns how many. */
   failDeliveries(endpoint: string, step: { now: number; error: string; limit: number }): Promise<number>
-  /** Those of an endpoint, the newest first; of one state, if one is given. */
+  /** Deliveries of an endpoint, the newest first; of one state, if one is given. */
   deliveries(endpoint: string, page: Omit<Page, 'order'> & { state?: DeliveryState }): Promise<WebhookDelivery[]>
   delivery(endpoint: string, id: string): Promise<WebhookDelivery | undefined>
-  /** Makes it due now, with all its tries before it. One that is being tried at this moment stays as it is. */
+  /** Makes it due now, with all its tries again. A delivery that is being tried stays as it is. */
   replay(endpoint: string, id: string, now: number): Promise<WebhookDelivery | undefined>
   /**
-   * The same for up to `limit` that failed, or that are pending after a try that did, in the order of their ids and beyond
-   * that place in it. Returns their ids.
+   * The same for up to `limit` deliveries that failed, or are pending after a failed try, in the order of their ids
+   * from `after` on. Returns their ids.
    */
   replayFailed(endpoint: string, step: ReplayStep): Promise<string[]>
-  /** Drops up to `limit` that ended before. Returns how many. */
+  /** Drops up to `limit` deliveries that ended before that time. Returns how many. */
   trimDeliveries(before: number, limit: number): Promise<number>
-  /** Drops up to `limit` whose endpoint is gone. Returns how many. */
+  /** Drops up to `limit` deliveries whose endpoint does not exist any more. Returns how many. */
   trimStrayDeliveries(limit: number): Promise<number>
 }
 
-/** What one process found out about accounts, for the others. */
+/** The health of accounts, shared between processes. */
 interface HealthStore {
   /** The last change of each account, by its name and key. */
   healths(): Promise<AccountHealth[]>
@@ -215,33 +214,33 @@ export interface Page {
   order: 'asc' | 'desc'
   status?: Status
   model?: string
-  /** Ends the page after the task that brings its `promptBytes` to this number. Another page has the rest. */
+  /** Ends the page after the task that brings its `promptBytes` to this number. The next page has the rest. */
   enoughBytes?: number
-  /** Ends a look through very many, */
+  /** Ends a search through very many tasks. */
   signal?: AbortSignal
-  /** which waits for a turn before each of its steps, and gives it back after. */
+  /** Such a search waits for a turn before each of its steps, and gives it back after. */
   turn?: () => Promise<Disposable>
 }
 
-/** So many of this endpoint at most. */
+/** Up to `limit` deliveries of this endpoint. */
 export interface EndpointClaim {
   endpoint: string
   limit: number
 }
 
-/** Tasks of one state, and of one account where the state has them. */
+/** Tasks of one state, and of one account if tasks in this state have one. */
 export type Lane = SharedLane | PlainLane
 
-/** Each of these may take long, so owners take turns: one owner's tasks never come before all of another's. */
+/** Each of these tasks may take long, so owners take turns. */
 export type SharedLane = { state: 'fetching' } | { state: 'storing'; account: string }
 
-/** The oldest first. `overdue` are the queued ones past `startBy`. */
+/** The oldest first. `overdue`: queued tasks past `startBy`. */
 type PlainLane =
   | { state: 'completed' | 'failed' }
   | { state: 'held' | 'running'; account: string }
   | { state: 'overdue' }
 
-/** So many of this owner at most. */
+/** Up to `limit` tasks of this owner. */
 export interface OwnerClaim {
   owner: string
   limit: number
@@ -249,6 +248,6 @@ export interface OwnerClaim {
 
 export type Claim = PlainLane & { limit: number; now: number; leaseUntil: number }
 
-export interface QueueClaim extends Turns {
+export interface QueueClaim extends QueueLimits {
   leaseUntil: number
 }

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { operationKey } from '../../core/attempt.ts'
 import { decide, factOf, fresh, newAttempt, newTask, type StoreWorld, sent, taken } from './world.ts'
 
-/** Whose work a provider's list may show, and who loses what was adopted. */
+/** Attempts whose work a provider's list may show, and adopted operations. */
 export function testAdoptions(world: StoreWorld): void {
   testRivals(world)
   testDisowned(world)
@@ -27,16 +27,16 @@ function testRivals(world: StoreWorld): void {
     const answered = await sent(store, '4', 'd', { prompt: 'a cat' })
     await store.record(decide(answered, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
     assert.deepEqual(await rivals('1'), ['b a hen'])
-    // Work of an earlier attempt of the same task is as good as its own.
+    // An earlier attempt of the same task is no rival.
     await store.record({ task: fox, opened: newAttempt('e', fox, { number: 2 }), keep: true })
     assert.deepEqual(await rivals('1'), ['b a hen'])
-    // One that was given up may have been accepted all the same, unless that was long before.
+    // An abandoned attempt may have been accepted, unless it is old.
     await store.record(decide(hen, { state: 'failed' }, { fact: factOf('b', 'abandoned') }))
     const { openedAt } = (await store.attempt('b')) ?? { openedAt: 0 }
     assert.deepEqual([await rivals('1', openedAt), await rivals('1', openedAt + 1)], [['b a hen'], []])
   })
 
-  it('knows a rival whose task is gone by its id alone', async () => {
+  it('returns a rival without a prompt if its task is gone', async () => {
     await using store = await fresh(world)
     const fox = await sent(store, '1', 'a', { prompt: 'a fox' })
     const gone = await sent(store, '2', 'b', { prompt: 'a hen' })
@@ -46,7 +46,7 @@ function testRivals(world: StoreWorld): void {
 }
 
 function testRemoved(world: StoreWorld): void {
-  it('knows the operation of a task that is gone as taken, for a day', async () => {
+  it('keeps the operation of a removed task reserved for a day', async () => {
     await using store = await fresh(world)
     const accept = async (task: string, id: string, openedAt: number) => {
       const sending = await taken(store, task)
@@ -69,7 +69,7 @@ function testRemoved(world: StoreWorld): void {
 function testDisowned(world: StoreWorld): void {
   const adoption = (id: string, operation: string) => ({ ...factOf(id, 'accepted', operation), adopted: true as const })
 
-  it('keeps whether an operation was adopted or answered', async () => {
+  it('keeps whether an operation was adopted or named in a response', async () => {
     await using store = await fresh(world)
     const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
     await store.record(decide(one, { state: 'running' }, { fact: adoption('a', 'found') }))
@@ -96,7 +96,7 @@ function testDisowned(world: StoreWorld): void {
     assert.deepEqual((await store.attempt('b'))?.operation, 'op')
   })
 
-  it('takes nothing from an attempt whose operation was answered, nor on another account', async () => {
+  it('takes nothing from an attempt whose operation was named in a response, nor on another account', async () => {
     await using store = await fresh(world)
     const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
     await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', 'answered') }))
@@ -107,7 +107,7 @@ function testDisowned(world: StoreWorld): void {
     assert.deepEqual([(await store.attempt('a'))?.state, (await store.attempt('b'))?.state], ['accepted', 'accepted'])
   })
 
-  it('leaves a task as it is that has ended with an adopted operation, and abandons the attempt', async () => {
+  it('leaves a task that has ended with an adopted operation as it is, and abandons the attempt', async () => {
     await using store = await fresh(world)
     const one = await sent(store, '1', 'a')
     await store.record(decide(one, { state: 'running', operation: 'op', dueAt: 10 }, { fact: adoption('a', 'op') }))

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { operationKey } from '../../core/attempt.ts'
 import { decide, factOf, fresh, newAttempt, newTask, type StoreWorld, sent, taken } from './world.ts'
 
-/** What was sent where, and what is known of it. */
+/** What was sent to providers, and its outcome. */
 export function testAttempts(world: StoreWorld): void {
   testOpened(world)
   testFacts(world)
@@ -24,7 +24,7 @@ function testOpened(world: StoreWorld): void {
     assert.equal(await store.attempt('b'), undefined)
   })
 
-  it('opens no attempt for whoever lost the lease', async () => {
+  it('opens no attempt for a process that lost the lease', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     await store.record(decide(task, { state: 'failed' }))
@@ -33,7 +33,7 @@ function testOpened(world: StoreWorld): void {
     assert.equal((await store.find(task.id))?.state, 'failed')
   })
 
-  it('changes nothing of the task where its attempt can not be opened, and leaves the lease', async () => {
+  it('does not change the task if its attempt can not be opened, and leaves the lease', async () => {
     await using store = await fresh(world)
     await sent(store, '1', 'a')
     const task = await taken(store, '2')
@@ -57,7 +57,7 @@ function testOpened(world: StoreWorld): void {
     assert.equal(next?.deletedAt, 20)
   })
 
-  it('takes what became of an attempt whose task was deleted since', async () => {
+  it('records the outcome of an attempt whose task was deleted meanwhile', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     await store.delete('alice', task.id, 20)
@@ -65,7 +65,7 @@ function testOpened(world: StoreWorld): void {
     assert.equal((await store.attempt('a'))?.state, 'accepted')
   })
 
-  it('takes an attempt and what became of it at once', async () => {
+  it('records an attempt together with its outcome', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     const rest = { opened: newAttempt('a', task), fact: factOf('a', 'accepted', 'op') }
@@ -73,7 +73,7 @@ function testOpened(world: StoreWorld): void {
     assert.deepEqual(await store.attempt('a'), { ...rest.opened, ...rest.fact })
   })
 
-  it('gives the attempts of a task in their order, the open ones oldest first, all others newest first', async () => {
+  it('returns the attempts of a task in order; by state, open ones the oldest first, all others the newest first', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     for (const [id, number, openedAt] of [
@@ -100,7 +100,7 @@ function testOpened(world: StoreWorld): void {
 }
 
 function testFacts(world: StoreWorld): void {
-  it('records what was learnt with the decision', async () => {
+  it('records a fact with the decision', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     const fact = {
@@ -111,7 +111,7 @@ function testFacts(world: StoreWorld): void {
     assert.deepEqual(await store.attempt('a'), { ...newAttempt('a', newTask('1')), ...fact })
   })
 
-  it('records what was learnt by somebody who lost the lease, and none of his decision', async () => {
+  it('records the fact of a process that lost the lease, and not its decision', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     const [next] = await store.claim({ state: 'held', account: 'p', limit: 1, now: 100, leaseUntil: 200 })
@@ -135,7 +135,7 @@ function testFacts(world: StoreWorld): void {
     assert.equal((await store.attempt('a'))?.state, 'refused')
   })
 
-  it('keeps to the first answer', async () => {
+  it('keeps the first response', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     const learn = (fact: ReturnType<typeof factOf>) => store.record({ task, fact, keep: true })
@@ -150,7 +150,7 @@ function testFacts(world: StoreWorld): void {
     assert.deepEqual(await store.attempt('a'), settled)
   })
 
-  it('takes an answer about an attempt that was given up, but no silence', async () => {
+  it('records a response to an abandoned attempt, but not that it is still open', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     const stateAfter = async (fact: ReturnType<typeof factOf>) => {
@@ -167,7 +167,7 @@ function testOperations(world: StoreWorld): void {
   const operation = { id: 'x', region: { name: 'eu', zone: 1 } }
   const shuffled = { region: { zone: 1, name: 'eu' }, id: 'x' }
 
-  it('gives the work of an account to one attempt only, and who wants it again fails alone', async () => {
+  it('gives an operation of an account to one attempt only, and does not fail other writes of the batch', async () => {
     await using store = await fresh(world)
     const [one, two, three] = [await sent(store, '1', 'a'), await sent(store, '2', 'b'), await sent(store, '3', 'c')]
     await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', operation) }))
@@ -186,7 +186,7 @@ function testOperations(world: StoreWorld): void {
     assert.equal(await store.record(decide(two, { dueAt: 50 })), true)
   })
 
-  it('lets attempts of two accounts have work of the same name', async () => {
+  it('allows attempts of two accounts to have the same operation', async () => {
     await using store = await fresh(world)
     const [one, two] = [await sent(store, '1', 'a'), await taken(store, '2')]
     await store.record(decide(one, { state: 'running' }, { fact: factOf('a', 'accepted', operation) }))
@@ -207,7 +207,7 @@ function testOperations(world: StoreWorld): void {
 }
 
 function testEvents(world: StoreWorld): void {
-  it('keeps events in their order, and none of somebody who lost the lease', async () => {
+  it('keeps events in their order, and none of a process that lost the lease', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     const events = [

@@ -7,7 +7,7 @@ import { cardOf, fresh, ids, newTask, type StoreWorld, seeded, take } from './wo
 
 const pairOf = ({ card, owner }: Task) => `${card} ${owner}`
 
-/** That many queued tasks of a pair, each due after the one before it. */
+/** That many queued tasks of a (card, owner), each due after the one before it. */
 async function enqueue(store: Store, card: string, owner: string, count: number, from = 0): Promise<void> {
   const tasks = Array.from({ length: count }, (_, at) => {
     const number = Buffer.from(`${card}${owner}`).toString('hex') + String(from + at).padStart(6, '0')
@@ -16,7 +16,7 @@ async function enqueue(store: Store, card: string, owner: string, count: number,
   await Promise.all(tasks.map((task) => store.insert(task)))
 }
 
-/** Takes tasks until none is left, or so many are taken, each time no more than `limit`. Each gives its slot back. */
+/** Claims tasks until none is left, or that many are claimed, up to `limit` at a time. Each gives its slot back. */
 async function drain(store: Store, cards: readonly QueueCard[], limit: number, most = 1e9): Promise<Task[]> {
   const drained: Task[] = []
   while (drained.length < most) {
@@ -49,7 +49,7 @@ function assertOldestFirst(drained: readonly Task[]): void {
   }
 }
 
-/** Queued tasks are taken in turn over (card, owner), however many each of them has. */
+/** Queued tasks are claimed in turn over (card, owner), however many each of them has. */
 export function testFairness(world: StoreWorld): void {
   it('drains two owners in turn, however much more one of them queued', async () => {
     await using store = await fresh(world)
@@ -98,7 +98,7 @@ export function testFairness(world: StoreWorld): void {
     assertInTurn(await drain(store, cards, 3), { 'm alice': 62, 'm bob': 20 })
   })
 
-  it('gives an owner who comes again and again with one task no more than its turn', async () => {
+  it('gives an owner who repeatedly adds one task no more than its turn', async () => {
     await using store = await fresh(world)
     const cards = [cardOf('m', { p: 9 })]
     await enqueue(store, 'm', 'alice', 30)
@@ -110,7 +110,7 @@ export function testFairness(world: StoreWorld): void {
     assert.ok(drained.filter(({ owner }) => owner === 'alice').length >= 20)
   })
 
-  it('gives what one owner may not take to the others, and that owner its turn when it may', async () => {
+  it('gives slots that one owner may not use to the others, and that owner its turn when it may', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'm', 'alice', 10)
     await enqueue(store, 'm', 'bob', 10)

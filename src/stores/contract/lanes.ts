@@ -4,7 +4,7 @@ import { longestDelayMs } from '../../core/timing.ts'
 import type { Lane } from '../store.ts'
 import { cardOf, decide, fresh, ids, idsOf, newTask, type StoreWorld, take, taken } from './world.ts'
 
-/** Which tasks a worker is given, and when. */
+/** Which tasks a claim returns, and when. */
 export function testLanes(world: StoreWorld): void {
   testAccounts(world)
   testOverdue(world)
@@ -23,7 +23,7 @@ function testAccounts(world: StoreWorld): void {
     assert.deepEqual([second[0]?.fence, second[0]?.dueAt], [1, 1_000])
   })
 
-  it('gives no task to two who claim at once', async () => {
+  it('gives no task to two claims at once', async () => {
     await using store = await fresh(world)
     for (let at = 0; at < 50; at += 1) await store.insert(newTask(String(at), { state: 'failed' }))
     const wanted = { state: 'failed', limit: 7, now: 500, leaseUntil: 1_000 } as const
@@ -33,7 +33,7 @@ function testAccounts(world: StoreWorld): void {
   })
 
   for (const state of ['held', 'running'] as const) {
-    it(`claims ${state} tasks by account: a thousand due ones of another are not in the way`, async () => {
+    it(`claims ${state} tasks by account: a thousand due ones of another do not slow it down`, async () => {
       await using store = await fresh(world)
       const numbers = Array.from({ length: 1000 }, (_, at) => String(at))
       await Promise.all(numbers.map((number) => store.insert(newTask(number, { state, account: 'slow' }))))
@@ -46,7 +46,7 @@ function testAccounts(world: StoreWorld): void {
   }
 
   for (const state of ['completed', 'failed'] as const) {
-    it(`claims ${state} tasks whatever account they had, and none that nothing is to be done for`, async () => {
+    it(`claims ${state} tasks of every account, and none that is never due`, async () => {
       await using store = await fresh(world)
       await store.insert(newTask('1', { state, account: 'a' }))
       await store.insert(newTask('2', { state }))
@@ -103,7 +103,7 @@ function testOverdue(world: StoreWorld): void {
 }
 
 function testDue(world: StoreWorld): void {
-  it('makes due what a clock that was set back left in a far future, but nothing that is held or finished', async () => {
+  it('makes tasks due that are due too late after the clock was set back, but none under lease or finished', async () => {
     await using store = await fresh(world)
     const late = 10_000_000
     await store.insert(newTask('1', { dueAt: late }))
@@ -135,7 +135,7 @@ function testDue(world: StoreWorld): void {
     assert.deepEqual(await dues(), [170, undefined, 80, 90, undefined])
   })
 
-  it('calls when a task may have become due, or a slot free, until it is told to stop', async () => {
+  it('calls back when a task may have become due, or a slot free, until it is stopped', async () => {
     await using store = await fresh(world)
     let calls = 0
     const stop = store.onDue(() => {

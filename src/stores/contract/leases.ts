@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { Task } from '../../core/task.ts'
 import { cardOf, decide, fresh, ids, idsOf, newTask, type StoreWorld, take, taken } from './world.ts'
 
-/** Who may write a task, and until when. */
+/** Leases: which process may write a task, and until when. */
 export function testLeases(world: StoreWorld): void {
   testClaims(world)
   testDecisions(world)
@@ -21,7 +21,7 @@ function testClaims(world: StoreWorld): void {
     ] as const)
       await store.insert(newTask(id, { dueAt }))
     const wanted = { limit: 2, now: 500, leaseUntil: 1_000 }
-    // Whichever of them comes first.
+    // In any order.
     const claims = await Promise.all([take(store, wanted), take(store, wanted)])
     const [second = [], first = []] = claims.sort((one, other) => one.length - other.length)
     assert.deepEqual(ids(first), idsOf('2', '3'))
@@ -29,7 +29,7 @@ function testClaims(world: StoreWorld): void {
     assert.equal(first[0]?.fence, 1)
   })
 
-  it('claims no more than the cap leaves room for, running tasks and those being submitted included', async () => {
+  it('claims no more than the cap allows, running tasks and those being submitted included', async () => {
     await using store = await fresh(world)
     const running = await taken(store, '6')
     await store.record(decide(running, { state: 'running', dueAt: 900 }))
@@ -57,7 +57,7 @@ function testClaims(world: StoreWorld): void {
     assert.equal((await store.read('alice', old.id))?.state, 'running')
   })
 
-  it('keeps a task from everybody else for as long as its lease is renewed', async () => {
+  it('gives a task to no other claim as long as its lease is renewed', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     assert.deepEqual(await store.renew([task], 300), [])
@@ -67,7 +67,7 @@ function testClaims(world: StoreWorld): void {
 }
 
 function testDecisions(world: StoreWorld): void {
-  it('gives a lease back with the decision: the same one can write once', async () => {
+  it('gives the lease back with a decision: its holder can write once', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     assert.equal(await store.record(decide(task, { progress: 5, dueAt: 20 })), true)
@@ -75,7 +75,7 @@ function testDecisions(world: StoreWorld): void {
     assert.equal((await store.read('alice', task.id))?.progress, 5)
   })
 
-  it('leaves the lease with a decision that keeps it: the same one can write again, and nobody else claims', async () => {
+  it('leaves the lease with a decision that keeps it: its holder can write again, and no other claim gets the task', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     assert.equal(await store.record(decide(task, { state: 'held', progress: 1, dueAt: null }, { keep: true })), true)
@@ -129,7 +129,7 @@ function testDecisions(world: StoreWorld): void {
 }
 
 function testClaimOne(world: StoreWorld): void {
-  it('takes one task by its id, due or not, if it is in that state and nobody holds it', async () => {
+  it('claims one task by its id, due or not, if it is in that state and not under lease', async () => {
     await using store = await fresh(world)
     const { id } = newTask('1')
     await store.insert(newTask('1', { state: 'held', account: 'p', dueAt: 1e9 }))

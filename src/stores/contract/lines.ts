@@ -9,9 +9,9 @@ async function enqueue(store: Store, owner: string, numbers: readonly number[], 
 
 const idOf = (number: number) => newTask(String(number)).id
 
-/** The order in which queued tasks wait is the order in which they are then taken. */
+/** Queued tasks are listed in the order in which they will be claimed. */
 export function testLines(world: StoreWorld): void {
-  it('lines up those that wait for a card as it would take them: in turn over owners, each the oldest first', async () => {
+  it('lists the queued tasks of a card as they will be claimed: in turn over owners, the oldest first', async () => {
     await using store = await fresh(world)
     assert.deepEqual(await store.queueOf('m', 10), [])
     await enqueue(store, 'alice', [1, 2, 3, 4, 5, 6])
@@ -27,7 +27,7 @@ export function testLines(world: StoreWorld): void {
     assert.deepEqual(await store.queueOf('m', 1000), [])
   })
 
-  it('goes on from whose turn it is', async () => {
+  it('begins with the owner whose turn it is', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'alice', [1, 2])
     const [first] = await take(store, { limit: 1, now: 50 })
@@ -36,7 +36,7 @@ export function testLines(world: StoreWorld): void {
     assert.deepEqual(await store.queueOf('m', 1000), [3, 2, 4].map(idOf))
   })
 
-  it('lines up no more than it is asked for, however uneven the owners are', async () => {
+  it('lists no more than the limit, however uneven the owners are', async () => {
     await using store = await fresh(world)
     await enqueue(
       store,
@@ -53,7 +53,7 @@ export function testLines(world: StoreWorld): void {
     assert.equal((await store.queueOf('m', 1000)).length, 44)
   })
 
-  it('counts what accounts have in work, until it is out of their hands', async () => {
+  it('counts the slots of accounts that are in use', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'alice', [1, 2, 3])
     assert.equal(await store.inWork(['p', 'q']), 0)
@@ -65,7 +65,7 @@ export function testLines(world: StoreWorld): void {
     assert.equal(await store.inWork(['p', 'q']), 2)
   })
 
-  it('leaves out what is deleted and what somebody has taken', async () => {
+  it('leaves out deleted tasks and tasks under lease', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'alice', [1, 2, 3])
     await store.delete('alice', idOf(2), 20)

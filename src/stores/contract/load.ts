@@ -8,13 +8,13 @@ const cards = [cardOf('m', { a: 3, b: 2 }, 4), cardOf('n', { b: 2, a: 3 })]
 const ownerCaps = { alice: 2 }
 const leaseMs = 20
 
-/** Everything that can happen to tasks, at random; claimers die and come back late. */
+/** Everything that can happen to tasks, at random. Claimers die, or write late. */
 class Crowd {
   readonly store: Store
   readonly random: (limit: number) => number
   now = 10
   inserted = 0
-  /** What was claimed and not given back; some of these leases ended long ago. */
+  /** Leases that were not given back; some of them ended long ago. */
   claimed: Task[] = []
   leases = new Map<string, number>()
 
@@ -68,7 +68,7 @@ class Crowd {
     if (held) this.leases.delete(task.id)
   }
 
-  /** As a submit does: the lease stays. */
+  /** As a submit does: the lease is kept. */
   async open(task: Task): Promise<void> {
     const opened = newAttempt(`${task.id} ${task.fence}`, task)
     const held: Task = { ...task, state: 'held', attempt: opened.id }
@@ -81,7 +81,7 @@ class Crowd {
     return (await Promise.all(all)).filter((task) => task !== undefined)
   }
 
-  /** Held, running, or about to be: what the caps speak of. */
+  /** Tasks that count against the caps: held, running, or about to be. */
   async inWork(): Promise<Task[]> {
     const leased = ({ id }: Task) => (this.leases.get(id) ?? 0) > this.now
     return (await this.tasks()).filter(
@@ -89,7 +89,7 @@ class Crowd {
     )
   }
 
-  /** Ends everything that is in work or waits for it. */
+  /** Ends everything that runs or is queued. */
   async end(): Promise<void> {
     this.now += 2 * leaseMs
     const leaseUntil = this.now + leaseMs
@@ -108,7 +108,7 @@ class Crowd {
 
 export function testLoad(world: StoreWorld): void {
   for (const seed of [1, 2, 3])
-    it(`keeps to every cap through whatever happens to the tasks, and loses no slot (${seed})`, async () => {
+    it(`keeps to every cap whatever happens to the tasks, and loses no slot (${seed})`, async () => {
       await using store = await fresh(world)
       const crowd = new Crowd(store, seed)
       let most = 0

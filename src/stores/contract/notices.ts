@@ -4,9 +4,9 @@ import type { Task } from '../../core/task.ts'
 import type { Store } from '../store.ts'
 import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
 
-/** What clients are told of their tasks, and the keys by which they repeat a request. */
+/** Notices for clients, and idempotency keys. */
 export function testNotices(world: StoreWorld): void {
-  it('tells of each status that a task comes to, and of nothing else', async () => {
+  it('writes a notice for each new status of a task, and for nothing else', async () => {
     await using store = await fresh(world)
     const held = await sent(store, '1', 'attempt_1')
     assert.deepEqual(await told(store), [])
@@ -22,7 +22,7 @@ export function testNotices(world: StoreWorld): void {
     ])
   })
 
-  it('tells nothing of a decision whose lease was lost, nor of a deleted task but that it is deleted', async () => {
+  it('writes no notice if the lease was lost, and for a deleted task only the deletion', async () => {
     await using store = await fresh(world)
     const held = await sent(store, '1', 'attempt_1')
     assert.equal(await store.record(decide({ ...held, fence: 99 }, { state: 'running', startedAt: 20 })), false)
@@ -32,7 +32,7 @@ export function testNotices(world: StoreWorld): void {
     assert.deepEqual(await told(store), [['alice', held.id, 'deleted', 30]])
   })
 
-  it('gives notices in the order of their numbers, all or those of one owner, from any place', async () => {
+  it('returns notices in the order of their numbers, all or those of one owner, from any position', async () => {
     await using store = await fresh(world)
     assert.deepEqual(await store.noticeRange(), { first: 0, last: 0 })
     for (const [number, owner] of [
@@ -67,7 +67,7 @@ export function testNotices(world: StoreWorld): void {
     )
   })
 
-  it('drops the oldest notices, but never the newest, and never gives a number twice', async () => {
+  it('drops the oldest notices, but never the newest, and never uses a number twice', async () => {
     await using store = await fresh(world)
     const remove = async (number: string) => {
       await store.insert(newTask(number))
@@ -84,7 +84,7 @@ export function testNotices(world: StoreWorld): void {
     assert.ok((numbers[1] ?? 0) > last)
   })
 
-  it('calls back when there may be a notice, until it is told to stop', async () => {
+  it('calls back when there may be a notice, until it is stopped', async () => {
     await using store = await fresh(world)
     await store.insert(newTask('1'))
     const heard = Promise.withResolvers<void>()
@@ -94,7 +94,7 @@ export function testNotices(world: StoreWorld): void {
     stop()
   })
 
-  it('calls nobody for what is no news: that a task gets on, or is polled', async () => {
+  it('does not call back for progress or a poll', async () => {
     await using store = await fresh(world)
     const begun = { state: 'running' as const, startedAt: 20 }
     let task: Task = { ...(await sent(store, '1', 'attempt_1')), ...begun }
@@ -106,7 +106,7 @@ export function testNotices(world: StoreWorld): void {
       assert.ok(await store.record(decide(task, { progress }, { events: [] })))
       task = (await store.claimOne(task.id, 'running', 100)) as Task
     }
-    // A process that has just begun to listen to others is called once.
+    // A process is called once when it begins to listen to the others.
     assert.ok(calls <= 1, `it was called ${calls} times`)
     const before = calls
     assert.ok(await store.record(decide(task, {}, { events: [{ at: 21, name: 'noted', detail: null }] })))
@@ -114,7 +114,7 @@ export function testNotices(world: StoreWorld): void {
     stop()
   })
 
-  it("keeps a client's key with its task, once for each owner, until the row goes", async () => {
+  it("keeps a client's key with its task, once for each owner, until the row is removed", async () => {
     await using store = await fresh(world)
     const task = newTask('1', { idempotencyKey: 'k' })
     await store.insert(task)

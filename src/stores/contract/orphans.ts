@@ -7,7 +7,7 @@ import { decide, factOf, fresh, newAttempt, type StoreWorld, sent } from './worl
 const held = { state: 'held', account: 'p' } as const
 const accepted = (id: string) => ({ fact: factOf(id, 'accepted', `operation of ${id}`) })
 
-/** What a provider accepted and nobody may ever use. */
+/** Attempts that a provider accepted and no task uses. */
 export function testOrphans(world: StoreWorld): void {
   testLate(world)
   testSettled(world)
@@ -15,7 +15,7 @@ export function testOrphans(world: StoreWorld): void {
   testRemoved(world)
 }
 
-/** A task whose submit was given up for dead, and whoever holds it since. */
+/** A task whose submitter lost its lease, and the process that holds it now. */
 async function inherited(store: Store): Promise<{ old: Task; next: Task }> {
   const old = await sent(store, '1', 'a')
   const [next] = await store.claim({ ...held, limit: 1, now: 100, leaseUntil: 200 })
@@ -66,7 +66,7 @@ function testLate(world: StoreWorld): void {
       assert.deepEqual([after?.state, after?.dueAt], [change.state, 1e9])
     })
 
-  it('makes an orphan of an attempt that was given up and turns out accepted, whoever learns it', async () => {
+  it('makes an orphan of an abandoned attempt that turns out accepted, whatever process records it', async () => {
     await using store = await fresh(world)
     const { old, next } = await inherited(store)
     await store.record(decide(next, { state: 'failed' }, { fact: factOf('a', 'abandoned') }))
@@ -79,7 +79,7 @@ function testLate(world: StoreWorld): void {
     assert.equal(await stateOf(store, 'b'), 'orphan')
   })
 
-  it('calls when what was learnt late made a task due', async () => {
+  it('calls back when a late fact made a task due', async () => {
     await using store = await fresh(world)
     const { old, next } = await inherited(store)
     await store.record(decide(next, { dueAt: 1e9 }))
@@ -108,7 +108,7 @@ function testSettled(world: StoreWorld): void {
     assert.deepEqual([due?.id, due?.state], [old.id, 'held'])
   })
 
-  it('settles an attempt beside the holder of its task, who keeps the lease', async () => {
+  it('settles an attempt while another process holds the lease of its task, which is kept', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     await store.settle(task.id, accepted('a').fact)
@@ -117,7 +117,7 @@ function testSettled(world: StoreWorld): void {
     assert.equal(await stateOf(store, 'a'), 'accepted')
   })
 
-  it('settles an attempt whose task is gone or has ended as an orphan, and one that does not exist not at all', async () => {
+  it('settles an attempt whose task is gone or has ended as an orphan, and ignores one that does not exist', async () => {
     await using store = await fresh(world)
     const [gone, ended] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
     await store.remove(gone)
@@ -132,7 +132,7 @@ function testSettled(world: StoreWorld): void {
     assert.deepEqual(states, ['orphan', 'orphan', undefined])
   })
 
-  it('settles no attempt with the operation of another, and the others of that moment all the same', async () => {
+  it('settles no attempt with the operation of another, and still settles the others of the batch', async () => {
     await using store = await fresh(world)
     const [one, two, three] = [await sent(store, '1', 'a'), await sent(store, '2', 'b'), await sent(store, '3', 'c')]
     await store.settle(one.id, factOf('a', 'accepted', 'op'))
@@ -150,7 +150,7 @@ function testSettled(world: StoreWorld): void {
 
 function testOverlooked(world: StoreWorld): void {
   for (const state of ['failed', 'queued'] as const)
-    it(`makes an orphan of an accepted attempt whose task becomes ${state} by somebody who did not know it yet`, async () => {
+    it(`makes an orphan of an accepted attempt whose task becomes ${state} by a process that did not know it yet`, async () => {
       await using store = await fresh(world)
       const { old, next } = await inherited(store)
       await store.record(decide(old, { state: 'running' }, accepted('a')))
@@ -222,7 +222,7 @@ function testRemoved(world: StoreWorld): void {
     assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], ['removed', 'orphan'])
   })
 
-  it('removes nothing for somebody who lost the lease', async () => {
+  it('removes nothing for a process that lost the lease', async () => {
     await using store = await fresh(world)
     const { old } = await inherited(store)
     assert.equal(await store.remove(old), false)
@@ -237,7 +237,7 @@ function testRemoved(world: StoreWorld): void {
     assert.equal(await stateOf(store, 'a'), 'orphan')
   })
 
-  it('makes an orphan of an accepted attempt whose task is removed by somebody who did not know it yet', async () => {
+  it('makes an orphan of an accepted attempt whose task is removed by a process that did not know it yet', async () => {
     await using store = await fresh(world)
     const { old, next } = await inherited(store)
     await store.record(decide(old, { state: 'running' }, accepted('a')))

@@ -4,7 +4,7 @@ import type { Task } from '../../core/task.ts'
 import type { SharedLane, Store } from '../store.ts'
 import { decide, fresh, ids, idsOf, newTask, type StoreWorld } from './world.ts'
 
-/** That many tasks of an owner, each due after the one before it. Numbers are given in the order of due times. */
+/** That many tasks of an owner, each due after the one before it. Their numbers are in the order of due times. */
 async function add(store: Store, fields: Partial<Task> & { owner: string }, count: number, from: number) {
   const tasks = Array.from({ length: count }, (_, at) => newTask(String(from + at), { dueAt: from + at, ...fields }))
   await Promise.all(tasks.map((task) => store.insert(task)))
@@ -15,7 +15,7 @@ const lanes: readonly (SharedLane & { account?: string })[] = [
   { state: 'storing', account: 'p' },
 ]
 
-/** Lanes that owners share: a process learns which owners wait, and claims the share of each. */
+/** Lanes that owners share: a process reads which owners wait, and claims the share of each. */
 export function testShares(world: StoreWorld): void {
   for (const lane of lanes) {
     const { state } = lane
@@ -31,7 +31,7 @@ export function testShares(world: StoreWorld): void {
       assert.deepEqual(await store.dueOwners(lane, 1_000), ['bob', 'alice', 'carol'])
     })
 
-    it(`takes ${state} tasks by owner, the oldest first, each once and no more than the share`, async () => {
+    it(`claims ${state} tasks by owner, the oldest first, each once and no more than the share`, async () => {
       await using store = await fresh(world)
       await add(store, { ...fields, owner: 'alice' }, 20, 100)
       await add(store, { ...fields, owner: 'bob' }, 2, 200)
@@ -48,7 +48,7 @@ export function testShares(world: StoreWorld): void {
       const rival = await Promise.all([take('alice', 4), take('alice', 4)])
       assert.equal(new Set(rival.flat().map(({ id }) => id)).size, 8)
       assert.deepEqual(await take('alice', 9, 99), [])
-      // A holder that died lets its task become due again.
+      // The task of a holder that died becomes due again.
       assert.equal((await take('bob', 5, 3_000)).length, 2)
     })
 
@@ -65,7 +65,7 @@ export function testShares(world: StoreWorld): void {
     })
   }
 
-  it('takes storing tasks by account: a thousand due ones of another are not in the way', async () => {
+  it('claims storing tasks by account: a thousand due ones of another do not slow it down', async () => {
     await using store = await fresh(world)
     await add(store, { state: 'storing', account: 'slow', owner: 'alice' }, 1_000, 1)
     await add(store, { state: 'storing', account: 'p', owner: 'bob' }, 1, 2_000)

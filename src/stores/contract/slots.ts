@@ -6,7 +6,7 @@ import type { Store } from '../store.ts'
 import { testLoad } from './load.ts'
 import { cardOf, decide, fresh, ids, idsOf, newTask, queueClaim, type StoreWorld, sent, take, taken } from './world.ts'
 
-/** How many tasks are in work at once: of an account, of a card, and of an owner. */
+/** How many tasks run at once: of an account, of a card, and of an owner. */
 export function testSlots(world: StoreWorld): void {
   testCaps(world)
   testSpare(world)
@@ -90,7 +90,7 @@ function testSpare(world: StoreWorld): void {
     assert.deepEqual(await take(store, { cards }), [])
   })
 
-  it('gives no spare slot of an account that may take no more now', async () => {
+  it('gives no spare slot of an account that may get no more tasks now', async () => {
     await using store = await fresh(world)
     for (const [at, owner] of ['alice', 'bob', 'carol'].entries()) await fill(store, 1, { owner }, 1 + at)
     const slow = [{ card: 'm', cap: null, accounts: [{ ...account, cap: 1, room: 1 }] }]
@@ -100,7 +100,7 @@ function testSpare(world: StoreWorld): void {
 
 function testReturn(world: StoreWorld): void {
   for (const state of ['queued', 'storing', 'completed', 'failed'] as const)
-    it(`gives the slots back of a task that becomes ${state}`, async () => {
+    it(`frees the slots of a task that becomes ${state}`, async () => {
       await using store = await fresh(world)
       const task = await taken(store, '1')
       await fill(store, 2, {}, 2)
@@ -124,7 +124,7 @@ function testReturn(world: StoreWorld): void {
       assert.deepEqual(ids(await take(store, wanted)), idsOf('2'))
     })
 
-  it('gives the slots back of a held task if the decision says so', async () => {
+  it('frees the slots of a held task if the decision says so', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     await fill(store, 1, {}, 2)
@@ -142,7 +142,7 @@ function testReturn(world: StoreWorld): void {
 }
 
 function testLeavers(world: StoreWorld): void {
-  it('gives the slot of a claimer that died before it opened an attempt to another, and the dead one writes no more', async () => {
+  it('frees the slot of a claimer that died before it opened an attempt, which can write no more', async () => {
     await using store = await fresh(world)
     await fill(store, 1)
     await fill(store, 1, { owner: 'bob' }, 2)
@@ -175,11 +175,11 @@ function testChoice(world: StoreWorld): void {
     assert.equal((await store.find(tasks[2]?.id ?? ''))?.account, 'p')
   })
 
-  it('gives an account no more than there is room for now, whatever is free', async () => {
+  it('gives an account no more than its `room`, however many slots are free', async () => {
     await using store = await fresh(world)
     await fill(store, 9)
     const card = (room: number): QueueCard => ({
-      ...{ card: 'm', cap: null },
+      card: 'm', cap: null,
       accounts: [
         { name: 'p', cap: 3, room },
         { name: 'q', cap: 1, room: null },
@@ -190,7 +190,7 @@ function testChoice(world: StoreWorld): void {
     assert.deepEqual(accountsOf(await take(store, { cards: [card(9)] })), ['p', 'p'])
   })
 
-  it('gives a task to an account that did not take it only where no other has room', async () => {
+  it('gives a task to an account that refused it only if no other has a slot', async () => {
     await using store = await fresh(world)
     await store.insert(newTask('1', { tried: ['p'] }))
     await store.insert(newTask('2', { tried: ['p'], dueAt: 2 }))
@@ -203,7 +203,7 @@ function testChoice(world: StoreWorld): void {
     assert.deepEqual(accountsOf(await take(store, { cards: [cardOf('m', { p: 9, q: 1 })] })), ['p'])
   })
 
-  it('leaves the tasks alone of a card that is not asked for or has no account', async () => {
+  it('claims no tasks of a card that is not in the claim or has no account', async () => {
     await using store = await fresh(world)
     await fill(store, 1)
     assert.deepEqual(await take(store, { cards: [cardOf('n', { p: 9 })] }), [])
@@ -213,7 +213,7 @@ function testChoice(world: StoreWorld): void {
 }
 
 function testNextDue(world: StoreWorld): void {
-  it('says when the first is due of those that wait for a time, and nothing of those that wait for a slot', async () => {
+  it('says when the first task is due that waits for a time, and ignores those that wait for a slot', async () => {
     await using store = await fresh(world)
     const next = async (cards = queueClaim().cards) => (await store.claimQueued(queueClaim({ cards }))).nextDue
     assert.equal(await next(), null)

@@ -4,9 +4,9 @@ import { type Health, healthy } from '../../core/health.ts'
 import { newTaskId, type Task } from '../../core/task.ts'
 import type { Token } from '../../core/token.ts'
 import type { Page, Store } from '../store.ts'
-import { decide, fresh, newTask, type StoreWorld, take, taken } from './world.ts'
+import { decide, fresh, idsOf, newTask, type StoreWorld, take, taken } from './world.ts'
 
-/** Rows as their owners see them, and what is asked about all of them. */
+/** Tasks as clients and operators see them. */
 export function testTasks(world: StoreWorld): void {
   testRows(world)
   testOwners(world)
@@ -14,7 +14,7 @@ export function testTasks(world: StoreWorld): void {
 }
 
 function testRows(world: StoreWorld): void {
-  it('gives a task back as it was inserted, also after it was opened anew', async () => {
+  it('returns a task as it was inserted, also after the store was opened again', async () => {
     const task = newTask('1', { prompt: 'ein „Fuchs“ 🦊\n', image: { url: 'https://example.com/a.png' }, tried: ['q'] })
     {
       await using store = await fresh(world)
@@ -26,7 +26,7 @@ function testRows(world: StoreWorld): void {
     assert.equal((await store.read('alice', task.id))?.prompt, task.prompt)
   })
 
-  it('refuses a second task of the same id and keeps the first, and the others of its batch', async () => {
+  it('refuses a second task with the same id, and keeps the first and the others of its batch', async () => {
     await using store = await fresh(world)
     await store.insert(newTask('1', { prompt: 'first' }))
     const results = await Promise.allSettled([
@@ -42,7 +42,7 @@ function testRows(world: StoreWorld): void {
     assert.ok(await store.read('alice', newTask('3').id))
   })
 
-  it('keeps each of those that are inserted at once, whatever the others fill', async () => {
+  it('keeps all fields of tasks that are inserted at once, whatever columns the others fill', async () => {
     await using store = await fresh(world)
     const tasks = [
       newTask('1', { idempotencyKey: 'k', image: { url: 'https://example.com/a.png' } }),
@@ -53,7 +53,7 @@ function testRows(world: StoreWorld): void {
     assert.deepEqual(await Promise.all(tasks.map(({ id }) => store.find(id))), tasks)
   })
 
-  it('keeps what a completed video is beside what was requested, and what an owner is warned of', async () => {
+  it('keeps the facts of a completed video beside the requested values, and its warnings', async () => {
     await using store = await fresh(world)
     const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 7 }
     const warnings = ['`seconds` was 8; the provider generated 5.04 s.', 'ein „zweiter“ Satz']
@@ -72,7 +72,7 @@ function testRows(world: StoreWorld): void {
     assert.deepEqual([listed.length, filtered.length], [1, 1])
   })
 
-  it('keeps what a client keeps with its video, wherever that is read', async () => {
+  it('keeps the metadata of a client with its video', async () => {
     await using store = await fresh(world)
     const metadata = { job: 'ein „Auftrag“ \0 \ud83e', frames: 7, final: true }
     const [kept, plain] = [newTask('1', { metadata }), newTask('2')]
@@ -87,7 +87,7 @@ function testRows(world: StoreWorld): void {
       assert.deepEqual((await store.read('alice', id))?.metadata, (await store.find(id))?.metadata)
   })
 
-  it('takes a thousand writes at once, and each is there when its promise resolves', async () => {
+  it('accepts a thousand writes at once, and each is stored when its promise resolves', async () => {
     await using store = await fresh(world)
     const numbers = Array.from({ length: 1000 }, (_, at) => String(at))
     await Promise.all(
@@ -107,7 +107,7 @@ function testOwners(world: StoreWorld): void {
     assert.equal(await store.read('alice', newTask('2').id), undefined)
   })
 
-  it("lists an owner's tasks by id, from any place, in either order", async () => {
+  it("lists an owner's tasks by id, from any position, in either order", async () => {
     await using store = await fresh(world)
     for (const number of ['3', '1', '5', '2']) await store.insert(newTask(number))
     await store.insert(newTask('4', { owner: 'bob' }))
@@ -121,7 +121,7 @@ function testOwners(world: StoreWorld): void {
     assert.deepEqual(await list({ limit: 0, order: 'asc' }), [])
   })
 
-  it('lists those of one status or of one model, from any place', async () => {
+  it('lists tasks of one status or of one model, from any position', async () => {
     await using store = await fresh(world)
     const started = { startedAt: 5 }
     const made = [
@@ -151,7 +151,7 @@ function testOwners(world: StoreWorld): void {
     )
   })
 
-  it('finds the few that fit among many', async () => {
+  it('finds the few that match among many', async () => {
     await using store = await fresh(world)
     const numbers = Array.from({ length: 4_500 }, (_, at) => at + 1)
     const isRare = (number: number) => number % 1_000 === 0
@@ -198,21 +198,21 @@ function testOwners(world: StoreWorld): void {
     assert.ok(deleted && (await store.remove(deleted)))
   })
 
-  it('makes a deleted task due in its lane, also where it was to wait', async () => {
+  it('makes a deleted task due in its lane, even if it had to wait', async () => {
     await using store = await fresh(world)
     await store.insert(newTask('1', { state: 'running', account: 'p', dueAt: 1e9 }))
     const lane = { state: 'running', account: 'p' } as const
     assert.ok(await store.delete('alice', newTask('1').id, 50))
     const [deleted] = await store.claim({ ...lane, limit: 1, now: 50, leaseUntil: 100 })
     assert.ok(await store.delete('alice', newTask('1').id, 60).then((hidden) => !hidden))
-    // Whoever knows that it is deleted decides when it is due again.
+    // A process that knows of the deletion decides when it is due again.
     assert.ok(deleted && (await store.record(decide(deleted, { dueAt: 90 }))))
     assert.deepEqual(await store.nextDue([lane]), [90])
   })
 }
 
 function testQuestions(world: StoreWorld): void {
-  it('finds the repeats of a request since a time, the newest first, but none that is deleted or of another', async () => {
+  it('finds the repeats of a request since a time, the newest first, but no deleted ones and none of another owner', async () => {
     await using store = await fresh(world)
     const idAt = (now: number) => newTaskId(now, (bytes) => new Uint8Array(bytes))
     const make = (now: number, fields: Partial<Task> = {}) =>
@@ -235,7 +235,7 @@ function testQuestions(world: StoreWorld): void {
     assert.deepEqual((await store.accountsInUse()).sort(), ['a', 'b', 'c'])
   })
 
-  it('says how long the completed tasks of each card took, in the order of their making', async () => {
+  it('says how long the completed tasks of each card took, in the order of their creation', async () => {
     await using store = await fresh(world)
     const make = (number: string, card: string, startedAt: number | null, completedAt: number | null) =>
       store.insert(newTask(number, { card, startedAt, completedAt, state: completedAt ? 'completed' : 'running' }))
@@ -253,7 +253,7 @@ function testQuestions(world: StoreWorld): void {
     )
   })
 
-  it('keeps how accounts are doing, and takes no older news', async () => {
+  it('keeps the health of accounts, and ignores older reports', async () => {
     await using store = await fresh(world)
     const paused = { failures: 1, pausedUntil: 900, reason: 'busy' } as const
     const news = (account: string, changedAt: number, health: Health = healthy) =>
@@ -281,5 +281,18 @@ function testQuestions(world: StoreWorld): void {
     await assert.rejects(store.insertToken({ ...token, digest: 'e', models: [] }, 2))
     for (const name of ['a', 'a', 'never', 'o']) await store.deleteToken(name)
     assert.deepEqual(await store.tokens(), [])
+  })
+
+  // That it throws on a full or broken disk is shown by tests of the whole service.
+  it('checks whether it can be written, any number of times, and leaves no trace', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1'))
+    await Promise.all(Array.from({ length: 20 }, () => store.checkWritable()))
+    assert.deepEqual(await store.healths(), [])
+    assert.deepEqual(
+      (await store.list('alice', { limit: 9, order: 'asc' })).map(({ id }) => id),
+      idsOf('1'),
+    )
+    assert.deepEqual(await store.noticeRange(), { first: 0, last: 0 })
   })
 }

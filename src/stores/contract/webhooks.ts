@@ -7,14 +7,14 @@ import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
 
 export function newEndpoint(number: string, fields: Partial<Endpoint> = {}): Endpoint {
   return {
-    ...{ id: `whe_${number.padStart(36, '0')}`, owner: 'alice', name: 'films', url: 'https://example.com/hook' },
-    ...{ eventTypes: ['video.completed', 'video.failed'], secret: 'whsec_AAAA', oldSecret: null, oldSecretUntil: null },
-    ...{ createdAt: 1, updatedAt: 1, disabledAt: null, disabledWhy: null },
+    id: `whe_${number.padStart(36, '0')}`, owner: 'alice', name: 'films', url: 'https://example.com/hook',
+    eventTypes: ['video.completed', 'video.failed'], secret: 'whsec_AAAA', oldSecret: null, oldSecretUntil: null,
+    createdAt: 1, updatedAt: 1, disabledAt: null, disabledWhy: null,
     ...fields,
   }
 }
 
-/** Lets a task come to its end, as its worker does; at 20. */
+/** Ends a task at 20, as its worker does. */
 async function end(store: Store, number: string, fields: Partial<Task> = {}, state: Task['state'] = 'completed') {
   const held = await sent(store, number, `attempt_${number}`, fields)
   const events = [{ at: 20, name: state, detail: null }]
@@ -35,9 +35,9 @@ async function claimAll(store: Store, now: number, limit = 10): Promise<WebhookD
   return wanted.length === 0 ? [] : store.claimDeliveries(wanted, now, now + 100)
 }
 
-/** Where clients want to be told, and that each end of a task is told there until it is taken. */
+/** Endpoints of clients, and the deliveries to them. */
 export function testWebhooks(world: StoreWorld): void {
-  it('keeps endpoints, each for its owner alone, the newest first and no more than so many', async () => {
+  it('keeps endpoints for their owner alone, the newest first and up to a limit', async () => {
     await using store = await fresh(world)
     const made = ['1', '2', '3'].map((number) => newEndpoint(number))
     for (const endpoint of made) assert.ok(await store.insertEndpoint(endpoint, 3))
@@ -49,8 +49,8 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual(await store.endpoint('alice', first.id), first)
     assert.equal(await store.endpoint('bob', first.id), undefined)
     const change = {
-      ...{ name: 'x', url: 'https://example.org/', eventTypes: ['video.failed' as const], updatedAt: 9 },
-      ...{ secret: 'whsec_BBBB', oldSecret: 'whsec_AAAA', oldSecretUntil: 99, disabledAt: 8, disabledWhy: 'gone' },
+      name: 'x', url: 'https://example.org/', eventTypes: ['video.failed' as const], updatedAt: 9,
+      secret: 'whsec_BBBB', oldSecret: 'whsec_AAAA', oldSecretUntil: 99, disabledAt: 8, disabledWhy: 'gone',
     }
     assert.deepEqual(await store.updateEndpoint('alice', first.id, change), { ...first, ...change })
     const enabled = { ...first, ...change, disabledAt: null, disabledWhy: null }
@@ -63,7 +63,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal(await store.endpoint('alice', first.id), undefined)
   })
 
-  it('writes a delivery for each endpoint of the owner that wants to be told, with the end of the task', async () => {
+  it('writes a delivery for each endpoint of the owner that receives such events, with the end of the task', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     await store.insertEndpoint(newEndpoint('2', { eventTypes: ['video.failed'] }), 9)
@@ -85,8 +85,8 @@ export function testWebhooks(world: StoreWorld): void {
     assert.match(delivery.id, /^wh_[0-9a-f]{44}$/)
     const { id, ...rest } = delivery
     assert.deepEqual(rest, {
-      ...{ endpoint: newEndpoint('1').id, owner: 'alice', event: `evt_${one.slice(6)}c`, type: 'video.completed' },
-      ...{ task: one, createdAt: 20, state: 'pending', dueAt: 20, tries: 0, fence: 0, endedAt: null, log: [] },
+      endpoint: newEndpoint('1').id, owner: 'alice', event: `evt_${one.slice(6)}c`, type: 'video.completed',
+      task: one, createdAt: 20, state: 'pending', dueAt: 20, tries: 0, fence: 0, endedAt: null, log: [],
     })
     assert.deepEqual(await store.delivery(delivery.endpoint, id), delivery)
     assert.equal(await store.delivery(newEndpoint('2').id, id), undefined)
@@ -102,7 +102,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual(await store.deliveries(newEndpoint('1').id, { limit: 9 }), [])
   })
 
-  it('gives each due delivery to one claimer, at most so many of an endpoint, the oldest first', async () => {
+  it('gives each due delivery to one claim, up to a limit for each endpoint, the oldest first', async () => {
     await using store = await fresh(world)
     assert.deepEqual(await store.dueEndpoints(50), { endpoints: [], next: null })
     await store.insertEndpoint(newEndpoint('1'), 9)
@@ -127,7 +127,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal((await claimAll(store, 100)).length, 4)
   })
 
-  it('writes what became of a try only while the lease holds', async () => {
+  it('writes the result of a try only while the lease holds', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     await end(store, '1')
@@ -146,7 +146,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual(await store.dueEndpoints(9_999), { endpoints: [], next: null })
   })
 
-  it('lists the deliveries of an endpoint by age and by state, from any place', async () => {
+  it('lists the deliveries of an endpoint by age and by state, from any position', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     for (const number of ['1', '2', '3']) await end(store, number)
@@ -158,14 +158,14 @@ export function testWebhooks(world: StoreWorld): void {
     await store.recordDelivery(afterTry(one, tried(30, 200), { chance: 0 }))
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9, state: 'delivered' })), [one.id])
     assert.equal((await store.deliveries(endpoint, { limit: 9, state: 'pending' })).length, 2)
-    // Whatever became of them, they are in one order.
+    // All states are in one order.
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9 })), all)
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 2, after: all[0] as string })), all.slice(1))
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 2 })), all.slice(0, 2))
     assert.deepEqual(await store.deliveries(newEndpoint('2').id, { limit: 9 }), [])
   })
 
-  it('lets what waits for a disabled endpoint fail, and makes it due again when it is replayed', async () => {
+  it('fails the deliveries that wait for a disabled endpoint, and makes them due again when they are replayed', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     const endpoint = newEndpoint('1').id
@@ -187,7 +187,7 @@ export function testWebhooks(world: StoreWorld): void {
         [[{ at: 30, status: null, error: 'gone', tookMs: 0 }], 30],
       ],
     )
-    // The one that is being tried stays as it is.
+    // The delivery that is being tried stays as it is.
     assert.equal((await store.replay(endpoint, held.id, 40))?.dueAt, 100)
     const again = await store.replay(endpoint, failed[0]?.id as string, 40)
     assert.deepEqual([again?.state, again?.dueAt, again?.endedAt, again?.tries], ['pending', 40, null, 0])
@@ -195,7 +195,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal(await store.replay(newEndpoint('2').id, failed[0]?.id as string, 40), undefined)
   })
 
-  it('replays what failed of events since then, step by step', async () => {
+  it('replays failed deliveries of events since a time, step by step', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     const endpoint = newEndpoint('1').id
@@ -206,14 +206,14 @@ export function testWebhooks(world: StoreWorld): void {
       store.replayFailed(endpoint, { state: 'failed', after, now: 40, limit })
     assert.deepEqual(await step(deliveryIdsFrom(21), 9), [])
     assert.deepEqual(await step(deliveryIdsFrom(20), 1), failed.slice(0, 1))
-    // One that failed anew since the last step is not its business any more.
+    // A delivery that failed again since the last step is not replayed again.
     assert.equal(await store.failDeliveries(endpoint, gone(41)), 1)
     assert.deepEqual(await step(failed[0] as string, 9), failed.slice(1))
     assert.deepEqual(idsOf(await store.deliveries(endpoint, { limit: 9, state: 'failed' })), failed.slice(0, 1))
     assert.equal((await claimAll(store, 40)).length, 2)
   })
 
-  it('replays what waits after a try that failed, but nothing that is being tried or was not tried yet', async () => {
+  it('replays pending deliveries after a failed try, but none that is being tried or was not tried yet', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     const endpoint = newEndpoint('1').id
@@ -228,7 +228,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual(await store.replayFailed(endpoint, step), [])
   })
 
-  it('fails what a dead holder left, or replays it: a lease that has ended is nobody’s', async () => {
+  it('fails or replays deliveries of a dead holder, whose lease has ended', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     const endpoint = newEndpoint('1').id
@@ -247,7 +247,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal(await store.recordDelivery(afterTry(second, tried(140, 200), { chance: 0 })), false)
   })
 
-  it('drops the deliveries of deleted endpoints, so many in a step, and of no others', async () => {
+  it('drops the deliveries of deleted endpoints, up to a limit in a step, and no others', async () => {
     await using store = await fresh(world)
     assert.equal(await store.trimStrayDeliveries(9), 0)
     const endpoints = ['1', '2', '3', '4']
@@ -255,7 +255,7 @@ export function testWebhooks(world: StoreWorld): void {
     for (const number of ['1', '2', '3']) await end(store, number)
     assert.equal(await store.trimStrayDeliveries(9), 0)
     for (const number of ['1', '3']) assert.ok(await store.deleteEndpoint('alice', newEndpoint(number).id))
-    // What waits for them is nobody's turn any more.
+    // Deleted endpoints have no due deliveries.
     assert.deepEqual(idsOf((await store.dueEndpoints(20)).endpoints), [newEndpoint('2').id, newEndpoint('4').id])
     const step = () => store.trimStrayDeliveries(4)
     assert.deepEqual([await step(), await step(), await step()], [4, 2, 0])
@@ -274,7 +274,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal((await store.deliveries(newEndpoint('2').id, { limit: 9 })).length, 1)
   })
 
-  it('finds what is due for others as quickly, however much waits for one endpoint', async () => {
+  it('finds due deliveries of other endpoints as quickly, however many wait for one endpoint', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     await store.insertEndpoint(newEndpoint('2', { owner: 'bob' }), 9)
@@ -287,7 +287,7 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal((await claimAll(store, 20, 1)).length, 2)
   })
 
-  it('makes deliveries due that a clock which was set back has put off', async () => {
+  it('makes deliveries due that are due too late after the clock was set back', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
     await end(store, '1')

@@ -60,11 +60,11 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
   }
 }
 
-/** One that has no answer yet. */
+/** An attempt without a response. */
 export function newAttempt(id: string, task: Task, fields: Partial<Attempt> = {}): Attempt {
   return {
-    ...{ id, task: task.id, number: task.attempts + 1, account: task.account ?? 'p', keyVersion: 'k' },
-    ...{ upstreamModel: 'u', openedAt: 5, state: 'open', operation: null, settledAt: null, problem: null },
+    id, task: task.id, number: task.attempts + 1, account: task.account ?? 'p', keyVersion: 'k',
+    upstreamModel: 'u', openedAt: 5, state: 'open', operation: null, settledAt: null, problem: null,
     ...fields,
   }
 }
@@ -77,12 +77,12 @@ export function factOf(
   return { id, state, operation, settledAt: state === 'open' ? null : 7, problem: null }
 }
 
-/** Its accounts in the order of preference, each with its slots. */
+/** A card with its accounts in the order of preference, each with its slots. */
 export function cardOf(card: string, slots: Record<string, number>, cap: number | null = null): QueueCard {
   return { card, cap, accounts: Object.entries(slots).map(([name, cap]) => ({ name, cap, room: null })) }
 }
 
-/** Of card `m`, with more slots than any test needs; at 10, until 100. */
+/** A claim of card `m` at 10, until 100, with more slots than any test needs. */
 export function queueClaim(fields: Partial<QueueClaim> = {}): QueueClaim {
   return { cards: [cardOf('m', { p: 9999 })], ownerCaps: {}, limit: 10, now: 10, leaseUntil: 100, ...fields }
 }
@@ -91,7 +91,7 @@ export async function take(store: Store, fields: Partial<QueueClaim> = {}): Prom
   return (await store.claimQueued(queueClaim(fields))).tasks
 }
 
-/** Inserts a queued task and takes it. */
+/** Inserts a queued task and claims it. */
 export async function taken(store: Store, number: string, fields: Partial<Task> = {}): Promise<Task> {
   await store.insert(newTask(number, fields))
   const [task] = await take(store, { limit: 1 })
@@ -99,7 +99,7 @@ export async function taken(store: Store, number: string, fields: Partial<Task> 
   return task as Task
 }
 
-/** Inserts a queued task, takes it and opens an attempt, as a submit does: it is held, and under lease until 100. */
+/** Inserts a queued task, claims it and opens an attempt, as a submit does: it is held, and under lease until 100. */
 export async function sent(store: Store, number: string, attempt: string, fields: Partial<Task> = {}): Promise<Task> {
   const task = await taken(store, number, fields)
   const held: Task = { ...task, state: 'held', attempt, attempts: 1 }
@@ -107,7 +107,7 @@ export async function sent(store: Store, number: string, attempt: string, fields
   return held
 }
 
-/** A decision, with what changes. */
+/** A decision that makes this change. */
 export function decide(task: Task, change: Partial<Task>, rest: Omit<Entry, 'task'> = {}): Entry {
   return { task: { ...task, ...change }, ...rest }
 }

@@ -5,7 +5,7 @@ import { openBatches } from './batch.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A database that answers when it is told to, and what it is being asked. */
+/** A database whose responses the test controls, and the batches in flight. */
 function openStage(weigh?: (item: number) => number) {
   const asked: { items: readonly number[]; answer(): void; fail(error: unknown): void }[] = []
   const ask = openBatches((items: readonly number[]) => {
@@ -21,7 +21,7 @@ function openStage(weigh?: (item: number) => number) {
   return { asked, askAll, sizes: () => asked.map(({ items }) => items.length) }
 }
 
-it('what is asked at once goes as one, and each gets its own answer', async () => {
+it('items of one moment go in one batch, and each gets its own result', async () => {
   const { asked, askAll, sizes } = openStage()
   const answers = await askAll(20)
   assert.deepEqual(sizes(), [20])
@@ -32,13 +32,13 @@ it('what is asked at once goes as one, and each gets its own answer', async () =
   )
 })
 
-it('what is enough for two goes as two halves', async () => {
+it('enough items for two batches go as two halves', async () => {
   const { askAll, sizes } = openStage()
   await askAll(64)
   assert.deepEqual(sizes(), [32, 32])
 })
 
-it('few wait until the others are back, enough do not', async () => {
+it('few items wait for the batch in flight, enough items do not', async () => {
   const { asked, askAll, sizes } = openStage()
   const first = await askAll(20)
   const few = await askAll(3, 20)
@@ -53,13 +53,13 @@ it('few wait until the others are back, enough do not', async () => {
   assert.deepEqual(await Promise.all(few), [200, 210, 220])
 })
 
-it('what is heavy is divided', async () => {
+it('heavy items are divided', async () => {
   const { askAll, sizes } = openStage(() => 400_000)
   await askAll(6)
   assert.deepEqual(sizes(), [2, 2])
 })
 
-it('who waits behind a database that is away is told so as well', async () => {
+it('items that wait fail with the batch if the database is unavailable', async () => {
   const { asked, askAll } = openStage()
   const first = await askAll(2)
   const later = await askAll(1, 2)

@@ -1,6 +1,6 @@
 import { Problem } from '../../core/problem.ts'
 
-/** An answer for each item, in their order. */
+/** The result of one item. */
 export type Outcome<Result> = { value: Result } | { error: unknown }
 
 interface Waiting<Item, Result> {
@@ -10,21 +10,21 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * What is asked within one turn of the loop goes to the database as one, or as two halves where there is enough for
- * both. Two batches are under way at most; what comes meanwhile makes the next. `weigh` says about how many bytes an item
- * has: long ones must not make a statement that outlasts everybody's patience.
+ * Items of one turn of the event loop go to the database in one batch, or in two halves if there are enough. At most
+ * two batches are in flight; later items wait for the next one. `weigh` returns about how many bytes an item has: long
+ * items must not make a statement that times out.
  */
 export function openBatches<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Outcome<Result>[]>,
   weigh: (item: Item) => number = () => 0,
 ): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = []
-  const underWay = new Set<readonly unknown[]>()
+  const inFlight = new Set<readonly unknown[]>()
   let isPlanned = false
 
   const next = () => {
-    const [other] = underWay
-    if (underWay.size === 2 || waiting.length < Math.min(fullItems, other?.length ?? 0)) return []
+    const [other] = inFlight
+    if (inFlight.size === 2 || waiting.length < Math.min(fullItems, other?.length ?? 0)) return []
     let weight = 0
     const end = waiting.findIndex(({ item }, at) => {
       weight += weigh(item)
@@ -34,15 +34,15 @@ export function openBatches<Item, Result>(
     return waiting.splice(0, !other && most >= 2 * fullItems ? Math.ceil(most / 2) : most)
   }
   const send = async (batch: readonly Waiting<Item, Result>[]) => {
-    underWay.add(batch)
+    inFlight.add(batch)
     const outcomes = await run(batch.map(({ item }) => item)).catch((error) => batch.map(() => ({ error })))
-    underWay.delete(batch)
-    // Whoever waits behind a database that is away would wait as long again, and then longer and longer.
+    inFlight.delete(batch)
+    // Items that wait for an unavailable database fail now: each further try would take as long again.
     const [first] = outcomes
     if (first && 'error' in first && Problem.from(first.error).code === 'storage_unavailable')
       for (const { reject } of waiting.splice(0)) reject(first.error)
     batch.forEach(({ resolve, reject }, at) => {
-      const outcome = outcomes[at] ?? { error: new Error('the batch has no answer for it') }
+      const outcome = outcomes[at] ?? { error: new Error('the batch has no result for this item') }
       if ('value' in outcome) resolve(outcome.value)
       else reject(outcome.error)
     })
@@ -65,8 +65,8 @@ export function openBatches<Item, Result>(
 }
 
 /**
- * Of 16 clients that read, one batch of 16 serves more than two of 8, for what each batch costs by itself; of 64, two of
- * 32 serve more than one of 64, as one is read here while the other is made there.
+ * With 16 clients that read, one batch of 16 is faster than two of 8, because each batch has a cost of its own. With
+ * 64, two of 32 are faster than one, because the database works on one while we read the other.
  */
 const fullItems = 16
 const mostItems = 500

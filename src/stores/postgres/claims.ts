@@ -1,8 +1,8 @@
 import type { Lease } from '../../core/plan.ts'
-import { columns, fromRow, readable, toHead } from '../../core/row.ts'
+import { columns, fromRow, mapReadable, toQueuedTask } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
-import { cappedScopes, type Head, type Queue, takeInTurn } from '../../core/turns.ts'
+import { cappedScopes, type QueuedTask, type Queue, takeInTurn } from '../../core/turns.ts'
 import type { Claim, Lane, QueueClaim, SharedLane, Store } from '../store.ts'
 import { due } from './clock.ts'
 import type { Database } from './database.ts'
@@ -11,10 +11,10 @@ import type { Query } from './session.ts'
 
 type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
 
-/** A claim over a long queue takes longer than a read, and others claim before it; but its leases must outlast it. */
+/** A claim of a long queue takes longer than a read, and may wait for other claims. It must end before its leases do. */
 const withinMs = 3_000
 
-/** After a clock was set back, once: everything in flight is rewritten. */
+/** Rare, after a clock was set back: all unfinished tasks are rewritten. */
 const recoverMs = 60_000
 
 const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) LIMIT 1`
@@ -22,7 +22,7 @@ const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) L
 const all = columns.join(', ')
 const ofTasks = columns.map((name) => `tasks.${name}`).join(', ')
 
-/** Where each lane's tasks are: its condition, and the column that says when they are due. */
+/** The condition of each lane, and the column that has the time when its tasks are due. */
 export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'start_by' }> = {
   fetching: { where: "state = 'fetching'", due: 'due_at' },
   completed: { where: "state = 'completed'", due: 'due_at' },
@@ -30,7 +30,7 @@ export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'star
   held: { where: "state = 'held' AND account = $1", due: 'due_at' },
   running: { where: "state = 'running' AND account = $1", due: 'due_at' },
   storing: { where: "state = 'storing' AND account = $1", due: 'due_at' },
-  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  // Tasks that wait for a slot or a later try past `startBy`. A task that is being submitted is left alone.
   overdue: { where: "state = 'queued' AND NOT leased", due: 'start_by' },
 }
 
@@ -46,7 +46,7 @@ export function openClaims(database: Database): Claims {
           wanted.leaseUntil,
         ])
       }, withinMs)
-      return readable(rows, fromRow)
+      return mapReadable(rows, fromRow)
     },
     async dueOwners(lane, now) {
       const rows = await database.read(ownersStatement(lane), [accountOf(lane), now])
@@ -55,10 +55,10 @@ export function openClaims(database: Database): Claims {
     async claimShares(lane, shares, { now, leaseUntil }) {
       const [owners, limits] = [shares.map(({ owner }) => owner), shares.map(({ limit }) => limit)]
       const values = [accountOf(lane), now, leaseUntil, owners, limits]
-      return readable(await database.write((query) => query(sharesStatement(lane), values), withinMs), fromRow)
+      return mapReadable(await database.write((query) => query(sharesStatement(lane), values), withinMs), fromRow)
     },
     async claimQueued(wanted) {
-      // Who has nothing to give, or finds nobody, keeps away from the lock that all share.
+      // Without a free account or a queued task the lock that all processes share is skipped.
       const cards = wanted.cards.filter(({ accounts }) => accounts.length > 0).map(({ card }) => card)
       const [any] = cards.length > 0 ? await database.read(anyQueued, [cards]) : []
       if (!any) return { tasks: [], nextDue: null }
@@ -70,7 +70,7 @@ export function openClaims(database: Database): Claims {
          WHERE id = $1 AND state = $2 AND NOT leased AND deleted_at IS NULL RETURNING ${all}`,
         [id, state, leaseUntil],
       )
-      return readable(rows, fromRow)[0]
+      return mapReadable(rows, fromRow)[0]
     },
     async renew(leases, leaseUntil) {
       const rows = await renew(database.run, leases, leaseUntil)
@@ -79,7 +79,7 @@ export function openClaims(database: Database): Claims {
     },
     async recover(now) {
       await database.write(async (query) => {
-        // One for each index.
+        // One statement for each index.
         for (const states of ["state = 'fetching'", "state = 'queued'", "state IN ('held', 'running', 'storing')"])
           await query(`UPDATE tasks SET due_at = $1 WHERE ${states} AND NOT leased AND due_at > $2`, [
             now,
@@ -91,8 +91,8 @@ export function openClaims(database: Database): Claims {
 }
 
 /**
- * What its task does not need, or no task has: left by somebody who changed rows by hand, it would keep a place for good.
- * Under the lock, so that none is taken that is just being booked.
+ * Deletes slots without a task that needs them. A change of rows by hand leaves them behind, and they would stay in use
+ * for good. The lock protects slots that are just being booked.
  */
 export async function tidySlots(query: Query): Promise<void> {
   await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
@@ -102,7 +102,7 @@ export async function tidySlots(query: Query): Promise<void> {
 
 function claimStatement({ state }: Claim): string {
   const { where, due: column } = lanes[state]
-  // The first value is said once more, for it needs a type where the lane has no account.
+  // `$1` must appear even if the lane has no account, so that it has a type.
   return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $4
     WHERE id IN (
       SELECT id FROM tasks WHERE $1::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
@@ -111,7 +111,7 @@ function claimStatement({ state }: Claim): string {
     RETURNING ${all}`
 }
 
-/** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
+/** Releases tasks whose claimer ended before it opened an attempt, with their slots. */
 async function release(query: Query, now: number): Promise<void> {
   await query(
     `WITH left_behind AS (
@@ -134,13 +134,13 @@ function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
   )
 }
 
-/** One process at a time: what is free is counted, then booked. What need not be waited for travels together. */
+/** One process at a time, because free slots are counted and then booked. Independent statements are sent together. */
 async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
-  const asked = wanted.cards.map(({ card }) => card)
+  const cards = wanted.cards.map(({ card }) => card)
   const [, , queues] = await Promise.all([
     query('SELECT pg_advisory_xact_lock($1)', [queueLock]),
     release(query, wanted.now),
-    findQueues(query, asked),
+    findQueues(query, cards),
   ])
   const [heads, used] = await Promise.all([readHeads(query, queues, wanted), countSlots(query, wanted, queues)])
   const { taken, nextDue } = takeInTurn(
@@ -155,7 +155,7 @@ async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Ta
     taken.map(({ account }) => account),
     wanted.leaseUntil,
   ])
-  const got = new Map(readable(rows, fromRow).map((task) => [task.id, task]))
+  const got = new Map(mapReadable(rows, fromRow).map((task) => [task.id, task]))
   const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
   const turn = Math.max(...queues.map(({ served }) => served))
   const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
@@ -175,8 +175,8 @@ const turnStatement = `INSERT INTO turns (card, owner, served)
   SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
   ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`
 
-/** More than one of each: an owner who is alone may get all. */
-async function readHeads(query: Query, queues: readonly Queue[], { limit }: QueueClaim): Promise<Map<string, Head[]>> {
+/** More than one task of each queue: an owner that is alone may get all slots. */
+async function readHeads(query: Query, queues: readonly Queue[], { limit }: QueueClaim): Promise<Map<string, QueuedTask[]>> {
   const each = Math.min(100, Math.max(8, Math.ceil((4 * limit) / Math.max(1, queues.length))))
   const rows = await query(
     `SELECT asked.card, asked.owner, head.* FROM unnest($1::text[], $2::text[]) AS asked (card, owner), LATERAL (
@@ -188,10 +188,10 @@ async function readHeads(query: Query, queues: readonly Queue[], { limit }: Queu
     [queues.map(({ card }) => card), queues.map(({ owner }) => owner), each],
   )
   const byQueue = Map.groupBy(rows, ({ card, owner }) => `${card} ${owner}`)
-  return new Map([...byQueue].map(([queue, heads]) => [queue, heads.map(toHead)]))
+  return new Map([...byQueue].map(([queue, heads]) => [queue, heads.map(toQueuedTask)]))
 }
 
-/** No further than the cap: more than all is as good as all. */
+/** Counts no further than the cap. */
 async function countSlots(query: Query, wanted: QueueClaim, queues: readonly Queue[]): Promise<Map<string, number>> {
   const caps = cappedScopes(wanted, queues)
   const rows = await query(
@@ -203,7 +203,7 @@ async function countSlots(query: Query, wanted: QueueClaim, queues: readonly Que
   return new Map(rows.map(({ scope, used }) => [String(scope), Number(used)]))
 }
 
-/** Who waits, by steps from one (card, owner) to the next in the index: however long the queues, only they are read. */
+/** All queues, by steps from one (card, owner) to the next in the index, however many tasks each has. */
 export async function findQueues(query: Query, cards: readonly string[]): Promise<Queue[]> {
   const rows = await query(
     `WITH RECURSIVE queues AS (
@@ -226,10 +226,10 @@ export async function findQueues(query: Query, cards: readonly string[]): Promis
 
 const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
 
-/** The first value is said once more, for it needs a type where the lane has no account. */
+/** `$1` must appear even if the lane has no account, so that it has a type. */
 const whereOf = ({ state }: SharedLane) => `$1::text IS NOT NULL AND ${lanes[state].where}`
 
-/** From one owner to the next in the index. */
+/** By steps from one owner to the next in the index. */
 function ownersStatement(lane: SharedLane): string {
   const first = (more: string) =>
     `SELECT owner, due_at FROM tasks WHERE ${whereOf(lane)} AND due_at IS NOT NULL ${more} ORDER BY owner, due_at LIMIT 1`
@@ -241,7 +241,7 @@ function ownersStatement(lane: SharedLane): string {
     SELECT owner FROM waiting WHERE due_at <= ${due('$2')} ORDER BY due_at`
 }
 
-/** An array, not a subquery: PostgreSQL would expect a tenth of all tasks to come from that, and read the whole table. */
+/** An array, because PostgreSQL expects a tenth of all tasks from a subquery, and would read the whole table. */
 function sharesStatement(lane: SharedLane): string {
   return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3 WHERE id = ANY(ARRAY(
       SELECT head.id FROM unnest($4::text[], $5::bigint[]) AS asked (owner, most), LATERAL (

@@ -1,23 +1,22 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import type { Row } from '../../core/row.ts'
-import { driverUrl } from './address.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
-import { type Asked, bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
+import { type Statement, bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
 
-/** Connections to one database. What it can't do now throws `storage_unavailable`. */
+/** Connections to one database. Throws `storage_unavailable` if the database can't work now. */
 export interface Database extends AsyncDisposable {
-  /** Behind a pooler: what is said on a connection is forgotten after each transaction. */
+  /** Behind a pooler: the settings of a connection last only for one transaction. */
   readonly isPooled: boolean
-  /** For reads; tried again where a connection turned out to be dead. */
+  /** For reads. Tried again if the connection was dead. */
   read: Query
-  /** As `read`, but each row is an array: less to make of what has many columns. */
+  /** The same, with each row as an array: faster for many columns. */
   readByPlace: Query<unknown[]>
-  /** One transaction. Throws `CommitUnknown` where the connection broke while it was committed. */
+  /** One transaction. Throws `CommitUnknown` if the connection broke during the COMMIT. */
   write<Result>(work: (query: Query) => Promise<Result>, withinMs?: number): Promise<Result>
-  /** A transaction of one statement, in one trip. Throws `CommitUnknown` where it has no answer. */
+  /** A transaction of one statement, in one round trip. Throws `CommitUnknown` if it gets no response. */
   run(text: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
-  /** A connection of its own, for what needs one. */
+  /** A separate connection. */
   connect(): Promise<Client>
 }
 
@@ -25,7 +24,7 @@ const connectMs = 800
 const connections = 8
 
 export async function openDatabase(url: string): Promise<Database> {
-  // Only where it is configured: nobody else pays for loading it.
+  // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')
   const bigint = 20
   const getTypeParser = ((type: number, format?: 'text') =>
@@ -41,7 +40,7 @@ export async function openDatabase(url: string): Promise<Database> {
     application_name: 'filmgate',
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
-    // Times in milliseconds are bigint there, and text to the client unless it is told otherwise.
+    // Times are bigint columns, which the driver returns as text by default.
     types: { getTypeParser },
   }
   const connect = async (more: ClientConfig = {}) => {
@@ -50,21 +49,21 @@ export async function openDatabase(url: string): Promise<Database> {
     await client.connect()
     return client
   }
-  const isBehind = await isPooled(() => connect(bounds)).catch(refuse)
-  const session = isBehind ? pooled : direct
-  const pool = new pg.Pool({ ...options, ...(isBehind ? {} : bounds), max: connections, pipeline: true })
-  // A connection that breaks while nobody uses it is simply replaced.
+  const behindPooler = await isPooled(() => connect(bounds)).catch(refuse)
+  const session = behindPooler ? pooled : direct
+  const pool = new pg.Pool({ ...options, ...(behindPooler ? {} : bounds), max: connections, pipeline: true })
+  // The pool replaces a connection that breaks while it is idle.
   pool.on('error', () => {})
-  // One that breaks between two statements of a transaction tells nobody but its listeners: the next statement fails.
+  // A connection may break between two statements of a transaction. The next statement fails then.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const alone = <Found>(asked: Asked) => withClient(pool, (client) => session.alone<Found>(client, asked))
-  const read = <Found>(asked: Asked) =>
-    alone<Found>(asked)
-      .catch((error) => (isDead(error) ? alone<Found>(asked) : Promise.reject(error)))
+  const alone = <Found>(statement: Statement) => withClient(pool, (client) => session.alone<Found>(client, statement))
+  const read = <Found>(statement: Statement) =>
+    alone<Found>(statement)
+      .catch((error) => (isDead(error) ? alone<Found>(statement) : Promise.reject(error)))
       .catch(refuse)
 
   return {
-    isPooled: isBehind,
+    isPooled: behindPooler,
     read: (text, values) => read({ text, values }),
     readByPlace: (text, values) => read({ text, values, byPlace: true }),
     write: (work, withinMs = patienceMs) =>
@@ -77,7 +76,7 @@ export async function openDatabase(url: string): Promise<Database> {
       ).catch(refuse),
     connect: () => connect(),
     async [Symbol.asyncDispose]() {
-      // A goodbye waits for an answer, which a database that hangs never gives.
+      // Closing waits for a response, which a database that hangs never sends.
       AbortSignal.timeout(patienceMs).addEventListener('abort', () => {
         for (const socket of sockets) socket.destroy()
       })
@@ -85,6 +84,19 @@ export async function openDatabase(url: string): Promise<Database> {
       await Promise.all([...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
     },
   }
+}
+
+/**
+ * The URL for the driver. The driver treats `require` and `verify-ca` as `verify-full`, and warns that this will
+ * change. Here `require` keeps that meaning, and `verify-ca` has the meaning that PostgreSQL gives it.
+ */
+export function driverUrl(text: string): string {
+  const url = new URL(text)
+  const mode = url.searchParams.get('sslmode')
+  if (mode === 'require') url.searchParams.set('sslmode', 'verify-full')
+  else if (mode === 'verify-ca') url.searchParams.set('uselibpqcompat', 'true')
+  else return text
+  return url.href
 }
 
 function refuse(error: unknown): never {
@@ -100,7 +112,7 @@ async function withClient<Result>(pool: Pool, use: (client: PoolClient) => Promi
     failure = error
     throw error
   } finally {
-    // What failed in the middle may still be under way on it: such a connection is not used again.
+    // The failed statement may still run on the connection: it is not used again.
     client.release(failure !== undefined && !isRefusal(failure))
   }
 }

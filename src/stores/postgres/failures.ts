@@ -1,8 +1,8 @@
 import { Problem } from '../../core/problem.ts'
 
-/* What a failure of the database means. */
+/* Classifies failures of the database. */
 
-/** Whether it happened can only be found out by looking. Who can't look may simply do it again. */
+/** The transaction may have been committed or not: read the rows, or repeat it. */
 export class CommitUnknown extends Problem {
   constructor(cause: unknown) {
     const message = 'It is not known whether this was stored. Try again shortly.'
@@ -12,41 +12,41 @@ export class CommitUnknown extends Problem {
 
 interface Failure {
   message: string
-  /** Of the database: five characters of SQL's. Of the way to it: a word of the system's or of TLS. */
+  /** A SQLSTATE of the database, or a code of the system or of TLS if the connection failed. */
   code?: string
-  /** In the database's own language, and of nobody else. */
+  /** Only errors of the database have one, in its own language. */
   severity?: string
   constraint?: string
 }
 
-/** States of SQL with which the database ends a connection or itself, or takes none: 53100 and 58 may be its last words. */
+/** SQLSTATEs with which the database refuses or ends a connection, or ends itself. 53100 and 58 may be its last error. */
 const ending = /^(08|28|3D000|53[13]00|57P0|25P03|58)/
 
-/** The database answered, and said no: nothing of it happened, and the connection is as good as before. */
+/** The database refused the statement: nothing was written, and the connection is still usable. */
 export function isRefusal(error: unknown): boolean {
   const { code = '', severity } = error as Failure
   return severity !== undefined && !ending.test(code)
 }
 
-/** A row of that name is there already. */
+/** A row with that key exists. */
 export function isDuplicate(error: unknown): boolean {
   return isRefusal(error) && (error as Failure).code === '23505'
 }
 
-/** Nothing of the database was heard, or only that it ends the connection. */
+/** The database did not respond, or ended the connection. */
 function isBroken(error: unknown): boolean {
   const { code, message } = error as Failure
   return !isRefusal(error) && (code !== undefined || /timeout|terminated|not queryable|closed/i.test(message))
 }
 
-/** It was so before anything was asked on it. What takes too long would do so again. */
+/** The connection was dead before the statement. After a timeout another try would take as long again. */
 export function isDead(error: unknown): boolean {
   return isBroken(error) && !/timeout/i.test((error as Failure).message)
 }
 
 /**
- * States of SQL that speak of the database, not of the statement: 25006 read only (a replica), 40 deadlock, 53 out of
- * something, 55P03 and 57 waited too long or was told to stop.
+ * SQLSTATEs that are about the database, not the statement: 25006 read-only (a replica), 40 deadlock, 53 out of
+ * resources, 55P03 and 57 timeout or shutdown.
  */
 const unavailable = /^(25006|40|53|55P03|57)/
 

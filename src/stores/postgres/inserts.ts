@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto'
 import { Problem } from '../../core/problem.ts'
 import { columns, numberColumns, toRow } from '../../core/row.ts'
-import type { Task } from '../../core/task.ts'
+import { storageFaultOf } from '../../core/storage-fault.ts'
+import { queueTask, type Task } from '../../core/task.ts'
 import { type Outcome, openBatches } from './batch.ts'
 import type { DatabaseClock } from './clock.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown, isDuplicate } from './failures.ts'
-import { patienceMs } from './session.ts'
+import { patienceMs, type Query } from './session.ts'
 
-/** Tasks as they are submitted, many in one statement. */
+/** Inserts new tasks, many in one statement. */
 export function openInserts(database: Database, clock: DatabaseClock): (task: Task) => Promise<void> {
   return openBatches(
     (tasks) => insertAll({ database, clock }, tasks),
@@ -20,52 +22,97 @@ interface Tools {
   clock: DatabaseClock
 }
 
-/** Of the columns only those that one of them fills: a new task leaves half of them empty. */
-export function statementOf(tasks: readonly Task[]): { text: string; json: string } {
+/** Names only the columns that one of the tasks fills: a new task leaves half of them empty. */
+function statementOf(tasks: readonly Task[]): { text: string; json: string } {
   const rows = tasks.map(toRow)
-  const places = [...columns.keys()].filter((at) => rows.some((row) => row[at] !== null))
-  const key = places.join()
-  const text = texts.get(key) ?? textOf(places)
+  const filled = [...columns.keys()].filter((at) => rows.some((row) => row[at] !== null))
+  const key = filled.join()
+  const text = texts.get(key) ?? textOf(filled)
   texts.set(key, text)
-  return { text, json: JSON.stringify(rows.map((row) => places.map((at) => row[at]))) }
+  return { text, json: JSON.stringify(rows.map((row) => filled.map((at) => row[at]))) }
 }
 
-/** There are few, as few columns are sometimes filled and sometimes not. */
+/** There are few texts, as few columns are optional. */
 const texts = new Map<string, string>()
 
 /**
- * By its place in a jsonb array a value costs the database, and us, less than by its name. What is heard too late, after
- * a hang or from the queue of a pooler, must not be done any more: its client was told that it failed, and may have tried
- * again.
+ * Values in a jsonb array cost the database, and us, less than values with names. A statement that arrives too late,
+ * after a hang or from the queue of a pooler, must insert nothing: its client got an error, and may have tried again.
  */
-function textOf(places: readonly number[]): string {
-  const names = places.map((at) => columns[at] ?? '')
+function textOf(filled: readonly number[]): string {
+  const names = filled.map((at) => columns[at] ?? '')
   const made = names.map((name, at) => (numberColumns.has(name) ? `(made->>${at})::bigint` : `made->>${at}`))
   return `INSERT INTO tasks (${names.join(', ')}) SELECT ${made.join(', ')} FROM jsonb_array_elements($1) AS made
     WHERE statement_timestamp() < to_timestamp($2::float8 / 1000) RETURNING 1`
 }
 
-/** What has no answer is tried once more, and both together leave time to say within 2 s that it failed. */
+/** The limit of the second try, after one without a response. Both leave time for an error response within 2 s. */
 const repeatMs = 350
 
-/** Where one of them is refused, each is inserted by itself, so that it fails alone. */
+/** If a task is refused, each is inserted by itself, so that the others succeed. */
 async function insertAll(tools: Tools, tasks: readonly Task[], again = false): Promise<Outcome<void>[]> {
   const { database, clock } = tools
-  const [asked, withinMs] = [clock.now(), again ? repeatMs : patienceMs]
+  const [startedAt, withinMs] = [clock.now(), again ? repeatMs : patienceMs]
   try {
     const { text, json } = statementOf(tasks)
-    const made = await database.run(text, [json, asked + withinMs], withinMs)
-    if (made.length > 0) return tasks.map(() => ({ value: undefined }))
-    if (again || clock.now() - asked > repeatMs) throw Problem.ofStorage(new Error('the database heard it too late'))
-    // It was quick, so it is the database's time that has changed.
-    await clock.look()
+    const inserted = await database.run(text, [json, startedAt + withinMs], withinMs)
+    if (inserted.length > 0) return tasks.map(() => ({ value: undefined }))
+    if (again || clock.now() - startedAt > repeatMs)
+      throw Problem.ofStorage(new Error('the database received the statement too late'))
+    // The response was quick, so the clock of the database has changed.
+    await clock.measure()
     return insertAll(tools, tasks, true)
   } catch (error) {
     if (error instanceof CommitUnknown && !again) return insertAll(tools, tasks, true)
-    // After a COMMIT whose outcome nobody knew, the row that is there is our own: ids are drawn from 144 bits.
+    // After a COMMIT of unknown outcome an existing row is our own: ids have 144 random bits.
     if (tasks.length === 1 && again && isDuplicate(error)) return [{ value: undefined }]
-    // A database that is away is so for each of them.
+    // An unavailable database fails each of them.
     if (tasks.length === 1 || Problem.from(error).code === 'storage_unavailable') return tasks.map(() => ({ error }))
     return (await Promise.all(tasks.map((task) => insertAll(tools, [task], again)))).flat()
   }
+}
+
+/** Checks whether the database can be written, by a write and by the outcomes of the last inserts. */
+interface Probe {
+  check(): Promise<void>
+  /** Passes on the outcome of an insert. */
+  watch(insertion: Promise<void>): Promise<void>
+}
+
+/** `name` is unique to this process, so that no process waits for the row of another. */
+export function openProbe(database: Database, name: string): Probe {
+  /** An insert failed because the disk is full. A small write may still fit into existing pages, so it proves nothing. */
+  let isFull = false
+  return {
+    async check() {
+      await database.write((query) => (isFull ? writeTask(query, name) : writeLittle(query, name)))
+      isFull = false
+    },
+    watch: (insertion) =>
+      insertion.catch((error) => {
+        isFull ||= storageFaultOf(error) === 'full'
+        throw error
+      }),
+  }
+}
+
+/** Into a small table that is written often. */
+async function writeLittle(query: Query, name: string): Promise<void> {
+  const account = `probe@${name}`
+  await query("INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, '', '{}', 0)", [account])
+  await query('DELETE FROM healths WHERE account = $1', [account])
+}
+
+async function writeTask(query: Query, name: string): Promise<void> {
+  const task = largeTask(`probe_${name}`)
+  const { text, json } = statementOf([task])
+  await query(text, [json, Number.MAX_SAFE_INTEGER])
+  await query('DELETE FROM tasks WHERE id = $1', [task.id])
+}
+
+/** Longer than any prompt, and of digests, because the database compresses other text. */
+function largeTask(id: string): Task {
+  const lines = Array.from({ length: 2_000 }, (_, at) => createHash('sha256').update(`${id} ${at}`).digest('hex'))
+  const content = { prompt: lines.join(''), seconds: 0, size: { width: 0, height: 0 }, parameters: {}, image: null }
+  return queueTask({ id, ...content, owner: '', model: '', card: '', digest: 0, startBy: 0, finishBy: 0 }, 0)
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
-import { type Before, type Mutation, needsOf, planOf, type Shape, type Write } from '../../core/plan.ts'
+import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
 import { Problem } from '../../core/problem.ts'
 import { beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
@@ -11,8 +11,8 @@ import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
 
 /**
- * Changes of tasks, many in one transaction. Returns whether each of them holds. A deletion is one transaction by itself:
- * tasks without a lease are locked by claims in another order, and a client's request must not make other changes fail.
+ * Changes of tasks, many in one transaction. Returns whether each of them holds. A deletion is a transaction of its
+ * own: claims lock tasks without a lease in another order, and a client's request must not make other changes fail.
  */
 export function openMutations(database: Database): (mutation: Mutation) => Promise<boolean> {
   const inBatches = openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
@@ -20,7 +20,7 @@ export function openMutations(database: Database): (mutation: Mutation) => Promi
     mutation.verb === 'delete' ? (await mutateOnce(database, [mutation])).has(mutation) : inBatches(mutation)
 }
 
-/** If one of them is refused, each is written by itself, so that it fails alone. */
+/** If a change is refused, each is written by itself, so that the others succeed. */
 async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<Outcome<boolean>[]> {
   const outcomes = new Map<Mutation, Outcome<boolean>>()
   for (const batch of oneForEachTask(mutations)) {
@@ -28,7 +28,7 @@ async function mutateAll(database: Database, mutations: readonly Mutation[]): Pr
       const held = await mutateOnce(database, batch)
       for (const mutation of batch) outcomes.set(mutation, { value: held.has(mutation) })
     } catch (error) {
-      // A database that is away is so for each of them, and what they learnt has to be kept elsewhere soon.
+      // An unavailable database fails each of them, and their facts have to be kept elsewhere soon.
       if (batch.length === 1 || Problem.from(error).code === 'storage_unavailable')
         for (const mutation of batch) outcomes.set(mutation, { error })
       else
@@ -36,7 +36,7 @@ async function mutateAll(database: Database, mutations: readonly Mutation[]): Pr
           for (const outcome of await mutateAll(database, [mutation])) outcomes.set(mutation, outcome)
     }
   }
-  return mutations.map((mutation) => outcomes.get(mutation) ?? { error: new Error('it was not written') })
+  return mutations.map((mutation) => outcomes.get(mutation) ?? { error: new Error('the change was not written') })
 }
 
 /** The second change of a task must see the first: it comes in the next batch. */
@@ -64,7 +64,7 @@ async function mutateOnce(
   }
 }
 
-/** After a COMMIT without an answer. It may still be under way: its locks are waited for before anything is read. */
+/** After a COMMIT without a response. It may still run, so this waits for its locks before it reads. */
 async function writeRest(query: Query, mutations: readonly Mutation[]): Promise<ReadonlySet<Mutation>> {
   await lockTasks(query, mutations)
   const done = await findDone(query, mutations)
@@ -72,7 +72,7 @@ async function writeRest(query: Query, mutations: readonly Mutation[]): Promise<
   return rest.length === 0 ? done : new Set([...done, ...(await write(query, rest))])
 }
 
-/** Which of them are known to be written. All others are simply written again. */
+/** The changes that are known to be written. All others are written again. */
 async function findDone(query: Query, mutations: readonly Mutation[]): Promise<Set<Mutation>> {
   const rows = await query(
     `SELECT id, owner, fence, leased, deleted_at, ARRAY(SELECT id FROM attempts WHERE task = tasks.id) AS opened
@@ -101,10 +101,10 @@ function isDone(mutation: Mutation, row: Row | undefined): boolean {
   }
 }
 
-/** Returns those that hold. What need not be waited for travels together: it is three trips, however many they are. */
+/** Returns the changes that hold. Independent statements are sent together: three round trips for any number of changes. */
 async function write(query: Query, mutations: readonly Mutation[]): Promise<ReadonlySet<Mutation>> {
   const tasks = await lockTasks(query, mutations)
-  const before = await look(query, mutations, tasks)
+  const before = await readBefore(query, mutations, tasks)
   const plans = mutations.map((mutation) => ({ mutation, ...planOf(mutation, before) }))
   const held = plans.filter(({ holds }) => holds).map(({ mutation }) => mutation)
   const removals = held.filter(({ verb }) => verb === 'remove').length
@@ -118,7 +118,7 @@ async function write(query: Query, mutations: readonly Mutation[]): Promise<Read
   return new Set(held)
 }
 
-/** In one order: two transactions that lock the same tasks never wait for each other. */
+/** In the order of ids, so that two transactions that lock the same tasks do not deadlock. */
 async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<Before['tasks']> {
   const text = `SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`
   const rows = await query(text, [mutations.map(({ task }) => task)])
@@ -126,10 +126,10 @@ async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<
 }
 
 /**
- * After the tasks, as everywhere. An attempt is locked, too, for its task may be gone. An endpoint is not: one that is
- * deleted meanwhile leaves deliveries behind, which are dropped like all others of it.
+ * Called after the tasks are locked. Attempts are locked, too, because the task may be gone. Endpoints are not:
+ * deliveries to an endpoint that is deleted meanwhile are dropped with its others.
  */
-async function look(query: Query, mutations: readonly Mutation[], tasks: Before['tasks']): Promise<Before> {
+async function readBefore(query: Query, mutations: readonly Mutation[], tasks: Before['tasks']): Promise<Before> {
   const { attempts, attemptsOf, owners } = needsOf(mutations, tasks)
   const [attemptRows, endpoints] = await Promise.all([
     attempts.length + attemptsOf.length === 0 ? [] : query(attemptsStatement, [attempts, attemptsOf]),
@@ -153,26 +153,26 @@ async function execute(query: Query, writes: readonly Write[]): Promise<void> {
   await Promise.all([...shapes].map(([shape, rows]) => query(textOf(shape), [valuesOf(shape, rows)])))
 }
 
-function valuesOf({ verb, columns, table }: Shape, writes: readonly Write[]): unknown {
+function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown {
   if (verb === 'delete') return writes.map(({ values: [key] }) => key)
   const rows = writes.map(({ values }) => Object.fromEntries(columns.map((name, at) => [name, values[at]])))
   return JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)
 }
 
-function textOf({ verb, table, columns }: Shape): string {
+function textOf({ verb, table, columns }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
-  const made = `json_populate_recordset(NULL::${table}, $1)`
+  const given = `json_populate_recordset(NULL::${table}, $1)`
   if (verb === 'update')
-    return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = made.${name}`).join(', ')}
-      FROM ${made} AS made WHERE ${table}.${key} = made.${key}`
+    return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = given.${name}`).join(', ')}
+      FROM ${given} AS given WHERE ${table}.${key} = given.${key}`
   const names = [...columns, ...hash].join(', ')
   const once = table === 'deliveries' ? 'ON CONFLICT (id) DO NOTHING' : ''
-  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${made} ${once}`
+  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given} ${once}`
 }
 
-/** An operation may be longer than what an index takes. */
+/** An operation may be too long for an index. */
 export function withHash(row: Row): Row {
   return { ...row, operation_hash: typeof row.operation === 'string' ? hashOf(row.operation) : null }
 }
@@ -181,7 +181,7 @@ export function hashOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
-/** The task is locked first, as everywhere: two transactions that lock both in different orders wait for each other. */
+/** The task is locked before the attempt, as everywhere, so that two transactions do not deadlock. */
 export async function disown(query: Query, account: string, operation: Json, at: number): Promise<string | undefined> {
   const adopter = 'SELECT id, task FROM attempts WHERE account = $1 AND operation_hash = $2 AND adopted = 1'
   const values = [account, hashOf(operationKey(operation))]
@@ -192,6 +192,6 @@ export async function disown(query: Query, account: string, operation: Json, at:
   const tasks = await lockTasks(query, [mutation])
   const [locked] = await query(`${adopter} FOR UPDATE`, values)
   if (locked?.id !== attempt) throw new Error('the attempt was changed meanwhile')
-  await execute(query, planOf(mutation, await look(query, [mutation], tasks)).writes)
+  await execute(query, planOf(mutation, await readBefore(query, [mutation], tasks)).writes)
   return attempt
 }

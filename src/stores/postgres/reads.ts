@@ -2,7 +2,7 @@ import {
   attemptColumns,
   columns,
   fromRow,
-  readable,
+  mapReadable,
   statusConditions,
   toAttempt,
   toDurations,
@@ -14,9 +14,9 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
-import { accountScope, lineUp } from '../../core/turns.ts'
+import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Lane, Store } from '../store.ts'
-import { type Filter, lookThrough, type Window } from '../window/window.ts'
+import { type Filter, searchWindows, type Window } from '../window/window.ts'
 import { openBatches } from './batch.ts'
 import { findQueues, lanes } from './claims.ts'
 import type { Database } from './database.ts'
@@ -31,11 +31,11 @@ const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
 const notice = 'SELECT number, owner, task, at, kind FROM notices'
 
-/** What is no id, because it has a comma in it, is nobody's. */
+/** Ids are joined with commas. Text with a comma in it is not an id, and is not found. */
 const viewStatement = `SELECT ${view}, owner FROM tasks
   WHERE id = ANY(string_to_array($1, ',')) AND deleted_at IS NULL`
 
-/** Everything that is only read. */
+/** All reads. */
 export function openReads(database: Database): Reads {
   const query = database.read
   const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
@@ -76,20 +76,17 @@ export function openReads(database: Database): Reads {
     },
     async list(owner, { after, limit, enoughBytes = Number.MAX_SAFE_INTEGER, order, status, model, ...pace }) {
       const [beyond, direction] = order === 'asc' ? ['>', 'ASC'] : ['<', 'DESC']
-      // Before the first of all ids, or after the last: where a list without a cursor begins.
+      // Without a cursor a list begins before the first id, or after the last.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return lookThrough(openWindow(database, { owner, order, status, model }), start, {
-          ...{ limit, enoughBytes },
-          ...pace,
-        })
+        return searchWindows(openWindow(database, { owner, order, status, model }), start, { limit, enoughBytes, ...pace })
       const page = `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
         ORDER BY id ${direction} LIMIT $3`
       return (await database.readByPlace(upTo('$4', page, order), [owner, start, limit, enoughBytes])).map(toView)
     },
     async repeats(owner, digest, since) {
       const rows = await query(
-        // No more than an index tells at once: a client repeats what it sent just now.
+        // Only the newest: a client repeats what it has just sent.
         `SELECT id FROM (
            SELECT id, digest FROM tasks WHERE owner = $1 AND id >= $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT 20000
          ) AS newest WHERE digest = $3 ORDER BY id DESC LIMIT 100`,
@@ -98,7 +95,7 @@ export function openReads(database: Database): Reads {
       return rows.map(({ id }) => String(id))
     },
     nextDue: (lanes) => nextDue(database, lanes),
-    queueOf: openLines(query),
+    queueOf: openQueueOf(query),
     inWork: openInWork(query),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
@@ -133,13 +130,13 @@ export function openReads(database: Database): Reads {
     },
     durations: () => durations(database),
     healths: async () =>
-      readable(await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'), toHealth),
+      mapReadable(await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'), toHealth),
     tokens: async () =>
-      readable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
+      mapReadable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
   }
 }
 
-/** From one to the next in the index: a DISTINCT would read all that is in flight. */
+/** By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks. */
 const accountsStatement = `WITH RECURSIVE accounts AS (
     (SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL
      ORDER BY account LIMIT 1)
@@ -150,7 +147,7 @@ const accountsStatement = `WITH RECURSIVE accounts AS (
     ) AS next
   ) SELECT account FROM accounts`
 
-/** All lanes of one state are one part of the question, so that a hundred accounts are no hundred questions. */
+/** All lanes of one state are one part of the statement, however many accounts there are. */
 async function nextDue(database: Database, wanted: readonly Lane[]): Promise<(number | undefined)[]> {
   const states = [...new Set(wanted.map(({ state }) => state))]
   const parts = states.map((state) => {
@@ -175,13 +172,13 @@ async function durations(database: Database): Promise<Map<string, number[]>> {
   return toDurations(rows)
 }
 
-/** Who waits for a card, and in which order. */
-function openLines(query: Query): Store['queueOf'] {
+/** The queued tasks of a card in the order of their turns. */
+function openQueueOf(query: Query): Store['queueOf'] {
   return async (card, limit) => {
     const queues = (await findQueues(query, [card])).sort((one, other) => one.served - other.served)
-    // Of those behind these nobody has a place.
+    // Each of these has a task, so the owners behind them are beyond the limit.
     const owners = queues.slice(0, limit).map(({ owner }) => owner)
-    return lineUp(owners.length, limit, async (each) => {
+    return interleaveQueues(owners.length, limit, async (each) => {
       const rows = await query(lineStatement, [card, owners, each])
       const lines = Map.groupBy(rows, ({ owner }) => String(owner))
       return owners.map((owner) => (lines.get(owner) ?? []).map(({ id }) => String(id)))
@@ -189,7 +186,7 @@ function openLines(query: Query): Store['queueOf'] {
   }
 }
 
-/** Counted in an index. */
+/** Counts in an index. */
 function openInWork(query: Query): Store['inWork'] {
   return async (accounts) => {
     const [row] = await query('SELECT count(*) AS used FROM slots WHERE scope = ANY($1)', [accounts.map(accountScope)])
@@ -197,7 +194,7 @@ function openInWork(query: Query): Store['inWork'] {
   }
 }
 
-/** One that is under lease is about to be sent. */
+/** A task under lease is about to be sent, and no longer waits. */
 const lineStatement = `SELECT asked.owner, line.id FROM unnest($2::text[]) AS asked (owner), LATERAL (
     SELECT id, due_at FROM tasks
     WHERE state = 'queued' AND card = $1::text COLLATE "C" AND owner = asked.owner COLLATE "C"
@@ -205,12 +202,12 @@ const lineStatement = `SELECT asked.owner, line.id FROM unnest($2::text[]) AS as
     ORDER BY due_at LIMIT $3
   ) AS line ORDER BY line.due_at`
 
-/** So many rows are read well within the time that a statement has. */
+/** This many rows are read well within the time limit of a statement. */
 const windowRows = 20_000
 
 /**
- * The rows of a page up to the one that brings its prompts to so many bytes. The database tells the length of a long text
- * without reading it.
+ * The rows of a page up to the one that brings its prompts to that many bytes. The database knows the length of a long
+ * text without reading it.
  */
 function upTo(bytes: string, page: string, order: Filter['order']): string {
   const [view, length] = [viewColumns.join(', '), 'octet_length(prompt)']

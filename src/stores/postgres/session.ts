@@ -5,29 +5,30 @@ import { CommitUnknown, isRefusal } from './failures.ts'
 
 export type Query<Found = Row> = (text: string, values?: readonly unknown[]) => Promise<Found[]>
 
-/** An answer that the database does not give in this time is none: who waits for it gets 503 within 2 s. */
+/** How long to wait for a response of the database, so that a client gets 503 within 2 s. */
 export const patienceMs = 1_000
 
 /**
- * Bounded at the other end, too, or whoever gives up here would leave a statement and its locks behind there, one more
- * with each try; and a process that is paused inside a transaction must not hold its locks for ever.
+ * The limits of the database. Without them each statement that we give up on would keep its locks there, and a process
+ * that is paused inside a transaction would hold its locks for ever.
  */
 export const bounds = {
-  ...{ statement_timeout: patienceMs, lock_timeout: patienceMs },
+  statement_timeout: patienceMs,
+  lock_timeout: patienceMs,
   idle_in_transaction_session_timeout: 5_000,
 }
 
-/** How one speaks on a connection. */
+/** How statements are sent on a connection. */
 interface Session {
-  /** A transaction of one statement, in one trip. */
-  alone<Found>(client: PoolClient, asked: Asked): Promise<Found[]>
-  /** Throws `CommitUnknown` where the connection broke while it was committed. */
+  /** A transaction of one statement, in one round trip. */
+  alone<Found>(client: PoolClient, statement: Statement): Promise<Found[]>
+  /** Throws `CommitUnknown` if the connection broke during the COMMIT. */
   transact<Result>(client: PoolClient, work: (query: Query) => Promise<Result>, withinMs: number): Promise<Result>
 }
 
-/** The connection is ours: it was given its bounds at its start, and each text is parsed and planned once on it. */
+/** The connection is ours: it has its limits from the start, and each text is parsed and planned once. */
 export const direct: Session = {
-  alone: (client, asked) => ask(client, { ...asked, named: true }),
+  alone: (client, statement) => send(client, { ...statement, named: true }),
   transact: (client, work, withinMs) =>
     transact(
       client,
@@ -36,13 +37,13 @@ export const direct: Session = {
     ),
 }
 
-/** Behind a pooler each transaction has another connection, and nothing that is said lasts longer than it. */
+/** Behind a pooler each transaction may have another connection, so settings last for one transaction. */
 export const pooled: Session = {
-  async alone<Found>(client: PoolClient, asked: Asked) {
+  async alone<Found>(client: PoolClient, statement: Statement) {
     const [, rows, committed] = await Promise.allSettled([
       client.query(boundedBegin(patienceMs)),
-      ask<Found>(client, asked),
-      ask(client, { text: 'COMMIT' }),
+      send<Found>(client, statement),
+      send(client, { text: 'COMMIT' }),
     ])
     if (rows.status === 'rejected') throw rows.reason
     if (committed.status === 'rejected') throw committed.reason
@@ -51,7 +52,7 @@ export const pooled: Session = {
   transact: (client, work, withinMs) => transact(client, { begin: boundedBegin(withinMs), withinMs }, work),
 }
 
-/** A pooler refuses what a connection asks for at its start, or passes it over. */
+/** A pooler refuses or ignores the settings that a new connection asks for. */
 export async function isPooled(connect: () => Promise<Client>): Promise<boolean> {
   const unsupported = '08P01'
   try {
@@ -68,7 +69,7 @@ const boundedBegin = (withinMs: number) =>
   `BEGIN; SET LOCAL statement_timeout = ${withinMs}; SET LOCAL lock_timeout = ${withinMs};
    SET LOCAL idle_in_transaction_session_timeout = ${bounds.idle_in_transaction_session_timeout}`
 
-export interface Asked {
+export interface Statement {
   text: string
   values?: readonly unknown[] | undefined
   /** Each row is an array, in the order of its columns. */
@@ -77,11 +78,12 @@ export interface Asked {
   withinMs?: number
 }
 
-async function ask<Found = Row>(client: PoolClient, asked: Asked): Promise<Found[]> {
-  const { text, values = [], byPlace, named, withinMs = patienceMs } = asked
+async function send<Found = Row>(client: PoolClient, statement: Statement): Promise<Found[]> {
+  const { text, values = [], byPlace, named, withinMs = patienceMs } = statement
   const query: QueryConfig & { query_timeout: number; rowMode?: 'array' } = {
-    ...{ text, values: [...values] },
-    // Somewhat later than the database itself gives up.
+    text,
+    values: [...values],
+    // A little later than the timeout of the database.
     query_timeout: withinMs + 150,
     ...(named && values.length > 0 && { name: nameOf(text) }),
     ...(byPlace && { rowMode: 'array' }),
@@ -89,7 +91,7 @@ async function ask<Found = Row>(client: PoolClient, asked: Asked): Promise<Found
   return (await client.query(query)).rows as Found[]
 }
 
-/** They are few, and none says `*`: a column that a newer version adds must not change what an older one gets. */
+/** Names of prepared statements. There are few, and none selects `*`: a newer schema must not change their columns. */
 const names = new Map<string, string>()
 
 function nameOf(text: string): string {
@@ -105,19 +107,19 @@ async function transact<Result>(
   { begin, named, withinMs }: { begin: string; named?: boolean; withinMs: number },
   work: (query: Query) => Promise<Result>,
 ): Promise<Result> {
-  // Not waited for: it travels together with the first statement.
+  // Not awaited: it is sent together with the first statement.
   const begun = client.query(begin)
   begun.catch(() => {})
   let result: Result
   try {
-    result = await work((text, values) => ask(client, { text, values, named, withinMs }))
+    result = await work((text, values) => send(client, { text, values, named, withinMs }))
     await begun
   } catch (error) {
-    if (isRefusal(error)) await ask(client, { text: 'ROLLBACK' })
+    if (isRefusal(error)) await send(client, { text: 'ROLLBACK' })
     throw error
   }
   try {
-    await ask(client, { text: 'COMMIT', withinMs })
+    await send(client, { text: 'COMMIT', withinMs })
   } catch (error) {
     throw isRefusal(error) ? error : new CommitUnknown(error)
   }

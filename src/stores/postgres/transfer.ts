@@ -28,7 +28,7 @@ import { explain } from './unusable.ts'
 const pageMs = 60_000
 const longMs = 3_600_000
 
-/** Refuses a database that a service or another move is using, or the source of this one. */
+/** Refuses a database that a service or another move uses, and the source of this move. */
 export async function openPostgresTransfer(url: string, source?: Transfer): Promise<Transfer> {
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
@@ -37,7 +37,7 @@ export async function openPostgresTransfer(url: string, source?: Transfer): Prom
   const database = stack.use(await openDatabase(url).catch(unusable))
   if (database.isPooled)
     throw new Error(
-      'the database is behind a pooler, which can not keep others out; give the address of the database itself',
+      "the database is behind a pooler, which can't keep services out; give the address of the database itself",
     )
   const client = await database.connect().catch(unusable)
   stack.defer(() => client.end())
@@ -48,7 +48,7 @@ export async function openPostgresTransfer(url: string, source?: Transfer): Prom
   return { ...transfer, holder, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
-/** The lock is this connection's, and goes with it. Every service has a share of it, on the connection where it listens. */
+/** The lock lasts as long as this connection. Every service holds a share of it on the connection where it listens. */
 async function lockOut(client: Client, source = 0): Promise<number> {
   const { rows } = await client.query(
     `WITH others AS (
@@ -61,15 +61,15 @@ async function lockOut(client: Client, source = 0): Promise<number> {
   )
   const [{ locked, own, served, same }] = rows as [{ locked: boolean; own: number; served: boolean; same: boolean }]
   if (locked) return own
-  if (served) throw new Error('a Filmgate is running on the database; stop every process of it first')
+  if (served) throw new Error('Filmgate is running on the database; stop all of its processes first')
   throw new Error(
     same
-      ? 'source and target are the same database, under two names; name another, or none if only the films move'
-      : 'another move is at work on the database',
+      ? 'source and target are the same database, under two names; name another target, or none to move only the videos'
+      : 'another move is running on the database; wait until it has finished',
   )
 }
 
-/** Whatever the locale of the cluster; of all keys, only numbers are no text. */
+/** Independent of the locale of the database. The column `number` is the only key that is not text. */
 const dialect: Dialect = {
   mark: (number) => `$${number}`,
   ordered: (column) => (column === 'number' ? column : `${column} COLLATE "C"`),
@@ -101,18 +101,18 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       })
     },
     async clear() {
-      if (!(await has(database, markTable))) throw new Error('only what a move left may be removed')
+      if (!(await has(database, markTable))) throw new Error('only the rows of an unfinished move may be removed')
       await write(database, (query) => query(`TRUNCATE ${tableNames.join(', ')}`))
     },
     async finish() {
       await write(database, async (query) => {
-        // Rows came with their numbers: the next one must be new.
+        // The rows brought their numbers: the next number must be greater.
         for (const table of ['events', 'notices'])
           await query(
             `SELECT setval(pg_get_serial_sequence('${table}', 'number'), max(number)) FROM ${table} HAVING count(*) > 0`,
           )
         await query(`DROP TABLE IF EXISTS ${markTable}`)
-        // Nothing is known of the new rows yet, and the queue's plans depend on it.
+        // The query plans of the queue depend on statistics.
         await query(`ANALYZE ${tableNames.join(', ')}`)
       })
     },
@@ -127,13 +127,13 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
   }
 }
 
-/** The rows are being moved, or live elsewhere. */
+/** The rows are being moved, or were moved to another store. */
 export class Moved extends Error {}
 
-/** No service works on rows that are not all there, or that live elsewhere. */
+/** No service works on rows that are incomplete, or were moved to another store. */
 export async function refuseMoved(database: Database): Promise<void> {
   const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
-  if (!lock?.free) throw new Moved('a move is at work on the database; start again when it is done')
+  if (!lock?.free) throw new Moved('a move is running on the database; start again when it has finished')
   if (await has(database, markTable)) throw new Moved(refusals.unfinished)
   const target = await targetOf(database)
   if (target !== null) throw new Moved(refusals.away(target))
@@ -150,16 +150,16 @@ async function has(database: Database, table: string): Promise<boolean> {
   return row?.found === true
 }
 
-/** Whatever else it collides with is an error. */
+/** Every other conflict is an error. */
 function insertStatement(table: TableName): string {
-  const { key, columns } = tables[table] as { key: string[]; columns: string[] }
+  const { key, columns } = tables[table]
   const names = [...columns, ...(table === 'attempts' ? ['operation_hash'] : [])].join(', ')
   const own = table === 'events' || table === 'notices' ? 'OVERRIDING SYSTEM VALUE' : ''
   return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }
 
-/** All that is written here can be written twice, so a COMMIT of unknown outcome is simply one to repeat. */
+/** Everything here can be written twice, so after a COMMIT of unknown outcome the caller may repeat it. */
 async function write<Result>(database: Database, work: (query: Query) => Promise<Result>, withinMs = longMs) {
   try {
     return await database.write(work, withinMs)

@@ -5,7 +5,7 @@ import { explain } from './unusable.ts'
 
 const failure = (message: string, code?: string) => Object.assign(new Error(message), code && { code })
 
-it('what a database refuses a start with comes with its fix, on one line', () => {
+it('an error at the start has its fix, on one line', () => {
   for (const [message, code, fix] of [
     ['role "u" does not exist', '28000', /; check the user of its URL/],
     ['password authentication failed for user "u"', '28P01', /; check the user and the password, .*PGPASSWORD$/],
@@ -15,16 +15,16 @@ it('what a database refuses a start with comes with its fix, on one line', () =>
       /; check the user and the password, .*PGPASSWORD, and the log of the pooler$/,
     ],
     ['database "d" does not exist', '3D000', /; create the database/],
-    ['permission denied for schema public', '42501', /; let its user create tables: GRANT/],
+    ['permission denied for schema public', '42501', /; allow its user to create tables: GRANT/],
     ['relation "tasks" already exists', '42P07', /; .*choose an empty one$/],
     ['no schema has been selected to create in', '3F000', /; create the schema/],
     ['connect ECONNREFUSED 127.0.0.1:1', 'ECONNREFUSED', /; check the host and the port/],
     ['getaddrinfo ENOTFOUND db', 'ENOTFOUND', /; check the host/],
     ['getaddrinfo EAI_AGAIN db', 'EAI_AGAIN', /; check the host/],
     ['Port should be >= 0 and < 65536.', 'ERR_SOCKET_BAD_PORT', /; give its port/],
-    ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT', /; name the authority .*sslrootcert=/],
+    ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT', /; give the CA .*sslrootcert=/],
     ['timeout expired', undefined, /; check the host and the port/],
-    ['The server does not support SSL connections', undefined, /; let it speak TLS/],
+    ['The server does not support SSL connections', undefined, /; enable TLS/],
     ['a message of ours; upgrade it', undefined, /^a message of ours; upgrade it$/],
     ['two\n  lines', 'XX000', /^two lines; check its URL/],
   ] as const) {
@@ -35,13 +35,13 @@ it('what a database refuses a start with comes with its fix, on one line', () =>
   }
 })
 
-it('that no password was given is said in words of ours', () => {
+it('a missing password has a message of our own', () => {
   for (const what of ['a string', 'a non-empty string']) {
     const text = explain(failure(`SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be ${what}`))
-    assert.equal(text, 'it wants a password, and none was given; give one in its URL, or as PGPASSWORD')
+    assert.equal(text, 'it requires a password; give one in its URL, or as PGPASSWORD')
   }
 })
 
-it('a failure without words is named by its code', () => {
+it('an error without a message is named by its code', () => {
   assert.match(explain(failure('', 'ECONNREFUSED')), /^ECONNREFUSED; check the host/)
 })

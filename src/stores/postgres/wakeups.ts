@@ -6,23 +6,19 @@ import { Moved, refuseMoved } from './transfer.ts'
 
 const channel = 'filmgate_due'
 const retryMs = 2_000
-/** Each message is a commit, which the database has to sync: a process that is busy says it so often at most. */
+/** The shortest time between two messages of a process: each is a commit, which the database has to sync. */
 const spacingMs = 10
 
-/** How processes tell each other that there may be something to do. Who hears nothing looks by himself every second. */
+/** Notifies processes that something may be due. A process that gets no message checks every second. */
 interface Wakeups extends AsyncDisposable {
-  onWake(listener: () => void): () => void
-  /** For those who only care for what clients are told. */
-  onTell(hearer: () => void): () => void
-  /** Wakes this process. */
-  ring(): void
-  /** Calls the hearers of this process. */
-  tell(): void
-  /**
-   * Wakes this process now and the others soon, with all their hearers: at most one message is under way, after the
-   * commit that it speaks of.
-   */
-  wake(): void
+  onDue(listener: () => void): () => void
+  onNotice(listener: () => void): () => void
+  /** Calls the due listeners of this process. */
+  wakeLocal(): void
+  /** Calls the notice listeners of this process. */
+  notifyLocal(): void
+  /** Calls the due listeners of this process now, and all listeners of the others soon. */
+  wakeAll(): void
 }
 
 interface WakeupOptions {
@@ -32,91 +28,90 @@ interface WakeupOptions {
 }
 
 export function openWakeups(database: Database, { clock, name, onFatal }: WakeupOptions): Wakeups {
-  const [listeners, hearers] = [new Set<() => void>(), new Set<() => void>()]
+  const [dueListeners, noticeListeners] = [new Set<() => void>(), new Set<() => void>()]
   const stop = new AbortController()
-  let isSaid = true
-  let saying: Promise<void> | undefined
+  let isSent = true
+  let sending: Promise<void> | undefined
 
-  const ring = () => {
-    for (const listener of listeners) listener()
+  const wakeLocal = () => {
+    for (const listener of dueListeners) listener()
   }
-  const tell = () => {
-    for (const hearer of hearers) hearer()
+  const notifyLocal = () => {
+    for (const listener of noticeListeners) listener()
   }
-  const ringAll = () => {
-    ring()
-    tell()
+  const callAllListeners = () => {
+    wakeLocal()
+    notifyLocal()
   }
-  const say = async () => {
-    while (!isSaid && !stop.signal.aborted) {
-      isSaid = true
-      // Also from behind a pooler: others may have a connection of their own. Lost where the database is: then there is
-      // nothing to do there either, and everybody looks again by himself.
+  const send = async () => {
+    while (!isSent && !stop.signal.aborted) {
+      isSent = true
+      // Also behind a pooler: other processes may have a direct connection. A lost message is no harm, as all processes
+      // also check by themselves.
       await database.read('SELECT pg_notify($1, $2)', [channel, name]).catch(() => {})
       await clock.sleep(spacingMs, stop.signal)
     }
-    saying = undefined
+    sending = undefined
   }
 
-  async function hear(client: Client): Promise<void> {
+  async function listen(client: Client): Promise<void> {
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
     client.on('notification', ({ payload }) => {
-      if (payload !== name) ringAll()
+      if (payload !== name) callAllListeners()
     })
     const patience = { query_timeout: retryMs }
-    const listen = { text: `LISTEN ${channel}`, ...patience }
-    await client.query(listen)
-    // As long as it listens, nobody may move its rows elsewhere; before, somebody may have.
+    await client.query({ text: `LISTEN ${channel}`, ...patience })
+    // While this lock is held, no move can start. An earlier move is refused below.
     const share = { text: `SELECT pg_try_advisory_lock_shared(${moveLock}) AS shared`, ...patience }
     const { rows } = await client.query<{ shared: boolean }>(share)
     await refuseMoved(database)
     if (!rows[0]?.shared) return
-    // Whatever was said while nobody listened.
-    ringAll()
+    // Messages from before this connection were lost.
+    callAllListeners()
     if (stop.signal.aborted) return
     const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
     await Promise.race([gone, stopped])
   }
 
-  async function keepHearing(): Promise<void> {
+  async function keepListening(): Promise<void> {
     while (!stop.signal.aborted) {
       let client: Client | undefined
       let moved: Moved | undefined
       try {
         client = await database.connect()
-        await hear(client)
+        await listen(client)
       } catch (error) {
-        // All else is tried again below, for as long as it takes.
+        // After every other error it is tried again, without end.
         if (error instanceof Moved) moved = error
       }
-      // Not waited for: one that hangs is ended with the database.
+      // Not awaited: a connection that hangs is closed with the database.
       client?.end().catch(() => {})
       if (moved) return onFatal(moved)
       await clock.sleep(retryMs, stop.signal)
     }
   }
 
-  // Behind a pooler nobody would hear: a connection is another's as soon as it listens.
-  const hearing = database.isPooled ? undefined : keepHearing()
+  // Behind a pooler LISTEN does not work: the connection goes to another client after the statement.
+  const listening = database.isPooled ? undefined : keepListening()
   return {
-    onWake(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+    onDue(listener) {
+      dueListeners.add(listener)
+      return () => dueListeners.delete(listener)
     },
-    onTell(hearer) {
-      hearers.add(hearer)
-      return () => hearers.delete(hearer)
+    onNotice(listener) {
+      noticeListeners.add(listener)
+      return () => noticeListeners.delete(listener)
     },
-    ring,
-    tell,
-    wake() {
-      ring()
-      isSaid = false
-      saying ??= say()
+    wakeLocal,
+    notifyLocal,
+    wakeAll() {
+      wakeLocal()
+      isSent = false
+      sending ??= send()
     },
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await Promise.all([hearing, saying])
+      await Promise.all([listening, sending])
     },
   }
 }

@@ -3,7 +3,7 @@ import {
   endpointColumns,
   fromEndpoint,
   fromOutcome,
-  readable,
+  mapReadable,
   toDelivery,
   toEndpoint,
 } from '../../core/row.ts'
@@ -15,16 +15,16 @@ import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import { endpointLock } from './migrate.ts'
 
-/** All that wait may be many. */
+/** Many deliveries may wait. */
 const longMs = 60_000
 const claimMs = 3_000
 
 const endpointNames = endpointColumns.join(', ')
 const deliveryNames = deliveryColumns.join(', ')
-/** After the last of all ids: where a list without a cursor begins. */
+/** After the last id: where a list without a cursor begins. */
 const end = '\u{10ffff}'
 
-/** Endpoints of clients, and the deliveries to them. `announce` tells everybody that something may be due. */
+/** Endpoints of clients, and the deliveries to them. `announce` notifies all processes that something may be due. */
 export function openWebhooks(database: Database, announce: () => void): EndpointStore & DeliveryStore {
   return { ...openEndpoints(database), ...openTries(database), ...openDeliveries(database, announce) }
 }
@@ -33,12 +33,12 @@ function openEndpoints(database: Database): EndpointStore & Pick<DeliveryStore, 
   return {
     async endpoints(owner, { after = end, limit }) {
       const text = `SELECT ${endpointNames} FROM endpoints WHERE owner = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
-      return readable(await database.read(text, [owner, after, limit]), toEndpoint)
+      return mapReadable(await database.read(text, [owner, after, limit]), toEndpoint)
     },
     async endpoint(owner, id) {
-      return readable(await database.read(endpointStatement, [id, owner]), toEndpoint)[0]
+      return mapReadable(await database.read(endpointStatement, [id, owner]), toEndpoint)[0]
     },
-    insertEndpoint: (made, most) => insertEndpoint(database, { made, most }),
+    insertEndpoint: (endpoint, most) => insertEndpoint(database, { endpoint, most }),
     updateEndpoint: (owner, id, change) =>
       database.write(async (query) => {
         const [was] = await query(`${endpointStatement} FOR NO KEY UPDATE`, [id, owner])
@@ -58,28 +58,28 @@ function openEndpoints(database: Database): EndpointStore & Pick<DeliveryStore, 
     async dueEndpoints(now) {
       const rows = await database.read(waitingStatement, [now])
       const [isDue, isLater] = [rows.filter(({ id }) => id !== null), rows.find(({ id }) => id === null)]
-      return { endpoints: readable(isDue, toEndpoint), next: (isLater?.first_due as number | undefined) ?? null }
+      return { endpoints: mapReadable(isDue, toEndpoint), next: (isLater?.first_due as number | undefined) ?? null }
     },
   }
 }
 
 interface Insert {
-  made: Endpoint
+  endpoint: Endpoint
   most: number
   isAgain?: boolean
 }
 
-/** One at a time, so that the count holds. A COMMIT of which nobody heard is repeated: the id tells that it is there. */
-async function insertEndpoint(database: Database, { made, most, isAgain = false }: Insert): Promise<boolean> {
+/** One at a time, so that the count is right. It is repeated after a COMMIT without a response: the id stays the same. */
+async function insertEndpoint(database: Database, { endpoint, most, isAgain = false }: Insert): Promise<boolean> {
   try {
     return await database.write(async (query) => {
       await query('SELECT pg_advisory_xact_lock($1)', [endpointLock])
-      const values = [JSON.stringify([fromEndpoint(made)]), made.owner, made.id, most]
+      const values = [JSON.stringify([fromEndpoint(endpoint)]), endpoint.owner, endpoint.id, most]
       return (await query(insertEndpointStatement, values)).length === 1
     })
   } catch (error) {
     if (!(error instanceof CommitUnknown) || isAgain) throw error
-    return insertEndpoint(database, { made, most, isAgain: true })
+    return insertEndpoint(database, { endpoint, most, isAgain: true })
   }
 }
 
@@ -96,8 +96,8 @@ const updateEndpointStatement = `UPDATE endpoints SET ${changeable.map((name) =>
   FROM json_populate_recordset(NULL::endpoints, $1) AS made WHERE endpoints.id = made.id`
 
 /**
- * From one to the next in the index. Those that are due come with all that is needed to send; of the others, only when
- * the first of them is.
+ * By steps from one endpoint to the next in the index. Endpoints with a due delivery come with all columns; of the
+ * others only the time when the first one is due.
  */
 const waitingStatement = `WITH RECURSIVE waiting AS (
     (SELECT endpoint, due_at FROM deliveries WHERE state = 'pending' ORDER BY endpoint, due_at LIMIT 1)
@@ -120,7 +120,7 @@ function openDeliveries(
   return {
     async deliveries(endpoint, { after = end, limit, state }) {
       const states = state ? [state] : deliveryStates
-      return readable(await database.read(listStatement, [endpoint, after, limit, states]), toDelivery)
+      return mapReadable(await database.read(listStatement, [endpoint, after, limit, states]), toDelivery)
     },
     delivery: (endpoint, id) => find(database, endpoint, id),
     async replay(endpoint, id, now) {
@@ -146,7 +146,7 @@ function openTries(database: Database): Pick<DeliveryStore, 'claimDeliveries' | 
   return {
     async claimDeliveries(wanted, now, leaseUntil) {
       const values = [wanted.map(({ endpoint }) => endpoint), wanted.map(({ limit }) => limit), now, leaseUntil]
-      return readable(await database.write((query) => query(claimStatement, values), claimMs), toDelivery)
+      return mapReadable(await database.write((query) => query(claimStatement, values), claimMs), toDelivery)
     },
     recordDelivery: openBatches((outcomes: readonly DeliveryOutcome[]) => recordAll(database, outcomes)),
     async failDeliveries(endpoint, { now, error, limit }) {
@@ -156,7 +156,7 @@ function openTries(database: Database): Pick<DeliveryStore, 'claimDeliveries' | 
   }
 }
 
-/** An array, not a subquery: PostgreSQL would expect a tenth of all deliveries to come from that, and read the whole table. */
+/** An array, because PostgreSQL expects a tenth of all deliveries from a subquery, and would read the whole table. */
 const claimStatement = `UPDATE deliveries SET fence = fence + 1, leased = true, due_at = $4 WHERE id = ANY(ARRAY(
     SELECT head.id FROM unnest($1::text[], $2::bigint[]) AS asked (endpoint, most), LATERAL (
       SELECT id FROM deliveries
@@ -176,7 +176,7 @@ async function recordAll(database: Database, outcomes: readonly DeliveryOutcome[
   return outcomes.map(({ id }) => ({ value: written.has(id) }))
 }
 
-/** A lease that has ended is nobody's: its holder died. */
+/** Not under lease. The holder of a lease that has ended died. */
 const free = (now: string) => `(NOT leased OR due_at <= ${due(now)})`
 
 const failStatement = `UPDATE deliveries SET state = 'failed', due_at = NULL, ended_at = $2, leased = false,
@@ -191,8 +191,8 @@ const again = "state = 'pending', due_at = $3, tries = 0, ended_at = NULL, lease
 const replayStatement = `UPDATE deliveries SET ${again} WHERE id = $1 AND endpoint = $2 AND ${free('$3')}`
 
 /*
- * Where it thinks that most are of the state that is asked for, PostgreSQL walks along the ids, past all others. No index
- * but that of states has the order that both of these ask for.
+ * If PostgreSQL expects that most deliveries have the requested state, it walks along the ids and skips the others.
+ * Only the index of states has the order that these two statements ask for.
  */
 const replayFailedStatement = `UPDATE deliveries SET ${again} WHERE id IN (
     SELECT id FROM deliveries
@@ -201,7 +201,7 @@ const replayFailedStatement = `UPDATE deliveries SET ${again} WHERE id IN (
     ORDER BY state, id LIMIT $4 FOR UPDATE
   ) RETURNING id`
 
-/** One state after the other; what they come to is merged. */
+/** Reads each state by itself, and merges the results. */
 const listStatement = `SELECT ${deliveryColumns.map((name) => `head.${name}`).join(', ')}
   FROM unnest($4::text[]) AS asked (state), LATERAL (
     SELECT ${deliveryNames} FROM deliveries
@@ -213,7 +213,7 @@ const trimStatement = `DELETE FROM deliveries WHERE id IN (
     SELECT id FROM deliveries WHERE ended_at IS NOT NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2
   ) RETURNING id`
 
-/** From one endpoint to the next in the index, however many deliveries each has. */
+/** By steps from one endpoint to the next in the index, however many deliveries each has. */
 const trimStrayStatement = `WITH RECURSIVE known (endpoint) AS (
     (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
     UNION ALL
@@ -235,7 +235,7 @@ async function find(database: Database, endpoint: string, id: string) {
     id,
     endpoint,
   ])
-  return readable(rows, toDelivery)[0]
+  return mapReadable(rows, toDelivery)[0]
 }
 
 /** After a clock was set back. */

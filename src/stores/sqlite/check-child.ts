@@ -1,30 +1,30 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /*
- * A process of its own that looks through a database, because SQLite can't be interrupted in the middle of that: it is
- * killed when its time is over. It says each thing as soon as it knows it.
+ * Checks a database in a process of its own: SQLite can't interrupt a check, so the parent kills the process when its
+ * time is over. It reports each table as soon as that is checked.
  */
-export type Told =
+export type CheckMessage =
   | { tables: string[] }
-  /** Empty if it is sound. */
+  /** `faults` is empty if the table is sound. */
   | { table: string; faults: string[] }
   | { unopened: string; errcode: number }
 
-const say = (told: Told) => process.stdout.write(`${JSON.stringify(told)}\n`)
+const report = (message: CheckMessage) => process.stdout.write(`${JSON.stringify(message)}\n`)
 const reasonOf = (error: unknown) => (error as Error).message
 const mostFaults = 5
 
-function lookThrough(path: string): void {
+function check(path: string): void {
   const database = new DatabaseSync(path, { readOnly: true })
   const tables = database
     .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
     .all()
     .map(({ name }) => String(name))
-  say({ tables })
-  for (const table of tables) say({ table, faults: faultsOf(database, table) })
+  report({ tables })
+  for (const table of tables) report({ table, faults: faultsOf(database, table) })
 }
 
-/** It may say which pages are damaged before it fails over them. */
+/** SQLite may list damaged pages before it fails. */
 function faultsOf(database: DatabaseSync, table: string): string[] {
   const faults: string[] = []
   try {
@@ -39,7 +39,7 @@ function faultsOf(database: DatabaseSync, table: string): string[] {
 }
 
 try {
-  lookThrough(process.argv[2] ?? '')
+  check(process.argv[2] ?? '')
 } catch (error) {
-  say({ unopened: reasonOf(error), errcode: (error as { errcode?: number }).errcode ?? 0 })
+  report({ unopened: reasonOf(error), errcode: (error as { errcode?: number }).errcode ?? 0 })
 }

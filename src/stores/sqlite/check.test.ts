@@ -18,7 +18,7 @@ function newReport() {
   return { said, info: say('info'), warn: say('warn') }
 }
 
-it('a check that is cut off says so, and holds up nobody', async () => {
+it('a check that is cut off says so, and does not block the start', async () => {
   const path = join(folder, 'large.db')
   using database = new DatabaseSync(path)
   database.exec('PRAGMA journal_mode = WAL; CREATE TABLE small (x); CREATE TABLE large (x)')
@@ -37,7 +37,7 @@ it('a check that is cut off says so, and holds up nobody', async () => {
   ])
 })
 
-it('one that ended cleanly is checked if damage was met, until it was found to be sound', async () => {
+it('a database that was closed cleanly is checked if damage was found, until it is sound', async () => {
   const path = join(folder, 'suspect.db')
   {
     using database = new DatabaseSync(path)

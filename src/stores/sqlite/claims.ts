@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Lease } from '../../core/plan.ts'
-import { columns, fromRow, readable, toHead } from '../../core/row.ts'
+import { columns, fromRow, mapReadable, toQueuedTask } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
 import { type Queue, takeInTurn } from '../../core/turns.ts'
 import type { Claim, Lane, OwnerClaim, QueueClaim, SharedLane } from '../store.ts'
 
-/** Tasks under lease; runs in the writer thread, inside its transaction. */
+/** Claims of tasks; runs in the writer thread, inside its transaction. */
 export function prepareClaims(database: DatabaseSync) {
   const queue = prepareQueue(database)
   const renew = database.prepare('UPDATE tasks SET due_at = ? WHERE id = ? AND fence = ? AND leased = 1')
@@ -24,11 +24,11 @@ export function prepareClaims(database: DatabaseSync) {
       const { state, now, leaseUntil, limit } = wanted
       const account = 'account' in wanted ? [wanted.account] : []
       if (state === 'overdue') queue.release(now)
-      return readable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [], fromRow)
+      return mapReadable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [], fromRow)
     },
     claimQueued: (wanted: QueueClaim) => queue.claim(wanted),
     claimOne(id: string, state: State, leaseUntil: number): Task | null {
-      return readable(claimOne.all(leaseUntil, id, state), fromRow)[0] ?? null
+      return mapReadable(claimOne.all(leaseUntil, id, state), fromRow)[0] ?? null
     },
     renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
@@ -45,7 +45,7 @@ function prepareQueue(database: DatabaseSync) {
     `INSERT INTO turns (card, owner, served) VALUES (?, ?, ?)
      ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
   )
-  // More than one: where there is room for many, one claim takes many of one queue.
+  // More than one: with many free slots a claim takes many tasks of one queue.
   const heads = database.prepare(
     `SELECT id, due_at, tried FROM tasks INDEXED BY tasks_queue
      WHERE state = 'queued' AND card = ? AND owner = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 100`,
@@ -55,16 +55,16 @@ function prepareQueue(database: DatabaseSync) {
   )
   const used = database.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
   const book = database.prepare('INSERT INTO slots (scope, task) VALUES (?, ?)')
-  const left = "leased = 1 AND state = 'queued' AND due_at <= ?"
-  const freeLeft = database.prepare(
-    `DELETE FROM slots WHERE task IN (SELECT id FROM tasks INDEXED BY tasks_leased WHERE ${left})`,
+  const abandoned = "leased = 1 AND state = 'queued' AND due_at <= ?"
+  const freeSlots = database.prepare(
+    `DELETE FROM slots WHERE task IN (SELECT id FROM tasks INDEXED BY tasks_leased WHERE ${abandoned})`,
   )
-  const endLeft = database.prepare(`UPDATE tasks INDEXED BY tasks_leased SET leased = 0 WHERE ${left}`)
+  const endLeases = database.prepare(`UPDATE tasks INDEXED BY tasks_leased SET leased = 0 WHERE ${abandoned}`)
 
-  /** Tasks that their claimers left before they opened an attempt. What holds their slots can't hold their lease. */
+  /** Releases tasks whose claimer ended before it opened an attempt, with their slots. */
   function release(now: number): void {
-    freeLeft.run(now)
-    endLeft.run(now)
+    freeSlots.run(now)
+    endLeases.run(now)
   }
 
   return {
@@ -73,7 +73,7 @@ function prepareQueue(database: DatabaseSync) {
       release(wanted.now)
       const { taken, nextDue } = takeInTurn(
         wanted.cards.flatMap(({ card }) => queuesOf(card)),
-        ({ card, owner }) => heads.all(card, owner).map(toHead),
+        ({ card, owner }) => heads.all(card, owner).map(toQueuedTask),
         (scope) => Number(used.get(scope)?.used),
         wanted,
       )
@@ -82,14 +82,14 @@ function prepareQueue(database: DatabaseSync) {
         for (const scope of scopes) book.run(scope, id)
         turn += 1
         serve.run(queue.card, queue.owner, turn)
-        return readable(take.all(wanted.leaseUntil, account, id), fromRow)
+        return mapReadable(take.all(wanted.leaseUntil, account, id), fromRow)
       })
       return { tasks, nextDue }
     },
   }
 }
 
-/** Who waits for a card, by steps from one to the next in the index. */
+/** The queues of a card, by steps from one owner to the next in the index. */
 export function prepareQueues(database: DatabaseSync): (card: string) => Queue[] {
   const first = "SELECT min(owner) FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?1"
   const queues = database.prepare(
@@ -102,7 +102,7 @@ export function prepareQueues(database: DatabaseSync): (card: string) => Queue[]
   return (card) => queues.all(card).map(({ owner, served }) => ({ card, owner: String(owner), served: Number(served) }))
 }
 
-/** Where the tasks of each shared lane are; `account` is empty if the lane has no account. */
+/** The index and condition of each shared lane; `account` is empty if the lane has no account. */
 const sharedLanes: Record<SharedLane['state'], string> = {
   fetching: "INDEXED BY tasks_fetching WHERE state = 'fetching' AND :account = ''",
   storing: "INDEXED BY tasks_storing WHERE state = 'storing' AND account = :account",
@@ -110,13 +110,13 @@ const sharedLanes: Record<SharedLane['state'], string> = {
 
 export const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
 
-export function prepareEach(database: DatabaseSync, statement: (from: string) => string) {
+export function prepareForLanes(database: DatabaseSync, statement: (from: string) => string) {
   const { fetching, storing } = sharedLanes
   return { fetching: database.prepare(statement(fetching)), storing: database.prepare(statement(storing)) }
 }
 
 function prepareShares(database: DatabaseSync) {
-  const claims = prepareEach(
+  const claims = prepareForLanes(
     database,
     (from) => `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = :leaseUntil WHERE id IN (
       SELECT id FROM tasks ${from} AND owner = :owner AND due_at <= :now ORDER BY due_at LIMIT :limit
@@ -125,18 +125,18 @@ function prepareShares(database: DatabaseSync) {
   return {
     claimShares(lane: SharedLane, shares: readonly OwnerClaim[], times: { now: number; leaseUntil: number }): Task[] {
       const account = accountOf(lane)
-      return shares.flatMap((share) => readable(claims[lane.state].all({ account, ...share, ...times }), fromRow))
+      return shares.flatMap((share) => mapReadable(claims[lane.state].all({ account, ...share, ...times }), fromRow))
     },
   }
 }
 
-/** SQLite takes a partial index only where its own condition stands in the query, word for word. */
+/** SQLite uses a partial index only if the query has the same condition, word for word. */
 const partial = {
   tasks_due: "state IN ('fetching', 'completed', 'failed')",
   tasks_work: "state IN ('held', 'running', 'storing')",
 }
 
-/** Where each lane's tasks are. */
+/** The index and condition of each lane, and the column that has the time when its tasks are due. */
 export const lanes: Record<Lane['state'], { index: string; where: string; due: string }> = {
   fetching: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'fetching'`, due: 'due_at' },
   completed: { index: 'tasks_due', where: `${partial.tasks_due} AND state = 'completed'`, due: 'due_at' },
@@ -144,7 +144,7 @@ export const lanes: Record<Lane['state'], { index: string; where: string; due: s
   held: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'held' AND account = ?`, due: 'due_at' },
   running: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'running' AND account = ?`, due: 'due_at' },
   storing: { index: 'tasks_work', where: `${partial.tasks_work} AND state = 'storing' AND account = ?`, due: 'due_at' },
-  // Due for a slot and perhaps for a later try, but past its time: one that is being submitted is left alone.
+  // Tasks that wait for a slot or a later try past `startBy`. A task that is being submitted is left alone.
   overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
 }
 

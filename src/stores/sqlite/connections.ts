@@ -3,8 +3,8 @@ import { Problem } from '../../core/problem.ts'
 import { checkAfterCrash, isDamage, type Report } from './check.ts'
 import { toFailure, toProblem } from './failures.ts'
 import { migrate } from './migrate.ts'
-import { checkRoom } from './probe.ts'
-import { openMakeshift, openReader, type Reader } from './reader.ts'
+import { checkSpace } from './probe.ts'
+import { openReadOnlyReader, openReader, type Reader } from './reader.ts'
 import { startWriter, type Writer } from './thread.ts'
 import { refuseMoved } from './transfer.ts'
 import { prepareVerbs } from './verbs.ts'
@@ -18,13 +18,13 @@ interface Connections {
 interface ConnectionOptions {
   path: string
   now: number
-  /** Makes the folder this process's alone, where it was opened on a read-only disk. */
+  /** Locks the folder for this process, if it was opened on a read-only disk. */
   claimFolder: () => void
   onFatal: (error: Error) => void
   report: Report
 }
 
-/** Both ways to the database. One that can't be written, on a full or read-only disk, is read all the same. */
+/** The reader and the writer of the database. On a full or read-only disk it can still be read. */
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
   const { path, now, onFatal } = options
   let reader: Reader
@@ -35,7 +35,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   } catch (error) {
     const cause = unusable(path, error)
     const failure = toFailure(error)
-    // What is damaged is neither read nor written.
+    // A damaged database is neither read nor written.
     if (isDamage(failure.errcode) || Problem.from(toProblem(failure)).code !== 'storage_unavailable') throw cause
     return openReadOnly(options, cause)
   }
@@ -44,33 +44,33 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     reads: reader.reads,
     write: writer.write,
     async close() {
-      // The last connection to close moves the log into the database, so it has to be one that writes.
+      // The last connection to close moves the log into the database, so it must be the writer.
       reader.close()
       await writer.close()
     },
   }
 }
 
-/** Each write looks first whether the disk can be written by now. */
+/** The first write after the disk has become writable opens the writer. */
 function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, cause: Error): Connections {
   let reader: Reader
   try {
-    reader = openMakeshift(path, cause)
+    reader = openReadOnlyReader(path, cause)
   } catch (error) {
     throw error === cause ? cause : unusable(path, error)
   }
   let writer: Promise<Writer> | undefined
 
   async function open(): Promise<Writer> {
-    checkRoom(path)
+    checkSpace(path)
     claimFolder()
-    // It may have locked the database. Until the next one is there nobody can read, for nothing here waits.
+    // The reader may have locked the database. Nothing awaits below, so no read comes before the next reader is open.
     reader.close()
     try {
       prepare(path, now)
       reader = openReader(path)
     } catch (error) {
-      reader = openMakeshift(path, cause)
+      reader = openReadOnlyReader(path, cause)
       throw error
     }
     return startWriter(path, { commit: () => reader.release(), fatal: onFatal })
@@ -92,7 +92,7 @@ function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, ca
   }
 }
 
-/** Reads by whatever connection there is at that moment. */
+/** Reads by the current connection. */
 function forward(current: () => Reader['reads']): Reader['reads'] {
   const call =
     (name: keyof Reader['reads']) =>
@@ -102,7 +102,7 @@ function forward(current: () => Reader['reads']): Reader['reads'] {
   return Object.fromEntries(names.map((name) => [name, call(name)])) as unknown as Reader['reads']
 }
 
-/** The folder is ours alone, so whatever is still leased was a dead process's: it is due at once. */
+/** No other process uses the folder, so leases belong to a dead process: their rows are due at once. */
 function prepare(path: string, now: number): void {
   using database = new DatabaseSync(path)
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
@@ -110,7 +110,7 @@ function prepare(path: string, now: number): void {
   refuseMoved(database)
   database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
   database.prepare("UPDATE deliveries SET leased = 0, due_at = ? WHERE state = 'pending' AND leased = 1").run(now)
-  // Those of tasks that are gone were left by somebody who changed rows by hand.
+  // A change of rows by hand may leave slots without a task.
   database.exec("DELETE FROM slots WHERE task NOT IN (SELECT id FROM tasks WHERE state IN ('held', 'running'))")
   prepareVerbs(database).recover(now)
 }

@@ -1,11 +1,11 @@
 import { Problem } from '../../core/problem.ts'
 
-/** What crosses from the thread that writes: an Error loses its fields on the way. */
+/** An error as the writer thread sends it: an Error would lose its fields. */
 export interface Failure {
   message: string
-  /** Of SQLite. */
+  /** The code of SQLite. */
   errcode?: number | undefined
-  /** Of the system. */
+  /** The code of the system. */
   code?: string | undefined
 }
 
@@ -15,11 +15,11 @@ export function toFailure(error: unknown): Failure {
 }
 
 /**
- * Codes of SQLite that speak of the disk, not of the statement: PERM, BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN,
+ * Codes of SQLite that are about the disk, not the statement: PERM, BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN,
  * NOTADB.
  */
 const diskCodes = new Set([3, 5, 8, 10, 11, 13, 14, 26])
-/** SQLITE_IOERR_SHMSIZE: the disk has no room for the index of the log. */
+/** SQLITE_IOERR_SHMSIZE: the disk has no space for the index of the log. */
 const noRoomForIndex = 4874
 /** SQLITE_CONSTRAINT_UNIQUE; its message ends with the columns. */
 const uniqueCode = 2067
@@ -36,7 +36,7 @@ export function toProblem(failure: Failure): Error {
   return problem.code === 'storage_unavailable' ? problem : error
 }
 
-/** With the code by which `storageFaultOf` knows it. */
+/** Adds the code that `storageFaultOf` reads. */
 function named(message: string, errcode: number): Error {
   const [readOnly, full] = [8, 13]
   const isFull = errcode === noRoomForIndex || (errcode & 0xff) === full

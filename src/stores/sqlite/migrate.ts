@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 
 const folder = new URL('../migrations/sqlite/', import.meta.url)
 
-/** Brings the schema up to date, all or nothing. Writes nothing where it is: the disk may be full. */
+/** Brings the schema up to date, all or nothing. Writes nothing if it is: the disk may be full. */
 export function migrate(database: DatabaseSync): void {
   if (missingMigrations(database).length === 0) return
   database.exec('BEGIN IMMEDIATE')
@@ -17,11 +17,11 @@ export function migrate(database: DatabaseSync): void {
   }
 }
 
-/** The files that are not applied yet. Refuses a database that a newer Filmgate wrote. */
+/** The files that are not applied yet. Refuses a database of a newer Filmgate. */
 export function missingMigrations(database: DatabaseSync): string[] {
   const files = allMigrations()
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (version > files.length) throw new Error('the data folder was written by a newer version of Filmgate; upgrade it')
+  if (version > files.length) throw new Error('the data folder was written by a newer version of Filmgate; upgrade Filmgate')
   return files.slice(version)
 }
 

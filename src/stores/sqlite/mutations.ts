@@ -1,16 +1,16 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { operationKey } from '../../core/attempt.ts'
-import { type Before, type Mutation, needsOf, planOf, type Shape, type Write } from '../../core/plan.ts'
+import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
 import { beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
 import { removedMs } from '../../core/timing.ts'
 
 /**
- * Changes of tasks; runs in the writer thread, inside its transaction. They are planned here, not on the main thread: a
- * plan depends on rows that no one else may change before it is written, and the main thread answers polls.
+ * Changes of tasks; runs in the writer thread, inside its transaction. They are planned here, not on the main thread:
+ * the rows of a plan must not change before it is written, and the main thread is busy with polls.
  */
 export function prepareMutations(database: DatabaseSync) {
-  const look = prepareLook(database)
+  const readBefore = prepareBefore(database)
   const execute = prepareWrites(database)
   const adopter = database.prepare(
     `SELECT id, task FROM attempts INDEXED BY attempts_operation
@@ -24,7 +24,7 @@ export function prepareMutations(database: DatabaseSync) {
   )
 
   function mutate(mutation: Mutation): boolean {
-    const { holds, writes } = planOf(mutation, look(mutation))
+    const { holds, writes } = planOf(mutation, readBefore(mutation))
     for (const write of writes) execute(write)
     if (holds && mutation.verb === 'remove') trimRemoved.run()
     return holds
@@ -41,7 +41,7 @@ export function prepareMutations(database: DatabaseSync) {
   }
 }
 
-function prepareLook(database: DatabaseSync): (mutation: Mutation) => Before {
+function prepareBefore(database: DatabaseSync): (mutation: Mutation) => Before {
   const task = database.prepare(`SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ?`)
   task.setReturnArrays(true)
   const attempt = database.prepare('SELECT id, task, state FROM attempts WHERE id = ?')
@@ -65,7 +65,7 @@ function prepareLook(database: DatabaseSync): (mutation: Mutation) => Before {
 }
 
 function prepareWrites(database: DatabaseSync): (write: Write) => void {
-  const statements = new Map<Shape, StatementSync>()
+  const statements = new Map<StatementShape, StatementSync>()
   return ({ shape, values }) => {
     const statement = statements.get(shape) ?? database.prepare(textOf(shape))
     statements.set(shape, statement)
@@ -73,7 +73,7 @@ function prepareWrites(database: DatabaseSync): (write: Write) => void {
   }
 }
 
-function textOf({ verb, table, columns }: Shape): string {
+function textOf({ verb, table, columns }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ?`
   if (verb === 'update')

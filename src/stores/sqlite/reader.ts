@@ -9,28 +9,28 @@ import { prepareDeliveryReads, prepareEndpointReads } from './webhooks.ts'
 /** The connection of the main thread, which only reads. */
 export interface Reader {
   readonly reads: ReturnType<typeof prepareAll>
-  /** Ends the snapshot that the polls of this turn of the loop share. */
+  /** Ends the snapshot that the polls of this turn of the event loop share. */
   release(): void
   close(): void
 }
 
-/** Beside the writer, whose log and index it shares. */
+/** Shares the log and its index with the writer. */
 export function openReader(path: string): Reader {
   return toReader(openShared(path))
 }
 
 /**
- * A reader of a database that can't be written, and as long as that is so. To read it as usual takes an index of its log,
- * which is a file, and the disk has no room for one or can only be read.
+ * A reader for as long as the database can't be written. The usual reader needs an index of the log, which is a file,
+ * and the disk is full or read-only.
  */
-export function openMakeshift(path: string, cause: Error): Reader {
+export function openReadOnlyReader(path: string, cause: Error): Reader {
   if (!existsSync(path)) throw cause
-  const database = openSomehow(path, cause)
+  const database = openAnyWay(path, cause)
   try {
     const missing = missingMigrations(database)
     if (missing.length > 0)
       throw new Error(
-        `it can't be written (${cause.message}), and its schema has to be changed first (${missing.join(', ')}); ` +
+        `it can't be written (${cause.message}), and its schema must be upgraded first (${missing.join(', ')}); ` +
           'free some space, or make it writable, and start again',
       )
     refuseMoved(database)
@@ -41,36 +41,36 @@ export function openMakeshift(path: string, cause: Error): Reader {
   }
 }
 
-function openSomehow(path: string, cause: Error): DatabaseSync {
+function openAnyWay(path: string, cause: Error): DatabaseSync {
   for (const open of [openShared, openAlone, openFrozen])
     try {
       return open(path)
     } catch {
-      // The next one may.
+      // The next way may work.
     }
   throw cause
 }
 
 function openShared(path: string): DatabaseSync {
-  return tried(new DatabaseSync(path, { readOnly: true }))
+  return probed(new DatabaseSync(path, { readOnly: true }))
 }
 
-/** With the index in memory, which takes a lock on the whole database: nobody else can open it. */
+/** With the index in memory, which locks the whole database: no other connection can open it. */
 function openAlone(path: string): DatabaseSync {
-  return tried(new DatabaseSync(path), 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON')
+  return probed(new DatabaseSync(path), 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON')
 }
 
 /**
- * Without log and locks. Only where the disk can't be written by anybody who respects the lock of the data folder, and
- * the log is empty: what is in it would be passed over.
+ * Without log and locks. Only on a read-only disk, where the database can't change, and with an empty log, because its
+ * changes would be ignored.
  */
 function openFrozen(path: string): DatabaseSync {
-  if (!isReadOnly(path)) throw new Error('it could change')
+  if (!isReadOnly(path)) throw new Error('the database could change')
   const log = `${path}-wal`
-  if (existsSync(log) && statSync(log).size > 0) throw new Error('its log has changes that are not in it yet')
+  if (existsSync(log) && statSync(log).size > 0) throw new Error('the log of the database is not empty')
   const url = pathToFileURL(path)
   url.searchParams.set('immutable', '1')
-  return tried(new DatabaseSync(url, { readOnly: true }))
+  return probed(new DatabaseSync(url, { readOnly: true }))
 }
 
 function isReadOnly(path: string): boolean {
@@ -82,8 +82,8 @@ function isReadOnly(path: string): boolean {
   }
 }
 
-/** SQLite opens its files only when something is read. */
-function tried(database: DatabaseSync, settings = ''): DatabaseSync {
+/** Reads something, because SQLite opens its files only then. */
+function probed(database: DatabaseSync, settings = ''): DatabaseSync {
   try {
     database.exec(`${settings}; SELECT count(*) FROM sqlite_schema`)
     return database
@@ -120,8 +120,8 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
 }
 
 /**
- * The polls of one turn of the loop read from one snapshot: to lock and unlock the file for each costs a sixth of it.
- * A caller that waits for a write learns of its commit after the snapshot was released, so it never reads the old state.
+ * The polls of one turn of the event loop read from one snapshot: locking the file for each would cost a sixth more.
+ * The snapshot is released before a write resolves, so its caller never reads the old state.
  */
 function sharedSnapshot(reader: DatabaseSync) {
   const [begin, end] = [reader.prepare('BEGIN'), reader.prepare('COMMIT')]

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import {
   columns,
   fromRow,
-  readable,
+  mapReadable,
   statusConditions,
   toAttempt,
   toDurations,
@@ -15,10 +15,10 @@ import {
   viewColumns,
 } from '../../core/row.ts'
 import { promptBytes, type TaskView } from '../../core/task.ts'
-import { accountScope, lineUp } from '../../core/turns.ts'
+import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
-import { type Filter, lookThrough, type Most, type Window } from '../window/window.ts'
-import { accountOf, lanes, prepareEach, prepareQueues } from './claims.ts'
+import { type Filter, searchWindows, type PageLimits, type Window } from '../window/window.ts'
+import { accountOf, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -26,7 +26,7 @@ type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' |
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
   }
 
-/** Everything that is only read; runs on the main thread. */
+/** All reads; runs on the main thread. */
 export function prepareReads(reader: DatabaseSync): Reads {
   const view = viewColumns.join(', ')
   const read = reader.prepare(`SELECT ${view} FROM tasks WHERE id = ? AND owner = ? AND deleted_at IS NULL`)
@@ -38,7 +38,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const notice = 'SELECT number, owner, task, at, kind FROM notices'
   const notices = reader.prepare(`${notice} WHERE number > ? ORDER BY number LIMIT ?`)
   const noticesOf = reader.prepare(`${notice} WHERE owner = ? AND number > ? ORDER BY number LIMIT ?`)
-  // Apart: of both in one statement SQLite would read every row.
+  // Two subqueries, because for both in one SELECT SQLite would read every row.
   const noticeRange = reader.prepare(
     'SELECT (SELECT min(number) FROM notices) AS first, (SELECT max(number) FROM notices) AS last',
   )
@@ -59,7 +59,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const attempt = reader.prepare('SELECT * FROM attempts WHERE id = ?')
   const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number')
   const settled = reader.prepare('SELECT * FROM attempts WHERE state = ? ORDER BY opened_at DESC LIMIT ?')
-  // The condition of the partial index, word for word: SQLite takes it for nothing less.
+  // SQLite uses a partial index only if the query has the same condition, word for word.
   const costly = (order: 'ASC' | 'DESC') =>
     reader.prepare(
       `SELECT * FROM attempts INDEXED BY attempts_state
@@ -78,7 +78,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `${rivalsIn('open')} UNION ALL ${rivalsIn('abandoned')} AND attempts.opened_at >= :since LIMIT :limit`,
   )
   const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
-  // From one to the next in the index: a DISTINCT would read all that is in flight.
+  // By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks.
   const nextAccount = reader.prepare(
     `SELECT account FROM tasks INDEXED BY tasks_work
      WHERE state IN ('held', 'running', 'storing') AND account > ? ORDER BY account LIMIT 1`,
@@ -103,7 +103,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       const row = findByKey.get(owner, key)
       return row && fromRow(row)
     },
-    // One thread writes: none becomes visible after a greater one.
+    // With one writer thread no number becomes visible after a greater one.
     notices: async (after, _missing, limit) => notices.all(after, limit).map(toNotice),
     noticesOf: async (owner, after, limit) => noticesOf.all(owner, after, limit).map(toNotice),
     async noticeRange() {
@@ -111,13 +111,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
       return { first: Number(first ?? 0), last: Number(last ?? 0) }
     },
     async list(owner, { after, limit, enoughBytes = Number.POSITIVE_INFINITY, order, status, model, ...pace }) {
-      // Before the first of all ids, or after the last: where a list without a cursor begins.
+      // Without a cursor a list begins before the first id, or after the last.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return lookThrough(prepareWindow(reader, { owner, order, status, model }), start, {
-          ...{ limit, enoughBytes },
-          ...pace,
-        })
+        return searchWindows(prepareWindow(reader, { owner, order, status, model }), start, { limit, enoughBytes, ...pace })
       return readViews(listed[order], [owner, start], { limit, enoughBytes })
     },
     async repeats(owner, digest, since) {
@@ -130,7 +127,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
       })
     },
     dueOwners: prepareDueOwners(reader),
-    queueOf: prepareLines(reader),
+    queueOf: prepareQueueOf(reader),
     inWork: prepareInWork(reader),
     async attempt(id) {
       const row = attempt.get(id)
@@ -154,8 +151,8 @@ export function prepareReads(reader: DatabaseSync): Reads {
       return names
     },
     durations: async () => toDurations(durations.all()),
-    healths: async () => readable(healths.all(), toHealth),
-    tokens: async () => readable(tokens.all(), toToken),
+    healths: async () => mapReadable(healths.all(), toHealth),
+    tokens: async () => mapReadable(tokens.all(), toToken),
   }
 }
 
@@ -164,9 +161,9 @@ function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
     WHERE owner = ? AND id ${beyond} ? AND deleted_at IS NULL ORDER BY id ${order} LIMIT ?`
 }
 
-/** Only read, on the main thread: by steps from one owner to the next in the index. */
+/** By steps from one owner to the next in the index. */
 function prepareDueOwners(reader: DatabaseSync): Store['dueOwners'] {
-  const next = prepareEach(
+  const next = prepareForLanes(
     reader,
     (from) => `SELECT owner, due_at FROM tasks ${from} AND owner > :after AND due_at IS NOT NULL
       ORDER BY owner, due_at LIMIT 1`,
@@ -181,16 +178,16 @@ function prepareDueOwners(reader: DatabaseSync): Store['dueOwners'] {
   }
 }
 
-/** Counted in an index. */
+/** Counts in an index. */
 function prepareInWork(reader: DatabaseSync): Store['inWork'] {
   const used = reader.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
   return async (accounts) => accounts.reduce((sum, name) => sum + Number(used.get(accountScope(name))?.used), 0)
 }
 
-/** In which order they wait; only read, on the main thread, so that one statement reads the lines of all. */
-function prepareLines(reader: DatabaseSync): Store['queueOf'] {
+/** The queued tasks of a card in the order of their turns. One statement reads all queues, as it runs on the main thread. */
+function prepareQueueOf(reader: DatabaseSync): Store['queueOf'] {
   const queuesOf = prepareQueues(reader)
-  // One that is under lease is about to be sent.
+  // A task under lease is about to be sent, and no longer waits.
   const lines = reader.prepare(
     `SELECT (SELECT json_group_array(id) FROM (
        SELECT id FROM tasks INDEXED BY tasks_queue
@@ -201,22 +198,22 @@ function prepareLines(reader: DatabaseSync): Store['queueOf'] {
   )
   return async (card, limit) => {
     const queues = queuesOf(card).sort((one, other) => one.served - other.served)
-    // Of those behind these nobody has a place.
+    // Each of these has a task, so the owners behind them are beyond the limit.
     const owners = queues.slice(0, limit).map(({ owner }) => owner)
-    return lineUp(owners.length, limit, async (each) =>
+    return interleaveQueues(owners.length, limit, async (each) =>
       lines.all(card, JSON.stringify(owners), each).map(({ ids }) => JSON.parse(String(ids)) as string[]),
     )
   }
 }
 
 /**
- * The rows of a statement that returns arrays and takes its limit last. It reads row by row and stops in time: a hundred
- * prompts of 32 000 CJK characters take 60 ms of this thread.
+ * The rows of a statement that returns arrays and has its limit as the last parameter. It reads row by row and stops in
+ * time: a hundred prompts of 32 000 CJK characters would take 60 ms of this thread.
  */
 function readViews(
   statement: StatementSync,
   values: readonly SQLInputValue[],
-  { limit, enoughBytes }: Most,
+  { limit, enoughBytes }: PageLimits,
 ): TaskView[] {
   const views: TaskView[] = []
   let [length, bytes, counted] = [0, 0, 0]
@@ -224,7 +221,7 @@ function readViews(
     const view = toView(row as unknown as unknown[])
     views.push(view)
     length += view.prompt.length
-    // The bytes of short prompts are not counted at all, and those of long ones once.
+    // The bytes of short prompts are not counted, and those of long ones once.
     if (length * 3 < enoughBytes) continue
     bytes += promptBytes(views.slice(counted))
     counted = views.length
@@ -233,7 +230,7 @@ function readViews(
   return views
 }
 
-/** So many rows are read in a few milliseconds. */
+/** This many rows are read in a few milliseconds. */
 const windowRows = 2_000
 
 function prepareWindow(reader: DatabaseSync, { owner, order, status, model }: Filter): Window {

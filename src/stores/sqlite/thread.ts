@@ -5,7 +5,7 @@ import { type Failure, toProblem } from './failures.ts'
 import type { Unit, Verbs } from './verbs.ts'
 import type { Outcome } from './writer.ts'
 
-/** The thread that writes, as the main thread sees it. */
+/** The writer thread as the main thread uses it. */
 export interface Writer {
   write<Name extends keyof Verbs>(verb: Name, ...args: Parameters<Verbs[Name]>): Promise<ReturnType<Verbs[Name]>>
   close(): Promise<void>
@@ -17,7 +17,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Two batches are in flight, so that the writer need not wait for this thread; what arrives meanwhile makes the next. */
+/** Up to two batches are in flight, so that the writer does not wait for this thread. Later units wait for the next batch. */
 export async function startWriter(
   path: string,
   on: { commit: () => void; fatal: (error: Error) => void },
@@ -33,10 +33,10 @@ export async function startWriter(
     const batch = waiting
     inFlight.push(batch)
     waiting = []
-    // As text: to clone so many small objects costs twice as much.
+    // As text, because cloning many small objects costs twice as much.
     thread.postMessage(JSON.stringify(batch.map(({ unit }) => unit)))
   }
-  /** Nothing more must be decided by what it says, nor written to it. */
+  /** A damaged database is neither read nor written any more. */
   const stopAt = ({ message }: Failure) => {
     if (dead) return
     suspect(path, message)
@@ -75,7 +75,7 @@ export async function startWriter(
       return new Promise((resolve, reject) => {
         if (dead) return reject(toProblem({ message: dead.message, errcode: 10 }))
         waiting.push({ unit: { verb, args } as Unit, resolve, reject })
-        // The rest of this turn of the loop joins the batch.
+        // Later writes of this turn of the event loop join the batch.
         if (waiting.length === 1) setImmediate(flush)
       })
     },

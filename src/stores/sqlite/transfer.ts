@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Value } from '../../core/row.ts'
+import type { ColumnValue } from '../../core/row.ts'
 import {
   awayStatement,
   awayTable,
@@ -25,7 +25,7 @@ import { migrate } from './migrate.ts'
 interface SqliteTransferOptions {
   /** The data folder, which must exist and belong to this process alone. */
   folder: string
-  /** As a source there must be a database; as a target it may be made. */
+  /** A source must exist; a target may be created. */
   as: 'source' | 'target'
 }
 
@@ -55,7 +55,7 @@ function transferOf(database: DatabaseSync): Transfer {
     async insert(table, rows) {
       const statement = database.prepare(insertStatement(table))
       inTransaction(database, () => {
-        for (const row of rows) statement.run(...tables[table].columns.map((name) => row[name] as Value))
+        for (const row of rows) statement.run(...tables[table].columns.map((name) => row[name] as ColumnValue))
       })
     },
     async look() {
@@ -70,7 +70,7 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async clear() {
-      if (!has(database, markTable)) throw new Error('only what a move left may be removed')
+      if (!has(database, markTable)) throw new Error('only the rows of an unfinished move may be removed')
       inTransaction(database, () => database.exec(tableNames.map((table) => `DELETE FROM ${table}`).join(';')))
     },
     async finish() {
@@ -89,7 +89,7 @@ function transferOf(database: DatabaseSync): Transfer {
   }
 }
 
-/** No service starts on rows that are not all there, or that live elsewhere. */
+/** No service starts on rows that are incomplete, or were moved to another store. */
 export function refuseMoved(database: DatabaseSync): void {
   if (has(database, markTable)) throw new Error(refusals.unfinished)
   const target = targetOf(database)
@@ -105,9 +105,9 @@ function has(database: DatabaseSync, table: string): boolean {
   return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 
-/** Whatever else it collides with is an error. */
+/** Every other conflict is an error. */
 function insertStatement(table: TableName): string {
-  const { key, columns } = tables[table] as { key: string[]; columns: string[] }
+  const { key, columns } = tables[table]
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
-import { columns, type Value } from '../../core/row.ts'
+import { columns, type ColumnValue } from '../../core/row.ts'
 import type { Token } from '../../core/token.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
 import { prepareWebhooks } from './webhooks.ts'
 
-/** Everything that can be written, by name; runs in the writer thread, inside a transaction that it opened. */
+/** All writes by name; they run in the writer thread, inside its transaction. */
 export type Verbs = ReturnType<typeof prepareVerbs>
 export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs[Name]> } }[keyof Verbs]
 
@@ -36,7 +36,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...webhooks,
     ...prepareMutations(database),
     ...prepareProbe(database),
-    insert(row: Value[]): void {
+    insert(row: ColumnValue[]): void {
       insert.run(...row)
     },
     recover(now: number): void {

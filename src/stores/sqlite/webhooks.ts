@@ -4,7 +4,7 @@ import {
   endpointColumns,
   fromEndpoint,
   fromOutcome,
-  readable,
+  mapReadable,
   toDelivery,
   toEndpoint,
 } from '../../core/row.ts'
@@ -21,7 +21,7 @@ import type { EndpointClaim, ReplayStep, Store } from '../store.ts'
 const endpointNames = endpointColumns.join(', ')
 const endpointMarks = endpointColumns.map((name) => `:${name}`).join(', ')
 const deliveryNames = deliveryColumns.join(', ')
-/** After the last of all ids: where a list without a cursor begins. */
+/** After the last id: where a list without a cursor begins. */
 const end = '\u{10ffff}'
 
 /** Endpoints of clients, and the deliveries to them; runs in the writer thread, inside its transaction. */
@@ -67,7 +67,7 @@ function prepareEndpoints(database: DatabaseSync) {
   }
 }
 
-/** A lease that has ended is nobody's: its holder died. */
+/** Not under lease. The holder of a lease that has ended died. */
 const free = '(leased = 0 OR due_at <= :now)'
 
 function prepareTries(database: DatabaseSync) {
@@ -91,7 +91,7 @@ function prepareTries(database: DatabaseSync) {
   )
   return {
     claimDeliveries(wanted: readonly EndpointClaim[], now: number, leaseUntil: number): WebhookDelivery[] {
-      return wanted.flatMap(({ endpoint, limit }) => readable(claim.all(leaseUntil, endpoint, now, limit), toDelivery))
+      return wanted.flatMap(({ endpoint, limit }) => mapReadable(claim.all(leaseUntil, endpoint, now, limit), toDelivery))
     },
     recordDelivery: (outcome: DeliveryOutcome) => record.run(fromOutcome(outcome)).changes === 1,
     failDeliveries: (endpoint: string, step: { now: number; error: string; limit: number }) =>
@@ -113,7 +113,7 @@ function prepareReplays(database: DatabaseSync) {
   return {
     replay(endpoint: string, id: string, now: number): WebhookDelivery | null {
       replay.run({ endpoint, id, now })
-      return readable(find.all(id, endpoint), toDelivery)[0] ?? null
+      return mapReadable(find.all(id, endpoint), toDelivery)[0] ?? null
     },
     replayFailed: (endpoint: string, step: ReplayStep) =>
       replayFailed
@@ -130,7 +130,7 @@ function prepareTrims(database: DatabaseSync) {
        WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?
      )`,
   )
-  // From one endpoint to the next in the index, however many deliveries each has.
+  // By steps from one endpoint to the next in the index, however many deliveries each has.
   const trimStray = database.prepare(
     `WITH RECURSIVE known (endpoint) AS (
        SELECT min(endpoint) FROM deliveries
@@ -150,7 +150,7 @@ function prepareTrims(database: DatabaseSync) {
   }
 }
 
-/** What is only read of them; runs on the main thread. */
+/** Reads; runs on the main thread. */
 export function prepareDeliveryReads(reader: DatabaseSync): Pick<Store, 'deliveries' | 'delivery'> {
   const one = reader.prepare(`SELECT ${deliveryNames} FROM deliveries WHERE id = ? AND endpoint = ?`)
   const list = reader.prepare(
@@ -161,16 +161,16 @@ export function prepareDeliveryReads(reader: DatabaseSync): Pick<Store, 'deliver
     async deliveries(endpoint, { after = end, limit, state }) {
       const states = state ? [state] : deliveryStates
       const rows = states.flatMap((of) => list.all(endpoint, of, after, limit))
-      const newest = readable(rows, toDelivery).sort((a, b) => (a.id < b.id ? 1 : -1))
+      const newest = mapReadable(rows, toDelivery).sort((a, b) => (a.id < b.id ? 1 : -1))
       return newest.slice(0, limit)
     },
     async delivery(endpoint, id) {
-      return readable(one.all(id, endpoint), toDelivery)[0]
+      return mapReadable(one.all(id, endpoint), toDelivery)[0]
     },
   }
 }
 
-/** What is only read of them; runs on the main thread. */
+/** Reads; runs on the main thread. */
 export function prepareEndpointReads(reader: DatabaseSync): Pick<Store, 'endpoints' | 'endpoint' | 'dueEndpoints'> {
   const one = reader.prepare(`SELECT ${endpointNames} FROM endpoints WHERE id = ?`)
   const list = reader.prepare(
@@ -182,9 +182,9 @@ export function prepareEndpointReads(reader: DatabaseSync): Pick<Store, 'endpoin
   )
   return {
     async endpoint(owner, id) {
-      return readable(one.all(id), toEndpoint).find((found) => found.owner === owner)
+      return mapReadable(one.all(id), toEndpoint).find((found) => found.owner === owner)
     },
-    endpoints: async (owner, { after = end, limit }) => readable(list.all(owner, after, limit), toEndpoint),
+    endpoints: async (owner, { after = end, limit }) => mapReadable(list.all(owner, after, limit), toEndpoint),
     async dueEndpoints(now) {
       const due: { id: string; dueAt: number }[] = []
       let next: number | null = null
@@ -194,7 +194,7 @@ export function prepareEndpointReads(reader: DatabaseSync): Pick<Store, 'endpoin
         else next = Math.min(next ?? dueAt, dueAt)
       }
       due.sort((a, b) => a.dueAt - b.dueAt)
-      return { endpoints: due.flatMap(({ id }) => readable(one.all(id), toEndpoint)), next }
+      return { endpoints: due.flatMap(({ id }) => mapReadable(one.all(id), toEndpoint)), next }
     },
   }
 }

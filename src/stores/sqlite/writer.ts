@@ -5,17 +5,17 @@ import { type Failure, toFailure } from './failures.ts'
 import { prepareVerbs, type Unit } from './verbs.ts'
 
 /*
- * The one thread that writes. A batch is one transaction and one fsync; a bad unit fails
- * alone. The answer leaves after COMMIT returned, which with synchronous=FULL is after the fsync.
+ * The only thread that writes. A batch is one transaction and one fsync; a unit that fails does not fail the others.
+ * The result is sent after COMMIT has returned, which with synchronous=FULL is after the fsync.
  */
 export type Outcome = { value: unknown } | { failure: Failure }
 
-// Polls before writes where the machine is short of cores. On Linux this is the thread's own; elsewhere the process's.
-// Lower than it was given: to raise it is refused to an ordinary user.
+// With few cores polls come before writes. Only on Linux, where a thread has a priority of its own. It is only lowered,
+// because an ordinary user may not raise it.
 if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + 10))
 const database = new DatabaseSync(workerData.path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
-// Of 16 MiB instead of 4: a page that many submits touch is copied and synced less often.
+// A log of 16 MiB instead of 4: a page that many submits change is copied and synced less often.
 database.exec('PRAGMA wal_autocheckpoint = 4000')
 const verbs = prepareVerbs(database)
 const savepoint = database.prepare('SAVEPOINT unit')
@@ -38,14 +38,14 @@ function commit(units: Unit[]): Outcome[] {
     database.exec('COMMIT')
     return outcomes
   } catch (error) {
-    // The whole group failed, as on a full disk: SQLite may have rolled back by itself already.
+    // The whole batch failed, as on a full disk. SQLite may have rolled back already.
     if (database.isTransaction) database.exec('ROLLBACK')
     return units.map(() => ({ failure: toFailure(error) }))
   }
 }
 
 function runUnit({ verb, args }: Unit): Outcome {
-  // A submit is one statement, and SQLite runs it wholly or not: a SAVEPOINT would cost it a tenth.
+  // An insert is one statement, which is atomic by itself. A SAVEPOINT would cost it a tenth.
   const guarded = verb !== 'insert'
   if (guarded) savepoint.run()
   try {
@@ -53,7 +53,7 @@ function runUnit({ verb, args }: Unit): Outcome {
     if (guarded) release.run()
     return { value: value ?? null }
   } catch (error) {
-    // Where the error ended the transaction itself, the group fails as a whole.
+    // If the error ended the transaction, the whole batch fails.
     if (!database.isTransaction) throw error
     if (guarded) {
       rollbackTo.run()

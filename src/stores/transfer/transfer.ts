@@ -1,39 +1,39 @@
 import { attemptColumns, columns, deliveryColumns, endpointColumns, type Row } from '../../core/row.ts'
 
 /**
- * All rows of a store, for moving them to another one: nothing else may use either meanwhile. A target that is being
- * filled is marked as unfinished, and no service starts on it until the mark is gone.
+ * All rows of a store, for moving them to another one. Nothing else may use either store meanwhile. A target is marked
+ * as unfinished until the move has finished, and no service starts on it.
  */
 export interface Transfer extends AsyncDisposable {
-  /** By which process of its server the database is held, where others are kept out of it so. */
+  /** The server process that holds the lock of a PostgreSQL database. */
   readonly holder?: number
-  /** The rows that come after this one in the order of the key, which is the same in every store. */
+  /** The rows after this one in the order of the key, which is the same in every store. */
   read(table: TableName, after: Row | null, limit: number): Promise<Row[]>
   /** The row with the last key. */
   last(table: TableName): Promise<Row | null>
-  /** All of them or none. What is there already stays as it is. */
+  /** All of them or none. Existing rows stay as they are. */
   insert(table: TableName, rows: readonly Row[]): Promise<void>
-  /** What an unfinished move left, or the first table with rows that no move put there. */
+  /** The mark of an unfinished move, or the first table with rows that no move has written. */
   look(): Promise<Mark | Used | 'empty'>
-  /** Writes the mark, and removes what processes left that only lived there. */
+  /** Writes the mark, and removes the reports of processes that used the store without tasks. */
   begin(mark: Mark): Promise<void>
   /** Removes all rows of an unfinished move. */
   clear(): Promise<void>
-  /** Removes the mark: from now on it is a store like any other. */
+  /** Removes the mark: services can start on the store. */
   finish(): Promise<void>
-  /** No service starts on a source whose rows live elsewhere now: both would make, and pay for, what is queued. */
+  /** Marks a source as moved, so that no service starts on it: both would generate, and pay for, queued videos. */
   retire(target: string): Promise<void>
-  /** Where its rows went, if it is such a source. */
+  /** Where its rows were moved to, if they were. */
   retired(): Promise<string | null>
 }
 
-/** Which rows an unfinished move was of: where they are, and a checksum over all of them. */
+/** The source of an unfinished move, and a checksum of all its rows. */
 export interface Mark {
   source: string
   checksum: string
 }
 
-/** Rows that somebody may still want. */
+/** A table that has rows. */
 interface Used {
   table: TableName
 }
@@ -45,7 +45,7 @@ interface Table {
 
 const named = (key: string, columns: string): Table => ({ key: key.split(' '), columns: columns.split(' ') })
 
-/** Every table, with the columns that all stores have. Leases are not among them: nobody holds any. */
+/** Every table, with the columns that all stores have. Leases are not moved: no process holds any. */
 export const tables = {
   tasks: { key: ['id'], columns },
   attempts: { key: ['id'], columns: attemptColumns },
@@ -62,7 +62,7 @@ export const tables = {
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]
 
-/** Where a process says that it lives, also one that never had a task: such rows are of no use to anybody else. */
+/** Processes report here that they live, even without tasks: such rows are no reason to refuse a target. */
 export const livesTable = 'healths' satisfies TableName
 export const usedTables = tableNames.filter((name) => name !== livesTable)
 
@@ -72,17 +72,17 @@ export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source te
 export const awayTable = 'moved_away'
 export const awayStatement = `CREATE TABLE IF NOT EXISTS ${awayTable} (target text NOT NULL)`
 
-/** What a service says that is started on one of them. */
+/** The errors of a service that is started on a marked store. */
 export const refusals = {
   unfinished:
     'a move into this database has not finished; run the same `filmgate migrate` again before you start a service on it',
   away: (target: unknown) =>
-    `the rows of this service were moved to ${target}; start it with those. To use these all the same, drop the table ${awayTable}`,
+    `the rows of this service were moved to ${target}; start it there. To use this database anyway, drop the table ${awayTable}`,
 }
 
-/** How a database writes it. */
+/** How a database writes parameters and keys. */
 export interface Dialect {
-  /** A parameter, by its number from 1. */
+  /** A parameter, by its number, starting at 1. */
   mark(number: number): string
   /** A column of a key, compared byte by byte. */
   ordered(column: string): string
@@ -90,10 +90,7 @@ export interface Dialect {
 
 const leasedTables: readonly TableName[] = ['tasks', 'deliveries']
 
-/**
- * A dead process's leases end with the move: what it held is due at once, and what it had only taken off the queue
- * has no slots.
- */
+/** The leases of dead processes end with the move: leased rows are due at once, and queued tasks have no slots. */
 export function pageStatement(name: TableName, isFirst: boolean, { mark, ordered }: Dialect): string {
   const { key, columns }: Table = tables[name]
   const shown = columns.map((column) =>

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openFairTurns } from '../../core/fair.ts'
-import { lookThrough, type Window } from './window.ts'
+import { searchWindows, type Window } from './window.ts'
 
 const never = new AbortController().signal
 
-/** An owner's tasks, of which nothing fits, in so many steps. */
+/** An owner's tasks, none of which match, in that many steps. */
 function tasks(steps: number): Window & { taken: number } {
   return {
     taken: 0,
@@ -17,10 +17,10 @@ function tasks(steps: number): Window & { taken: number } {
   }
 }
 
-it('an owner with very many tasks holds up another for one step, however many such lists it asks for', async () => {
+it('an owner with very many tasks delays another by one step, however many lists it requests', async () => {
   const turns = openFairTurns({ slots: 1 })
   const look = (owner: string, window: Window) =>
-    lookThrough(window, '0', { limit: 1, enoughBytes: 1, turn: () => turns.take(owner, never) })
+    searchWindows(window, '0', { limit: 1, enoughBytes: 1, turn: () => turns.take(owner, never) })
   const many = [tasks(500), tasks(500), tasks(500)]
   const few = tasks(1)
   const looks = many.map((window) => look('many', window))
@@ -34,11 +34,11 @@ it('an owner with very many tasks holds up another for one step, however many su
   )
 })
 
-it('a list that is refused its turn ends, and gives back those that it had', async () => {
+it('a list that is refused a turn ends, and gives back the turns that it had', async () => {
   const turns = openFairTurns({ slots: 1 })
   const gone = new AbortController()
-  const looking = lookThrough(tasks(500), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('a', gone.signal) })
+  const looking = searchWindows(tasks(500), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('a', gone.signal) })
   gone.abort(new Error('gone'))
   await assert.rejects(looking, { message: 'gone' })
-  await lookThrough(tasks(2), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('b', never) })
+  await searchWindows(tasks(2), '0', { limit: 1, enoughBytes: 1, turn: () => turns.take('b', never) })
 })

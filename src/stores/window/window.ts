@@ -7,22 +7,22 @@ export interface Filter extends Pick<Page, 'order'> {
   model: string | undefined
 }
 
-/** Where a page ends. */
-export type Most = Required<Pick<Page, 'limit' | 'enoughBytes'>>
+/** The limits of a page. */
+export type PageLimits = Required<Pick<Page, 'limit' | 'enoughBytes'>>
 
-/** How a store looks through an owner's tasks, of which no index knows the status or the model. */
+/** How a store searches an owner's tasks by status or model, which no index has. */
 export interface Window {
-  /** The id of the last one in a window that begins after this; undefined where the tasks end within it. */
+  /** The id of the last task in the window that begins after `after`; undefined if the tasks end within it. */
   end(after: string): Promise<string | undefined>
-  /** Those in the window that fit, in order. */
-  fitting(after: string, end: string | undefined, most: Most): Promise<TaskView[]>
+  /** The matching tasks of the window, in order. */
+  fitting(after: string, end: string | undefined, most: PageLimits): Promise<TaskView[]>
 }
 
-/** One window after another: a million tasks of which few fit are no reason to hold up everybody else. */
-export async function lookThrough(
+/** One window after another, so that a search through a million tasks does not block other clients. */
+export async function searchWindows(
   window: Window,
   start: string,
-  { limit, enoughBytes, signal, turn }: Most & Pick<Page, 'signal' | 'turn'>,
+  { limit, enoughBytes, signal, turn }: PageLimits & Pick<Page, 'signal' | 'turn'>,
 ): Promise<TaskView[]> {
   const found: TaskView[] = []
   let bytes = 0
@@ -37,7 +37,7 @@ export async function lookThrough(
     found.push(...fitting)
     bytes += promptBytes(fitting)
     after = end
-    // What waits in this thread comes first.
+    // Lets other work of this thread run first.
     await new Promise((resolve) => setImmediate(resolve))
   }
   return found

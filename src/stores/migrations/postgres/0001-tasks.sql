@@ -37,7 +37,7 @@ CREATE TABLE tasks (
   deleted_at     bigint
 );
 
--- Each holds only the rows of its own states: a billion finished tasks are in two of these and in nobody's way.
+-- Each index has only the rows of its own states: finished tasks, however many, are in only two of them.
 CREATE INDEX tasks_owner ON tasks (owner, id) INCLUDE (digest) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_queue ON tasks (card, owner, due_at) WHERE state = 'queued';
 CREATE INDEX tasks_start ON tasks (start_by) WHERE state = 'queued';
@@ -45,7 +45,7 @@ CREATE INDEX tasks_due ON tasks (state, due_at) WHERE state IN ('fetching', 'com
 CREATE INDEX tasks_work ON tasks (account, state, due_at) WHERE state IN ('held', 'running', 'storing');
 CREATE INDEX tasks_left ON tasks (due_at) WHERE state = 'queued' AND leased;
 
--- When each (card, owner) had its last turn. Nothing but the key is indexed, so that a turn rewrites its row in place.
+-- When each (card, owner) had its last turn. Only the key is indexed, so that a turn rewrites its row in place.
 CREATE TABLE turns (
   card   text COLLATE "C" NOT NULL,
   owner  text COLLATE "C" NOT NULL,
@@ -53,7 +53,7 @@ CREATE TABLE turns (
   PRIMARY KEY (card, owner)
 ) WITH (fillfactor = 50);
 
--- A place that a held or running task takes up, of its account and, where these are limited, of its card and its owner.
+-- The slots of held and running tasks: of the account and, if these have a cap, of the card and the owner.
 CREATE TABLE slots (
   scope text COLLATE "C" NOT NULL,
   task  text COLLATE "C" NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE attempts (
 );
 CREATE INDEX attempts_task ON attempts (task, number);
 CREATE INDEX attempts_state ON attempts (state, opened_at) WHERE state IN ('open', 'abandoned', 'orphan');
--- The same work of a provider can never belong to two attempts.
+-- An operation of a provider never belongs to two attempts.
 CREATE UNIQUE INDEX attempts_operation ON attempts (account, operation_hash) WHERE operation_hash IS NOT NULL;
 
 CREATE TABLE events (
@@ -90,7 +90,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_task ON events (task, number);
 
--- How each account was doing when that last changed, as one process found out.
+-- The last change of each account's health, as one process reported it.
 CREATE TABLE healths (
   account     text PRIMARY KEY,
   key_version text NOT NULL,

@@ -1,4 +1,4 @@
--- Where clients want to be told, and what is on its way there: the same rows as in the SQLite store.
+-- Webhook endpoints of clients, and the deliveries to them: the same rows as in the SQLite store.
 CREATE TABLE endpoints (
   id               text COLLATE "C" PRIMARY KEY,
   owner            text COLLATE "C" NOT NULL,
@@ -31,8 +31,8 @@ CREATE TABLE deliveries (
   ended_at   bigint,
   log        text NOT NULL
 );
--- Lists of one state are read from it, and merged to the list of all.
+-- A list reads each state from it, and merges them.
 CREATE INDEX deliveries_endpoint ON deliveries (endpoint, state, id);
--- By endpoint first: who has a hundred thousand of them waiting is one step for whoever looks for the others.
+-- By endpoint first: a search steps over an endpoint at once, however many deliveries wait for it.
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at) WHERE state = 'pending';
 CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;

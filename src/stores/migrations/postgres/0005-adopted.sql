@@ -1,6 +1,6 @@
 -- usable by: 3
--- 1 where the operation was found by a lookup: a direct answer overrules it.
+-- 1 if the operation was found by a lookup: a response to a submit overrules it.
 ALTER TABLE attempts ADD COLUMN adopted smallint;
 
--- What a deleted task's provider may still list.
+-- Attempts of removed tasks, whose work the provider may still list.
 CREATE INDEX attempts_removed ON attempts (opened_at) WHERE state = 'removed';

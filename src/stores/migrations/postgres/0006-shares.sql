@@ -1,4 +1,4 @@
 -- usable by: 3
--- By owner first: an owner who has a hundred thousand of them waiting is one step for a claim that looks for the others.
+-- By owner first: a claim steps over an owner at once, however many of its tasks wait.
 CREATE INDEX tasks_fetching ON tasks (owner, due_at) WHERE state = 'fetching';
 CREATE INDEX tasks_storing ON tasks (account, owner, due_at) WHERE state = 'storing';

@@ -1,3 +1,3 @@
 -- usable by: 3
--- What a client keeps with its video, as JSON: names and short values that mean nothing to us. NULL where there is nothing.
+-- Metadata of the client, as JSON: names and short values that the service does not use. NULL if there is none.
 ALTER TABLE tasks ADD COLUMN metadata text;

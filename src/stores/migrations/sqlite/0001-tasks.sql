@@ -1,5 +1,5 @@
 -- Times are milliseconds since the epoch. `due_at` drives everything: it is when the next action is due and, while a
--- lease is held, when that lease ends, so a crashed holder's task simply becomes due again.
+-- lease is held, when that lease ends, so the task of a crashed holder becomes due again.
 CREATE TABLE tasks (
   id             TEXT PRIMARY KEY,
   owner          TEXT NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE tasks (
   deleted_at     INTEGER
 ) STRICT;
 
--- A new task is in three of these: each one more would slow every submit down.
+-- A new task is in three of these. Each further one would slow down every submit.
 CREATE INDEX tasks_owner ON tasks (owner, id, digest) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_queue ON tasks (card, owner, due_at) WHERE state = 'queued';
 CREATE INDEX tasks_start ON tasks (start_by) WHERE state = 'queued';
@@ -52,7 +52,7 @@ CREATE TABLE turns (
   PRIMARY KEY (card, owner)
 ) STRICT, WITHOUT ROWID;
 
--- A place that a held or running task takes up, of its account and, where these are limited, of its card and its owner.
+-- The slots of held and running tasks: of the account and, if these have a cap, of the card and the owner.
 CREATE TABLE slots (
   scope TEXT NOT NULL,
   task  TEXT NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX attempts_task ON attempts (task, number);
 CREATE INDEX attempts_state ON attempts (state, opened_at) WHERE state IN ('open', 'abandoned', 'orphan');
--- The same work of a provider can never belong to two attempts.
+-- An operation of a provider never belongs to two attempts.
 CREATE UNIQUE INDEX attempts_operation ON attempts (account, operation) WHERE operation IS NOT NULL;
 
 CREATE TABLE events (
@@ -87,7 +87,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_task ON events (task);
 
--- How each account was doing when that last changed, as one process found out.
+-- The last change of each account's health, as one process reported it.
 CREATE TABLE healths (
   account     TEXT PRIMARY KEY,
   key_version TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Where clients want to be told, and what is on its way there.
+-- Webhook endpoints of clients, and the deliveries to them.
 CREATE TABLE endpoints (
   id               TEXT PRIMARY KEY,
   owner            TEXT NOT NULL,
@@ -32,8 +32,8 @@ CREATE TABLE deliveries (
   ended_at   INTEGER,
   log        TEXT NOT NULL
 ) STRICT;
--- Lists of one state are read from it, and merged to the list of all.
+-- A list reads each state from it, and merges them.
 CREATE INDEX deliveries_endpoint ON deliveries (endpoint, state, id);
--- By endpoint first: who has a hundred thousand of them waiting is one step for whoever looks for the others.
+-- By endpoint first: a search steps over an endpoint at once, however many deliveries wait for it.
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at) WHERE state = 'pending';
 CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { mostMissing, openSequence, patienceMs } from './sequence.ts'
+import { mostMissing, openSequence, patienceMs } from './notice.ts'
 
 it('a sequence without gaps is safe up to its newest', () => {
   const sequence = openSequence(4)
@@ -9,7 +9,7 @@ it('a sequence without gaps is safe up to its newest', () => {
   assert.deepEqual([sequence.newest(), sequence.safe(), sequence.missing()], [7, 7, []])
 })
 
-it('what is missing holds the safe number back until it comes, in whatever order', () => {
+it('a missing number holds the safe number back until it comes, in any order', () => {
   const sequence = openSequence(4)
   sequence.take([6, 9], 0)
   assert.deepEqual([sequence.newest(), sequence.safe(), sequence.missing()], [9, 4, [5, 7, 8]])
@@ -21,7 +21,7 @@ it('what is missing holds the safe number back until it comes, in whatever order
   assert.equal(sequence.safe(), 10)
 })
 
-it('what does not come in time was rolled back', () => {
+it('a number that does not come in time was rolled back', () => {
   const sequence = openSequence(0)
   sequence.take([2], 0)
   sequence.take([4], 5_000)
@@ -33,14 +33,14 @@ it('what does not come in time was rolled back', () => {
   assert.equal(sequence.safe(), 4)
 })
 
-it('what comes with the look that would give it up still counts', () => {
+it('a number that comes with the read that would give it up still counts', () => {
   const sequence = openSequence(0)
   sequence.take([2], 0)
   sequence.take([1, 3], patienceMs)
   assert.deepEqual([sequence.safe(), sequence.missing()], [3, []])
 })
 
-it('a sequence that was moved on by a million keeps no million numbers', () => {
+it('a sequence that skips a million numbers does not keep them all as missing', () => {
   const sequence = openSequence(0)
   sequence.take([1_000_000], 0)
   assert.equal(sequence.missing().length, mostMissing)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import pg from 'pg'
-import { driverUrl } from './address.ts'
+import { driverUrl } from './database.ts'
 
-/** What the driver makes of it. */
+/** How the driver reads the URL. */
 const sslOf = (query: string) => new pg.Client({ connectionString: driverUrl(`postgres://u@h/d${query}`) }).ssl
 
-it('the driver has nothing to warn of, and each mode means what is documented', async () => {
+it('the driver prints no warning, and each sslmode has its documented meaning', async () => {
   const warnings: Error[] = []
   const listen = (warning: Error) => warnings.push(warning)
   process.on('warning', listen)
