@@ -515,7 +515,7 @@ describe('bodies made to be slow or large', () => {
     chunk.writeUInt32BE(8_000_000, 0)
     chunk.write('prVt', 4, 'latin1')
     const image = Buffer.concat([png.subarray(0, 33), chunk, png.subarray(33)]).toString('base64')
-    await refuses({ image }, 400, 'invalid_image', 'image', /no picture/)
+    await refuses({ image }, 400, 'invalid_image', 'image', /too much data besides the picture/)
   })
 })
 

@@ -70,7 +70,7 @@ export function openFairTurns(options: FairOptions): FairTurns {
   return {
     async take(owner, signal) {
       signal?.throwIfAborted()
-      if ((lines.get(owner)?.waiting.size ?? 0) >= mostWaiting) throw crowded(mostWaiting, what)
+      if ((lines.get(owner)?.waiting.size ?? 0) >= mostWaiting) throw tooManyWaiting(mostWaiting, what)
       const line = lineOf(owner)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       line.waiting.add(resolve)
@@ -110,7 +110,7 @@ function once(act: () => void): Disposable {
   }
 }
 
-function crowded(most: number, what: string): Problem {
+function tooManyWaiting(most: number, what: string): Problem {
   const message = `This token has ${most} ${what} waiting already. Try again shortly.`
   return new Problem('rate_limit_exceeded', message, { retryable: true })
 }

@@ -150,7 +150,7 @@ const mostFields = 200
 /** An object; in a form, the JSON of one. */
 function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string, unknown> {
   const value = typeof metadata === 'string' && metadata.length <= mostMetadata ? parsed(metadata) : metadata
-  if (typeof value === 'object' && Object.keys(value ?? {}).length > mostFields) throw crowded()
+  if (typeof value === 'object' && Object.keys(value ?? {}).length > mostFields) throw tooManyFields()
   const duplicate = typeof metadata === 'string' && value !== undefined ? duplicateKey(metadata) : undefined
   if (duplicate !== undefined) throw twiceWithin(duplicate.slice(0, 100))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
@@ -161,7 +161,7 @@ function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string
   )
 }
 
-function crowded(): Problem {
+function tooManyFields(): Problem {
   const message = `Invalid 'metadata': it has more than ${mostFields} fields.`
   return new Problem('invalid_value', message, { param: 'metadata' })
 }

@@ -141,12 +141,12 @@ export function keepsSlots({ task: { state }, keep = false, releases = false }: 
 
 const nothing: Plan = { holds: false, writes: [] }
 
-const shapeOf = (verb: StatementShape['verb'], table: StatementShape['table'], ...columns: string[]): StatementShape => ({ verb, table, columns })
-const shapes = {
-  decided: shapeOf('update', 'tasks', 'id', 'leased', ...mutableColumns),
-  due: shapeOf('update', 'tasks', 'id', 'due_at'),
-  hidden: shapeOf('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
-  heldAgain: shapeOf(
+const statement = (verb: StatementShape['verb'], table: StatementShape['table'], ...columns: string[]): StatementShape => ({ verb, table, columns })
+const statements = {
+  decided: statement('update', 'tasks', 'id', 'leased', ...mutableColumns),
+  due: statement('update', 'tasks', 'id', 'due_at'),
+  hidden: statement('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
+  heldAgain: statement(
     'update',
     'tasks',
     'id',
@@ -159,22 +159,22 @@ const shapes = {
     'leased',
     'fence',
   ),
-  removed: shapeOf('delete', 'tasks', 'id'),
-  opened: shapeOf('insert', 'attempts', ...attemptColumns),
-  settled: shapeOf('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
-  stateChanged: shapeOf('update', 'attempts', 'id', 'state'),
-  attemptRemoved: shapeOf('delete', 'attempts', 'id'),
-  slotsFreed: shapeOf('delete', 'slots', 'task'),
-  eventAdded: shapeOf('insert', 'events', 'task', 'at', 'name', 'detail'),
-  eventsRemoved: shapeOf('delete', 'events', 'task'),
-  notified: shapeOf('insert', 'notices', 'owner', 'task', 'at', 'kind'),
-  delivered: shapeOf('insert', 'deliveries', ...deliveryColumns),
+  removed: statement('delete', 'tasks', 'id'),
+  opened: statement('insert', 'attempts', ...attemptColumns),
+  settled: statement('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
+  stateChanged: statement('update', 'attempts', 'id', 'state'),
+  attemptRemoved: statement('delete', 'attempts', 'id'),
+  slotsFreed: statement('delete', 'slots', 'task'),
+  eventAdded: statement('insert', 'events', 'task', 'at', 'name', 'detail'),
+  eventsRemoved: statement('delete', 'events', 'task'),
+  notified: statement('insert', 'notices', 'owner', 'task', 'at', 'kind'),
+  delivered: statement('insert', 'deliveries', ...deliveryColumns),
 }
 
 const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })
 const addEvent = (task: string, { at, name, detail }: TaskEvent) =>
-  write(shapes.eventAdded, task, at, name, json(detail))
-const settle = (fact: AttemptFact) => write(shapes.settled, fact.id, ...fromFact(fact), fact.state)
+  write(statements.eventAdded, task, at, name, json(detail))
+const settle = (fact: AttemptFact) => write(statements.settled, fact.id, ...fromFact(fact), fact.state)
 
 function isHeld({ leased, fence }: TaskBefore, by: number): boolean {
   return leased && fence === by
@@ -192,7 +192,7 @@ function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): P
     writes: [
       planTask(entry, was),
       ...planAttempts(entry, was, before),
-      ...(keepsSlots(entry) ? [] : [write(shapes.slotsFreed, task.id)]),
+      ...(keepsSlots(entry) ? [] : [write(statements.slotsFreed, task.id)]),
       ...events.map((event) => addEvent(task.id, event)),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
     ],
@@ -203,7 +203,7 @@ function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): P
 function planTask({ task, keep = false }: Entry, was: TaskBefore): Write {
   const startBy = was.deletedAt === null ? task.startBy : 0
   const dueAt = keep ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
-  return write(shapes.decided, task.id, Number(keep), ...toMutable({ ...task, startBy, dueAt }))
+  return write(statements.decided, task.id, Number(keep), ...toMutable({ ...task, startBy, dueAt }))
 }
 
 /** The attempt that the decision opens, the attempt of its fact, and the attempt that the task no longer waits for. */
@@ -215,12 +215,12 @@ function planAttempts(entry: Entry, was: TaskBefore, { attempts }: Before): Writ
   const writes: Write[] = []
   if (opened) {
     const attempt = learnt?.id === opened.id ? { ...opened, ...learnt } : opened
-    writes.push(write(shapes.opened, ...fromAttempt(attempt)))
+    writes.push(write(statements.opened, ...fromAttempt(attempt)))
   }
   if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
   if (dropped === null || dropped === learnt?.id) return writes
   const state = attempts.get(dropped)?.state
-  if (state === 'accepted') writes.push(write(shapes.stateChanged, dropped, 'orphan'))
+  if (state === 'accepted') writes.push(write(statements.stateChanged, dropped, 'orphan'))
   // A process that counts fewer attempts opened the last one itself and got no response to its COMMIT: it never sent it.
   if (state === 'open' && was.attempts > task.attempts)
     writes.push(settle({ ...unsent, id: dropped, settledAt: decidedAt(entry) }))
@@ -233,7 +233,7 @@ function planFact(task: string, fact: AttemptFact, { tasks, attempts }: Before):
   const isAwaited = was?.state === 'held' && was.attempt === fact.id
   const learnt = learn(fact, attempts.get(fact.id)?.state, isAwaited)
   if (!learnt) return []
-  return [settle(learnt), ...(isAwaited && !was.leased ? [write(shapes.due, task, 0)] : [])]
+  return [settle(learnt), ...(isAwaited && !was.leased ? [write(statements.due, task, 0)] : [])]
 }
 
 /** The first response stays: a later one only fills in what was unknown. Undefined if nothing changes. */
@@ -264,7 +264,7 @@ function decidedAt({ events, task }: Entry): number {
 }
 
 function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoints }: Before): Write[] {
-  const notice = write(shapes.notified, owner, task, at, kind)
+  const notice = write(statements.notified, owner, task, at, kind)
   const type = eventTypeOf(kind)
   if (!type) return [notice]
   const deliveries = endpoints
@@ -272,7 +272,7 @@ function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoin
     .map(({ id }) => fromDelivery(newDelivery({ id: String(id), owner }, { task, at, type })))
   return [
     notice,
-    ...deliveries.map((row) => write(shapes.delivered, ...deliveryColumns.map((name) => row[name] ?? null))),
+    ...deliveries.map((row) => write(statements.delivered, ...deliveryColumns.map((name) => row[name] ?? null))),
   ]
 }
 
@@ -283,13 +283,13 @@ function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, {
   return {
     holds: true,
     writes: [
-      write(shapes.removed, task),
-      write(shapes.slotsFreed, task),
-      write(shapes.eventsRemoved, task),
+      write(statements.removed, task),
+      write(statements.slotsFreed, task),
+      write(statements.eventsRemoved, task),
       ...own.flatMap(([id, { state }]) => {
-        if (state === 'open') return [write(shapes.stateChanged, id, 'abandoned')]
-        if (state === 'accepted') return [write(shapes.stateChanged, id, id === last ? 'orphan' : 'removed')]
-        return state === 'refused' ? [write(shapes.attemptRemoved, id)] : []
+        if (state === 'open') return [write(statements.stateChanged, id, 'abandoned')]
+        if (state === 'accepted') return [write(statements.stateChanged, id, id === last ? 'orphan' : 'removed')]
+        return state === 'refused' ? [write(statements.attemptRemoved, id)] : []
       }),
     ],
   }
@@ -301,7 +301,7 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
   const startBy = was.state === 'queued' ? 0 : was.startBy
   return {
     holds: true,
-    writes: [write(shapes.hidden, task, at, dueAt, startBy), write(shapes.notified, owner, task, at, 'deleted')],
+    writes: [write(statements.hidden, task, at, dueAt, startBy), write(statements.notified, owner, task, at, 'deleted')],
   }
 }
 
@@ -316,7 +316,7 @@ function planDisowning({ task, attempt, at }: MutationOf<'disown'>, was: TaskBef
     problem: overruled,
   }
   const heldAgain = () => [
-    write(shapes.heldAgain, task, 'held', null, null, null, 0, at, 0, Number(was?.fence) + 1),
+    write(statements.heldAgain, task, 'held', null, null, null, 0, at, 0, Number(was?.fence) + 1),
     addEvent(task, { at, name: 'adoption overruled', detail: { attempt } }),
   ]
   return { holds: true, writes: [settle(fact), ...(isHeldAgain ? heldAgain() : [])] }

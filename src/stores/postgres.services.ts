@@ -73,7 +73,7 @@ it('stops if its rows were moved while it could not listen', async () => {
     await using transfer = await openTransfer()
     await transfer.retire('elsewhere')
   }
-  assert.match((await fatal.promise).message, /elsewhere|a move is at work/)
+  assert.match((await fatal.promise).message, /elsewhere|a move is running/)
   await wipe()
 })
 

@@ -1,7 +1,7 @@
 import { Problem } from '../../core/problem.ts'
 
 /** The result of one item. */
-export type Outcome<Result> = { value: Result } | { error: unknown }
+export type ItemResult<Result> = { value: Result } | { error: unknown }
 
 interface Waiting<Item, Result> {
   item: Item
@@ -15,7 +15,7 @@ interface Waiting<Item, Result> {
  * items must not make a statement that times out.
  */
 export function openBatches<Item, Result>(
-  run: (items: readonly Item[]) => Promise<readonly Outcome<Result>[]>,
+  run: (items: readonly Item[]) => Promise<readonly ItemResult<Result>[]>,
   weigh: (item: Item) => number = () => 0,
 ): (item: Item) => Promise<Result> {
   const waiting: Waiting<Item, Result>[] = []

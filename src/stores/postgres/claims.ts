@@ -49,12 +49,12 @@ export function openClaims(database: Database): Claims {
       return mapReadable(rows, fromRow)
     },
     async dueOwners(lane, now) {
-      const rows = await database.read(ownersStatement(lane), [accountOf(lane), now])
+      const rows = await database.read(ownersStatement(lane), [accountOfLane(lane), now])
       return rows.map(({ owner }) => String(owner))
     },
     async claimShares(lane, shares, { now, leaseUntil }) {
       const [owners, limits] = [shares.map(({ owner }) => owner), shares.map(({ limit }) => limit)]
-      const values = [accountOf(lane), now, leaseUntil, owners, limits]
+      const values = [accountOfLane(lane), now, leaseUntil, owners, limits]
       return mapReadable(await database.write((query) => query(sharesStatement(lane), values), withinMs), fromRow)
     },
     async claimQueued(wanted) {
@@ -224,7 +224,7 @@ export async function findQueues(query: Query, cards: readonly string[]): Promis
   return rows.map(({ card, owner, served }) => ({ card: String(card), owner: String(owner), served: Number(served) }))
 }
 
-const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
+const accountOfLane = (lane: SharedLane) => ('account' in lane ? lane.account : '')
 
 /** `$1` must appear even if the lane has no account, so that it has a type. */
 const whereOf = ({ state }: SharedLane) => `$1::text IS NOT NULL AND ${lanes[state].where}`

@@ -54,7 +54,7 @@ export async function openDatabase(url: string): Promise<Database> {
   const pool = new pg.Pool({ ...options, ...(behindPooler ? {} : bounds), max: connections, pipeline: true })
   // The pool replaces a connection that breaks while it is idle.
   pool.on('error', () => {})
-  // A connection may break between two statements of a transaction. The next statement fails then.
+  // Without a listener the error of a connection that breaks within a transaction would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const alone = <Found>(statement: Statement) => withClient(pool, (client) => session.alone<Found>(client, statement))
   const read = <Found>(statement: Statement) =>

@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem.ts'
 import { columns, numberColumns, toRow } from '../../core/row.ts'
 import { storageFaultOf } from '../../core/storage-fault.ts'
 import { queueTask, type Task } from '../../core/task.ts'
-import { type Outcome, openBatches } from './batch.ts'
+import { type ItemResult, openBatches } from './batch.ts'
 import type { DatabaseClock } from './clock.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown, isDuplicate } from './failures.ts'
@@ -23,11 +23,11 @@ interface Tools {
 }
 
 /** Names only the columns that one of the tasks fills: a new task leaves half of them empty. */
-function statementOf(tasks: readonly Task[]): { text: string; json: string } {
+function insertStatement(tasks: readonly Task[]): { text: string; json: string } {
   const rows = tasks.map(toRow)
   const filled = [...columns.keys()].filter((at) => rows.some((row) => row[at] !== null))
   const key = filled.join()
-  const text = texts.get(key) ?? textOf(filled)
+  const text = texts.get(key) ?? insertText(filled)
   texts.set(key, text)
   return { text, json: JSON.stringify(rows.map((row) => filled.map((at) => row[at]))) }
 }
@@ -39,7 +39,7 @@ const texts = new Map<string, string>()
  * Values in a jsonb array cost the database, and us, less than values with names. A statement that arrives too late,
  * after a hang or from the queue of a pooler, must insert nothing: its client got an error, and may have tried again.
  */
-function textOf(filled: readonly number[]): string {
+function insertText(filled: readonly number[]): string {
   const names = filled.map((at) => columns[at] ?? '')
   const made = names.map((name, at) => (numberColumns.has(name) ? `(made->>${at})::bigint` : `made->>${at}`))
   return `INSERT INTO tasks (${names.join(', ')}) SELECT ${made.join(', ')} FROM jsonb_array_elements($1) AS made
@@ -50,11 +50,11 @@ function textOf(filled: readonly number[]): string {
 const repeatMs = 350
 
 /** If a task is refused, each is inserted by itself, so that the others succeed. */
-async function insertAll(tools: Tools, tasks: readonly Task[], again = false): Promise<Outcome<void>[]> {
+async function insertAll(tools: Tools, tasks: readonly Task[], again = false): Promise<ItemResult<void>[]> {
   const { database, clock } = tools
   const [startedAt, withinMs] = [clock.now(), again ? repeatMs : patienceMs]
   try {
-    const { text, json } = statementOf(tasks)
+    const { text, json } = insertStatement(tasks)
     const inserted = await database.run(text, [json, startedAt + withinMs], withinMs)
     if (inserted.length > 0) return tasks.map(() => ({ value: undefined }))
     if (again || clock.now() - startedAt > repeatMs)
@@ -105,7 +105,7 @@ async function writeLittle(query: Query, name: string): Promise<void> {
 
 async function writeTask(query: Query, name: string): Promise<void> {
   const task = largeTask(`probe_${name}`)
-  const { text, json } = statementOf([task])
+  const { text, json } = insertStatement([task])
   await query(text, [json, Number.MAX_SAFE_INTEGER])
   await query('DELETE FROM tasks WHERE id = $1', [task.id])
 }

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem.ts'
 import { beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
 import { removedMs } from '../../core/timing.ts'
-import { type Outcome, openBatches } from './batch.ts'
+import { type ItemResult, openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
@@ -21,8 +21,8 @@ export function openMutations(database: Database): (mutation: Mutation) => Promi
 }
 
 /** If a change is refused, each is written by itself, so that the others succeed. */
-async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<Outcome<boolean>[]> {
-  const outcomes = new Map<Mutation, Outcome<boolean>>()
+async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<ItemResult<boolean>[]> {
+  const outcomes = new Map<Mutation, ItemResult<boolean>>()
   for (const batch of oneForEachTask(mutations)) {
     try {
       const held = await mutateOnce(database, batch)
@@ -150,16 +150,16 @@ const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
 /** One statement for all rows of a shape. */
 async function execute(query: Query, writes: readonly Write[]): Promise<void> {
   const shapes = Map.groupBy(writes, ({ shape }) => shape)
-  await Promise.all([...shapes].map(([shape, rows]) => query(textOf(shape), [valuesOf(shape, rows)])))
+  await Promise.all([...shapes].map(([shape, rows]) => query(statementText(shape), [valuesOf(shape, rows)])))
 }
 
 function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown {
   if (verb === 'delete') return writes.map(({ values: [key] }) => key)
   const rows = writes.map(({ values }) => Object.fromEntries(columns.map((name, at) => [name, values[at]])))
-  return JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)
+  return JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)
 }
 
-function textOf({ verb, table, columns }: StatementShape): string {
+function statementText({ verb, table, columns }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
@@ -173,18 +173,18 @@ function textOf({ verb, table, columns }: StatementShape): string {
 }
 
 /** An operation may be too long for an index. */
-export function withHash(row: Row): Row {
-  return { ...row, operation_hash: typeof row.operation === 'string' ? hashOf(row.operation) : null }
+export function withOperationHash(row: Row): Row {
+  return { ...row, operation_hash: typeof row.operation === 'string' ? operationHash(row.operation) : null }
 }
 
-export function hashOf(key: string): string {
+export function operationHash(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
 /** The task is locked before the attempt, as everywhere, so that two transactions do not deadlock. */
 export async function disown(query: Query, account: string, operation: Json, at: number): Promise<string | undefined> {
   const adopter = 'SELECT id, task FROM attempts WHERE account = $1 AND operation_hash = $2 AND adopted = 1'
-  const values = [account, hashOf(operationKey(operation))]
+  const values = [account, operationHash(operationKey(operation))]
   const [found] = await query(adopter, values)
   if (!found) return undefined
   const [attempt, task] = [String(found.id), String(found.task)]

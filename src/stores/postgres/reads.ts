@@ -20,7 +20,7 @@ import { type Filter, searchWindows, type Window } from '../window/window.ts'
 import { openBatches } from './batch.ts'
 import { findQueues, lanes } from './claims.ts'
 import type { Database } from './database.ts'
-import { hashOf } from './mutations.ts'
+import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
@@ -110,7 +110,7 @@ export function openReads(database: Database): Reads {
     },
     async bound(account, operations) {
       const text = 'SELECT operation FROM attempts WHERE account = $1 AND operation_hash = ANY($2)'
-      const rows = await query(text, [account, operations.map(hashOf)])
+      const rows = await query(text, [account, operations.map(operationHash)])
       return new Set(rows.map(({ operation }) => String(operation)))
     },
     async rivals({ task, account }, since, limit) {

@@ -85,7 +85,7 @@ async function send<Found = Row>(client: PoolClient, statement: Statement): Prom
     values: [...values],
     // A little later than the timeout of the database.
     query_timeout: withinMs + 150,
-    ...(named && values.length > 0 && { name: nameOf(text) }),
+    ...(named && values.length > 0 && { name: statementName(text) }),
     ...(byPlace && { rowMode: 'array' }),
   }
   return (await client.query(query)).rows as Found[]
@@ -94,7 +94,7 @@ async function send<Found = Row>(client: PoolClient, statement: Statement): Prom
 /** Names of prepared statements. There are few, and none selects `*`: a newer schema must not change their columns. */
 const names = new Map<string, string>()
 
-function nameOf(text: string): string {
+function statementName(text: string): string {
   const known = names.get(text)
   if (known) return known
   const name = `filmgate_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`

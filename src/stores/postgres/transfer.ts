@@ -21,7 +21,7 @@ import {
 import { type Database, openDatabase } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import { migrate, moveLock } from './migrate.ts'
-import { withHash } from './mutations.ts'
+import { withOperationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 import { explain } from './unusable.ts'
 
@@ -65,7 +65,7 @@ async function lockOut(client: Client, source = 0): Promise<number> {
   throw new Error(
     same
       ? 'source and target are the same database, under two names; name another target, or none to move only the videos'
-      : 'another move is running on the database; wait until it has finished',
+      : 'another move is running on the database; wait until it hasTable finished',
   )
 }
 
@@ -83,10 +83,10 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     },
     last: async (table) => (await ask(lastStatement(table, dialect)))[0] ?? null,
     async insert(table, rows) {
-      await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withHash) : rows)])
+      await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)])
     },
     async look() {
-      if (await has(database, markTable)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
+      if (await hasTable(database, markTable)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
       const parts = usedTables.map((name) => `EXISTS (SELECT FROM ${name}) AS ${name}`)
       const [row] = await ask(`SELECT ${parts.join(', ')}`)
       const table = usedTables.find((name) => row?.[name])
@@ -101,7 +101,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       })
     },
     async clear() {
-      if (!(await has(database, markTable))) throw new Error('only the rows of an unfinished move may be removed')
+      if (!(await hasTable(database, markTable))) throw new Error('only the rows of an unfinished move may be removed')
       await write(database, (query) => query(`TRUNCATE ${tableNames.join(', ')}`))
     },
     async finish() {
@@ -133,19 +133,19 @@ export class Moved extends Error {}
 /** No service works on rows that are incomplete, or were moved to another store. */
 export async function refuseMoved(database: Database): Promise<void> {
   const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
-  if (!lock?.free) throw new Moved('a move is running on the database; start again when it has finished')
-  if (await has(database, markTable)) throw new Moved(refusals.unfinished)
+  if (!lock?.free) throw new Moved('a move is running on the database; start again when it hasTable finished')
+  if (await hasTable(database, markTable)) throw new Moved(refusals.unfinished)
   const target = await targetOf(database)
   if (target !== null) throw new Moved(refusals.away(target))
 }
 
 async function targetOf(database: Database): Promise<string | null> {
-  if (!(await has(database, awayTable))) return null
+  if (!(await hasTable(database, awayTable))) return null
   const [row] = await database.read(`SELECT target FROM ${awayTable}`)
   return String(row?.target)
 }
 
-async function has(database: Database, table: string): Promise<boolean> {
+async function hasTable(database: Database, table: string): Promise<boolean> {
   const [row] = await database.read('SELECT to_regclass($1) IS NOT NULL AS found', [table])
   return row?.found === true
 }

@@ -108,7 +108,7 @@ const sharedLanes: Record<SharedLane['state'], string> = {
   storing: "INDEXED BY tasks_storing WHERE state = 'storing' AND account = :account",
 }
 
-export const accountOf = (lane: SharedLane) => ('account' in lane ? lane.account : '')
+export const accountOfLane = (lane: SharedLane) => ('account' in lane ? lane.account : '')
 
 export function prepareForLanes(database: DatabaseSync, statement: (from: string) => string) {
   const { fetching, storing } = sharedLanes
@@ -124,7 +124,7 @@ function prepareShares(database: DatabaseSync) {
   )
   return {
     claimShares(lane: SharedLane, shares: readonly OwnerClaim[], times: { now: number; leaseUntil: number }): Task[] {
-      const account = accountOf(lane)
+      const account = accountOfLane(lane)
       return shares.flatMap((share) => mapReadable(claims[lane.state].all({ account, ...share, ...times }), fromRow))
     },
   }

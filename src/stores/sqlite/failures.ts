@@ -26,7 +26,7 @@ const uniqueCode = 2067
 
 export function toProblem(failure: Failure): Error {
   const { message, errcode = 0, code = '' } = failure
-  if (diskCodes.has(errcode & 0xff)) return Problem.ofStorage(named(message, errcode))
+  if (diskCodes.has(errcode & 0xff)) return Problem.ofStorage(withCode(message, errcode))
   if (errcode === uniqueCode && message.endsWith('tasks.owner, tasks.idempotency_key'))
     return Problem.ofTakenKey(message)
   if (errcode === uniqueCode && message.endsWith('attempts.account, attempts.operation'))
@@ -37,7 +37,7 @@ export function toProblem(failure: Failure): Error {
 }
 
 /** Adds the code that `storageFaultOf` reads. */
-function named(message: string, errcode: number): Error {
+function withCode(message: string, errcode: number): Error {
   const [readOnly, full] = [8, 13]
   const isFull = errcode === noRoomForIndex || (errcode & 0xff) === full
   const code = isFull ? 'SQLITE_FULL' : (errcode & 0xff) === readOnly ? 'SQLITE_READONLY' : `SQLITE_${errcode}`

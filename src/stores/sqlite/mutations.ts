@@ -67,13 +67,13 @@ function prepareBefore(database: DatabaseSync): (mutation: Mutation) => Before {
 function prepareWrites(database: DatabaseSync): (write: Write) => void {
   const statements = new Map<StatementShape, StatementSync>()
   return ({ shape, values }) => {
-    const statement = statements.get(shape) ?? database.prepare(textOf(shape))
+    const statement = statements.get(shape) ?? database.prepare(statementText(shape))
     statements.set(shape, statement)
     statement.run(...values)
   }
 }
 
-function textOf({ verb, table, columns }: StatementShape): string {
+function statementText({ verb, table, columns }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ?`
   if (verb === 'update')

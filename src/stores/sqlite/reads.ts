@@ -18,7 +18,7 @@ import { promptBytes, type TaskView } from '../../core/task.ts'
 import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 import { type Filter, searchWindows, type PageLimits, type Window } from '../window/window.ts'
-import { accountOf, lanes, prepareForLanes, prepareQueues } from './claims.ts'
+import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -169,7 +169,7 @@ function prepareDueOwners(reader: DatabaseSync): Store['dueOwners'] {
       ORDER BY owner, due_at LIMIT 1`,
   )
   return async (lane, now) => {
-    const account = accountOf(lane)
+    const account = accountOfLane(lane)
     const due: { owner: string; dueAt: number }[] = []
     const after = (owner: string) => next[lane.state].get({ account, after: owner })
     for (let row = after(''); row; row = after(String(row.owner)))

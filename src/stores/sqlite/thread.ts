@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { isDamage, suspect } from './check.ts'
 import { type Failure, toProblem } from './failures.ts'
 import type { Unit, Verbs } from './verbs.ts'
-import type { Outcome } from './writer.ts'
+import type { UnitResult } from './writer.ts'
 
 /** The writer thread as the main thread uses it. */
 export interface Writer {
@@ -45,7 +45,7 @@ export async function startWriter(
   }
   const settle = (message: string) => {
     on.commit()
-    const outcomes = JSON.parse(message) as Outcome[]
+    const outcomes = JSON.parse(message) as UnitResult[]
     const settled = inFlight.shift() ?? []
     flush()
     outcomes.forEach((outcome, at) => {

@@ -59,7 +59,7 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async look() {
-      if (has(database, markTable)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
+      if (hasTable(database, markTable)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
       const table = usedTables.find((name) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get())
       return table === undefined ? 'empty' : { table }
     },
@@ -70,7 +70,7 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async clear() {
-      if (!has(database, markTable)) throw new Error('only the rows of an unfinished move may be removed')
+      if (!hasTable(database, markTable)) throw new Error('only the rows of an unfinished move may be removed')
       inTransaction(database, () => database.exec(tableNames.map((table) => `DELETE FROM ${table}`).join(';')))
     },
     async finish() {
@@ -91,17 +91,17 @@ function transferOf(database: DatabaseSync): Transfer {
 
 /** No service starts on rows that are incomplete, or were moved to another store. */
 export function refuseMoved(database: DatabaseSync): void {
-  if (has(database, markTable)) throw new Error(refusals.unfinished)
+  if (hasTable(database, markTable)) throw new Error(refusals.unfinished)
   const target = targetOf(database)
   if (target !== null) throw new Error(refusals.away(target))
 }
 
 function targetOf(database: DatabaseSync): string | null {
-  if (!has(database, awayTable)) return null
+  if (!hasTable(database, awayTable)) return null
   return String(database.prepare(`SELECT target FROM ${awayTable}`).get()?.target)
 }
 
-function has(database: DatabaseSync, table: string): boolean {
+function hasTable(database: DatabaseSync, table: string): boolean {
   return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 

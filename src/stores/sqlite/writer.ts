@@ -8,7 +8,7 @@ import { prepareVerbs, type Unit } from './verbs.ts'
  * The only thread that writes. A batch is one transaction and one fsync; a unit that fails does not fail the others.
  * The result is sent after COMMIT has returned, which with synchronous=FULL is after the fsync.
  */
-export type Outcome = { value: unknown } | { failure: Failure }
+export type UnitResult = { value: unknown } | { failure: Failure }
 
 // With few cores polls come before writes. Only on Linux, where a thread has a priority of its own. It is only lowered,
 // because an ordinary user may not raise it.
@@ -31,7 +31,7 @@ parentPort?.on('message', (message: string | null) => {
   parentPort?.postMessage(JSON.stringify(commit(JSON.parse(message))))
 })
 
-function commit(units: Unit[]): Outcome[] {
+function commit(units: Unit[]): UnitResult[] {
   try {
     database.exec('BEGIN IMMEDIATE')
     const outcomes = units.map(runUnit)
@@ -44,7 +44,7 @@ function commit(units: Unit[]): Outcome[] {
   }
 }
 
-function runUnit({ verb, args }: Unit): Outcome {
+function runUnit({ verb, args }: Unit): UnitResult {
   // An insert is one statement, which is atomic by itself. A SAVEPOINT would cost it a tenth.
   const guarded = verb !== 'insert'
   if (guarded) savepoint.run()
