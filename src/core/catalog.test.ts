@@ -21,7 +21,9 @@ it('a size may be given in the words of its provider; a word that is left out is
 it('words that mean no size, or another than `size`, are refused', () => {
   const code = 'invalid_value'
   assert.throws(() => fitSize(card, { resolution: '1080p', aspect_ratio: '9:16' }), {
-    code, param: 'aspect_ratio', message: /supports: 720p 16:9, 720p 9:16, 1080p 16:9/,
+    code,
+    param: 'aspect_ratio',
+    message: /supports: 720p 16:9, 720p 9:16, 1080p 16:9/,
   })
   assert.throws(() => fitSize(card, { size: '1280x720', aspect_ratio: '9:16' }), { code, message: /Leave out one/ })
   assert.throws(() => fitSize(plain, { aspect_ratio: '9:16' }), { code, message: /supports: 720p 16:9\./ })
@@ -44,9 +46,20 @@ const words = sizesOf({ '1280x720': { resolution: '720p', ratio: '16:9' } }, '12
 function cardOf(size: SizeRule, imageIs?: 'first frame' | 'reference'): ModelCard {
   const facts = { audio: 'never', price: null, keptMs: null, usuallyMs: null } as const
   return {
-    id: 'm', ownedBy: 'p', routes: [], description: '', created: 0, seconds: { min: 1, max: 60, default: 4 },
-    size, image: 'optional', parameters: {}, pollAfterMs: 1, concurrency: null, failuresBilled: false,
-    deadlines: { startMs: 1, totalMs: 1 }, ...(imageIs && { facts: { ...facts, imageIs } }),
+    id: 'm',
+    ownedBy: 'p',
+    routes: [],
+    description: '',
+    created: 0,
+    seconds: { min: 1, max: 60, default: 4 },
+    size,
+    image: 'optional',
+    parameters: {},
+    pollAfterMs: 1,
+    concurrency: null,
+    failuresBilled: false,
+    deadlines: { startMs: 1, totalMs: 1 },
+    ...(imageIs && { facts: { ...facts, imageIs } }),
   }
 }
 
@@ -74,38 +87,52 @@ const cases: Record<string, Case> = {
   'a group of frames more': { card: engine, seconds: 5, got: [5.0625, '1280x720'], differs: [] },
   'half a second less': { card: engine, got: [3.5, '1280x720'], differs: [] },
   'another length': {
-    card: engine, seconds: 8, got: [5.041667, '1280x720'],
+    card: engine,
+    seconds: 8,
+    got: [5.041667, '1280x720'],
     differs: ['`seconds` was 8; the provider generated 5.04 s.'],
   },
   'a longer video': { card: named, got: [5, '1280x720'], differs: ['`seconds` was 4; the provider generated 5 s.'] },
   'less than a second': {
-    card: engine, seconds: 1, got: [0.2, '1280x720'],
+    card: engine,
+    seconds: 1,
+    got: [0.2, '1280x720'],
     differs: ['`seconds` was 1; the provider generated 0.2 s.'],
   },
   'sides rounded to 32 pixels': { card: engine, got: [4, '1280x736'], differs: [] },
   'sides rounded to more': {
-    card: engine, got: [4, '1248x704'],
+    card: engine,
+    got: [4, '1248x704'],
     differs: ['`size` was 1280x720; the provider generated 1248x704.'],
   },
   "a resolution in the provider's own pixels": { card: named, got: [4, '1248x704'], differs: [] },
   'another resolution': {
-    card: named, got: [4, '864x496'],
+    card: named,
+    got: [4, '864x496'],
     differs: ['`size` was 1280x720; the provider generated 864x496.'],
   },
   'a portrait in place of a landscape': {
-    card: named, got: [4, '720x1280'],
+    card: named,
+    got: [4, '720x1280'],
     differs: ['`size` was 1280x720; the provider generated 720x1280.'],
   },
   'the shape of the first frame': { card: firstFrame, image: imageOf('1000x1500'), got: [4, '720x1080'], differs: [] },
   'the shape of an image whose role is not known': {
-    card: engine, image: imageOf('512x512'), got: [4, '960x960'], differs: [],
+    card: engine,
+    image: imageOf('512x512'),
+    got: [4, '960x960'],
+    differs: [],
   },
   'neither the requested shape nor that of the first frame': {
-    card: firstFrame, image: imageOf('1000x1500'), got: [4, '960x960'],
+    card: firstFrame,
+    image: imageOf('1000x1500'),
+    got: [4, '960x960'],
     differs: ['`size` was 1280x720; the provider generated 960x960.'],
   },
   'the shape of a reference image': {
-    card: reference, image: imageOf('512x512'), got: [4, '960x960'],
+    card: reference,
+    image: imageOf('512x512'),
+    got: [4, '960x960'],
     differs: ['`size` was 1280x720; the provider generated 960x960.'],
   },
   'both, of a model that is no longer configured': {

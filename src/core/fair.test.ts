@@ -68,7 +68,8 @@ it('an owner with too many waiting is refused, another is not, and may wait agai
   const turns = openFairTurns({ slots: 1, mostWaiting: 2, what: 'images' })
   const line = ask(turns, 'a1', 'a2', 'a3')
   await assert.rejects(turns.take('a', never), {
-    code: 'rate_limit_exceeded', retryable: true,
+    code: 'rate_limit_exceeded',
+    retryable: true,
     message: 'This token has 2 images waiting already. Try again shortly.',
   })
   const other = ask(turns, 'b1')

@@ -28,7 +28,9 @@ it('a response to a request from before the end of a pause can only make it long
   const busy = afterRefusal(healthy, 'busy', at(0), 1_000)
   assert.deepEqual(afterRefusal(busy, 'busy', at(1), 8_000), { failures: 1, pausedUntil: 8_001, reason: 'busy' })
   assert.deepEqual(afterRefusal(afterRefusal(healthy, 'busy', at(0), 9 * minutes), 'account', at(1), undefined), {
-    failures: 1, pausedUntil: 9 * minutes, reason: 'credentials',
+    failures: 1,
+    pausedUntil: 9 * minutes,
+    reason: 'credentials',
   })
 })
 

@@ -77,7 +77,9 @@ it('accepts them in metadata as well, but not twice, and no common field there',
 it('keeps the other keys of metadata, up to a limit', () => {
   const kept = (metadata: unknown, text = false) => readExtras(card, { metadata }, { text, reserved: ['duration'] })
   assert.deepEqual(kept({ seed: 7, job: 'a', last: true, at: 1.5 }), {
-    parameters: { seed: 7 }, metadata: { job: 'a', last: true, at: 1.5 }, ignored: [],
+    parameters: { seed: 7 },
+    metadata: { job: 'a', last: true, at: 1.5 },
+    ignored: [],
   })
   assert.deepEqual(kept('{"job":"a"}', true).metadata, { job: 'a' })
   assert.equal(kept({ seed: 7 }).metadata, null)
@@ -111,10 +113,13 @@ it('accepts only URLs that begin with https', () => {
 
 it('reads size words from the fields and from metadata', () => {
   assert.deepEqual(readSizeWords({ resolution: '720p', metadata: { aspect_ratio: '9:16' } }), {
-    resolution: '720p', aspect_ratio: '9:16',
+    resolution: '720p',
+    aspect_ratio: '9:16',
   })
   assert.throws(() => readSizeWords({ aspect_ratio: '1:1', metadata: { aspect_ratio: '9:16' } }), {
-    code: 'invalid_value', param: 'aspect_ratio', message: /given twice/,
+    code: 'invalid_value',
+    param: 'aspect_ratio',
+    message: /given twice/,
   })
   assert.throws(() => readSizeWords({ metadata: { aspect_ratio: 1 } }), { code: 'invalid_type', param: 'aspect_ratio' })
 })

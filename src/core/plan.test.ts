@@ -180,8 +180,13 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { verb: 'remove', task: 't', fence: 3, orphans: false },
       { was: held, attempts: { a: 'accepted', b: 'accepted', c: 'open', d: 'refused', e: 'abandoned', f: 'orphan' } },
       [
-        'delete tasks t', free, 'delete events t', 'update attempts a orphan', 'update attempts b removed',
-        'update attempts c abandoned', 'delete attempts d',
+        'delete tasks t',
+        free,
+        'delete events t',
+        'update attempts a orphan',
+        'update attempts b removed',
+        'update attempts c abandoned',
+        'delete attempts d',
       ],
     ],
     [

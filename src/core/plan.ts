@@ -2,6 +2,7 @@ import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import {
   attemptColumns,
+  type ColumnValue,
   deliveryColumns,
   fromAttempt,
   fromDelivery,
@@ -11,7 +12,6 @@ import {
   type Row,
   subscribesTo,
   toMutable,
-  type ColumnValue,
 } from './row.ts'
 import { type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
@@ -141,7 +141,11 @@ export function keepsSlots({ task: { state }, keep = false, releases = false }: 
 
 const nothing: Plan = { holds: false, writes: [] }
 
-const statement = (verb: StatementShape['verb'], table: StatementShape['table'], ...columns: string[]): StatementShape => ({ verb, table, columns })
+const statement = (
+  verb: StatementShape['verb'],
+  table: StatementShape['table'],
+  ...columns: string[]
+): StatementShape => ({ verb, table, columns })
 const statements = {
   decided: statement('update', 'tasks', 'id', 'leased', ...mutableColumns),
   due: statement('update', 'tasks', 'id', 'due_at'),
@@ -301,7 +305,10 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
   const startBy = was.state === 'queued' ? 0 : was.startBy
   return {
     holds: true,
-    writes: [write(statements.hidden, task, at, dueAt, startBy), write(statements.notified, owner, task, at, 'deleted')],
+    writes: [
+      write(statements.hidden, task, at, dueAt, startBy),
+      write(statements.notified, owner, task, at, 'deleted'),
+    ],
   }
 }
 

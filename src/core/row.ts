@@ -211,7 +211,9 @@ export function fromFact({ operation, settledAt, problem, adopted }: Omit<Attemp
 }
 
 /** The columns that a change of a task depends on. */
-export const beforeColumns = namesIn('id owner state start_by started_at attempt attempts due_at fence deleted_at leased')
+export const beforeColumns = namesIn(
+  'id owner state start_by started_at attempt attempts due_at fence deleted_at leased',
+)
 
 /** From arrays, which are faster: this is read before each change. */
 export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string, TaskBefore> {
@@ -327,7 +329,9 @@ export function toEndpoint(row: Row): Endpoint {
   }
 }
 
-export const deliveryColumns = namesIn('id endpoint owner event type task created_at state due_at tries fence ended_at log')
+export const deliveryColumns = namesIn(
+  'id endpoint owner event type task created_at state due_at tries fence ended_at log',
+)
 
 export function fromDelivery(delivery: WebhookDelivery): Record<string, ColumnValue> {
   const { endpoint, owner, event, type, task, createdAt } = delivery

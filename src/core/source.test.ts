@@ -32,7 +32,10 @@ it('a model that can’t derive the video is refused, with the models of the tok
   }
   assert.equal(refused('one', 'extension'), "Model 'one' can't extend videos. Models that can: all.")
   assert.equal(refused('none', 'remix'), "Model 'none' can't remix videos. Models that can: one, all.")
-  assert.equal(refused('one', 'edit', ['one']), "Model 'one' can't edit videos. You have no access to a model that can.")
+  assert.equal(
+    refused('one', 'edit', ['one']),
+    "Model 'one' can't edit videos. You have no access to a model that can.",
+  )
 })
 
 it('only a completed video that has not expired can be a source', () => {

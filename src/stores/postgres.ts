@@ -1,6 +1,6 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
-import { mayNotify, keepsSlots } from '../core/plan.ts'
+import { keepsSlots, mayNotify } from '../core/plan.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'

@@ -179,7 +179,8 @@ function testChoice(world: StoreWorld): void {
     await using store = await fresh(world)
     await fill(store, 9)
     const card = (room: number): QueueCard => ({
-      card: 'm', cap: null,
+      card: 'm',
+      cap: null,
       accounts: [
         { name: 'p', cap: 3, room },
         { name: 'q', cap: 1, room: null },

@@ -7,9 +7,18 @@ import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
 
 export function newEndpoint(number: string, fields: Partial<Endpoint> = {}): Endpoint {
   return {
-    id: `whe_${number.padStart(36, '0')}`, owner: 'alice', name: 'films', url: 'https://example.com/hook',
-    eventTypes: ['video.completed', 'video.failed'], secret: 'whsec_AAAA', oldSecret: null, oldSecretUntil: null,
-    createdAt: 1, updatedAt: 1, disabledAt: null, disabledWhy: null,
+    id: `whe_${number.padStart(36, '0')}`,
+    owner: 'alice',
+    name: 'films',
+    url: 'https://example.com/hook',
+    eventTypes: ['video.completed', 'video.failed'],
+    secret: 'whsec_AAAA',
+    oldSecret: null,
+    oldSecretUntil: null,
+    createdAt: 1,
+    updatedAt: 1,
+    disabledAt: null,
+    disabledWhy: null,
     ...fields,
   }
 }
@@ -49,8 +58,15 @@ export function testWebhooks(world: StoreWorld): void {
     assert.deepEqual(await store.endpoint('alice', first.id), first)
     assert.equal(await store.endpoint('bob', first.id), undefined)
     const change = {
-      name: 'x', url: 'https://example.org/', eventTypes: ['video.failed' as const], updatedAt: 9,
-      secret: 'whsec_BBBB', oldSecret: 'whsec_AAAA', oldSecretUntil: 99, disabledAt: 8, disabledWhy: 'gone',
+      name: 'x',
+      url: 'https://example.org/',
+      eventTypes: ['video.failed' as const],
+      updatedAt: 9,
+      secret: 'whsec_BBBB',
+      oldSecret: 'whsec_AAAA',
+      oldSecretUntil: 99,
+      disabledAt: 8,
+      disabledWhy: 'gone',
     }
     assert.deepEqual(await store.updateEndpoint('alice', first.id, change), { ...first, ...change })
     const enabled = { ...first, ...change, disabledAt: null, disabledWhy: null }
@@ -85,8 +101,18 @@ export function testWebhooks(world: StoreWorld): void {
     assert.match(delivery.id, /^wh_[0-9a-f]{44}$/)
     const { id, ...rest } = delivery
     assert.deepEqual(rest, {
-      endpoint: newEndpoint('1').id, owner: 'alice', event: `evt_${one.slice(6)}c`, type: 'video.completed',
-      task: one, createdAt: 20, state: 'pending', dueAt: 20, tries: 0, fence: 0, endedAt: null, log: [],
+      endpoint: newEndpoint('1').id,
+      owner: 'alice',
+      event: `evt_${one.slice(6)}c`,
+      type: 'video.completed',
+      task: one,
+      createdAt: 20,
+      state: 'pending',
+      dueAt: 20,
+      tries: 0,
+      fence: 0,
+      endedAt: null,
+      log: [],
     })
     assert.deepEqual(await store.delivery(delivery.endpoint, id), delivery)
     assert.equal(await store.delivery(newEndpoint('2').id, id), undefined)

@@ -63,8 +63,17 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
 /** An attempt without a response. */
 export function newAttempt(id: string, task: Task, fields: Partial<Attempt> = {}): Attempt {
   return {
-    id, task: task.id, number: task.attempts + 1, account: task.account ?? 'p', keyVersion: 'k',
-    upstreamModel: 'u', openedAt: 5, state: 'open', operation: null, settledAt: null, problem: null,
+    id,
+    task: task.id,
+    number: task.attempts + 1,
+    account: task.account ?? 'p',
+    keyVersion: 'k',
+    upstreamModel: 'u',
+    openedAt: 5,
+    state: 'open',
+    operation: null,
+    settledAt: null,
+    problem: null,
     ...fields,
   }
 }

@@ -2,7 +2,7 @@ import type { Lease } from '../../core/plan.ts'
 import { columns, fromRow, mapReadable, toQueuedTask } from '../../core/row.ts'
 import type { Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
-import { cappedScopes, type QueuedTask, type Queue, takeInTurn } from '../../core/turns.ts'
+import { cappedScopes, type Queue, type QueuedTask, takeInTurn } from '../../core/turns.ts'
 import type { Claim, Lane, QueueClaim, SharedLane, Store } from '../store.ts'
 import { due } from './clock.ts'
 import type { Database } from './database.ts'
@@ -176,7 +176,11 @@ const turnStatement = `INSERT INTO turns (card, owner, served)
   ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`
 
 /** More than one task of each queue: an owner that is alone may get all slots. */
-async function readHeads(query: Query, queues: readonly Queue[], { limit }: QueueClaim): Promise<Map<string, QueuedTask[]>> {
+async function readHeads(
+  query: Query,
+  queues: readonly Queue[],
+  { limit }: QueueClaim,
+): Promise<Map<string, QueuedTask[]>> {
   const each = Math.min(100, Math.max(8, Math.ceil((4 * limit) / Math.max(1, queues.length))))
   const rows = await query(
     `SELECT asked.card, asked.owner, head.* FROM unnest($1::text[], $2::text[]) AS asked (card, owner), LATERAL (

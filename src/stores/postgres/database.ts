@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import type { Row } from '../../core/row.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
-import { type Statement, bounds, direct, isPooled, patienceMs, pooled, type Query } from './session.ts'
+import { bounds, direct, isPooled, patienceMs, pooled, type Query, type Statement } from './session.ts'
 
 /** Connections to one database. Throws `storage_unavailable` if the database can't work now. */
 export interface Database extends AsyncDisposable {

@@ -79,7 +79,11 @@ export function openReads(database: Database): Reads {
       // Without a cursor a list begins before the first id, or after the last.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return searchWindows(openWindow(database, { owner, order, status, model }), start, { limit, enoughBytes, ...pace })
+        return searchWindows(openWindow(database, { owner, order, status, model }), start, {
+          limit,
+          enoughBytes,
+          ...pace,
+        })
       const page = `SELECT ${view} FROM tasks WHERE owner = $1 AND id ${beyond} $2 AND deleted_at IS NULL
         ORDER BY id ${direction} LIMIT $3`
       return (await database.readByPlace(upTo('$4', page, order), [owner, start, limit, enoughBytes])).map(toView)
@@ -130,7 +134,10 @@ export function openReads(database: Database): Reads {
     },
     durations: () => durations(database),
     healths: async () =>
-      mapReadable(await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'), toHealth),
+      mapReadable(
+        await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'),
+        toHealth,
+      ),
     tokens: async () =>
       mapReadable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
   }

@@ -86,7 +86,8 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)])
     },
     async look() {
-      if (await hasTable(database, markTable)) return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
+      if (await hasTable(database, markTable))
+        return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
       const parts = usedTables.map((name) => `EXISTS (SELECT FROM ${name}) AS ${name}`)
       const [row] = await ask(`SELECT ${parts.join(', ')}`)
       const table = usedTables.find((name) => row?.[name])

@@ -31,9 +31,9 @@ const fixes = {
   '42501':
     'allow its user to create tables: GRANT USAGE, CREATE ON SCHEMA public TO the user, and make it the owner of the tables',
   '42P07': 'the database has tables that Filmgate did not create: use an empty database',
-  '3F000': "create the schema that the user's search_path names, or allow the user to use it: GRANT USAGE, CREATE ON SCHEMA",
-  '25006':
-    'it is read-only, and its schema must be upgraded first: use the URL of the primary, or make it writable',
+  '3F000':
+    "create the schema that the user's search_path names, or allow the user to use it: GRANT USAGE, CREATE ON SCHEMA",
+  '25006': 'it is read-only, and its schema must be upgraded first: use the URL of the primary, or make it writable',
   53100: 'its disk is full, and its schema must be upgraded first: free some space',
   '53300': "too many connections: raise the database's max_connections, or start fewer processes",
   '57P03': 'it is starting or stopping: try again shortly',

@@ -46,12 +46,15 @@ export async function checkAfterCrash(path: string, report: Report, withinMs = p
         'as docs/operations.md says under "A damaged database"',
     )
   const sound = messages.flatMap((one) => ('table' in one ? [one.table] : []))
-  const unchecked = messages.flatMap((one) => ('tables' in one ? one.tables.filter((name) => !sound.includes(name)) : []))
+  const unchecked = messages.flatMap((one) =>
+    'tables' in one ? one.tables.filter((name) => !sound.includes(name)) : [],
+  )
   if (!isCutOff && unchecked.length === 0 && sound.length > 0) {
     rmSync(suspectFile(path), { force: true })
     return report.info('the database was checked after an unclean end, and is sound', { tables: sound })
   }
-  const why = messages.flatMap((one) => ('unopened' in one ? [one.unopened] : []))[0] ?? `it took more than ${withinMs} ms`
+  const why =
+    messages.flatMap((one) => ('unopened' in one ? [one.unopened] : []))[0] ?? `it took more than ${withinMs} ms`
   const event =
     'the database was not wholly checked after an unclean end; `PRAGMA integrity_check` of sqlite3 does that'
   report.warn(event, { why, sound, unchecked })

@@ -21,7 +21,8 @@ export function migrate(database: DatabaseSync): void {
 export function missingMigrations(database: DatabaseSync): string[] {
   const files = allMigrations()
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (version > files.length) throw new Error('the data folder was written by a newer version of Filmgate; upgrade Filmgate')
+  if (version > files.length)
+    throw new Error('the data folder was written by a newer version of Filmgate; upgrade Filmgate')
   return files.slice(version)
 }
 

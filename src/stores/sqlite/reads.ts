@@ -17,7 +17,7 @@ import {
 import { promptBytes, type TaskView } from '../../core/task.ts'
 import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
-import { type Filter, searchWindows, type PageLimits, type Window } from '../window/window.ts'
+import { type Filter, type PageLimits, searchWindows, type Window } from '../window/window.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
@@ -114,7 +114,11 @@ export function prepareReads(reader: DatabaseSync): Reads {
       // Without a cursor a list begins before the first id, or after the last.
       const start = after ?? (order === 'asc' ? '' : '\u{10ffff}')
       if (status !== undefined || model !== undefined)
-        return searchWindows(prepareWindow(reader, { owner, order, status, model }), start, { limit, enoughBytes, ...pace })
+        return searchWindows(prepareWindow(reader, { owner, order, status, model }), start, {
+          limit,
+          enoughBytes,
+          ...pace,
+        })
       return readViews(listed[order], [owner, start], { limit, enoughBytes })
     },
     async repeats(owner, digest, since) {

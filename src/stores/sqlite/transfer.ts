@@ -59,7 +59,8 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async look() {
-      if (hasTable(database, markTable)) return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
+      if (hasTable(database, markTable))
+        return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
       const table = usedTables.find((name) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get())
       return table === undefined ? 'empty' : { table }
     },

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
-import { columns, type ColumnValue } from '../../core/row.ts'
+import { type ColumnValue, columns } from '../../core/row.ts'
 import type { Token } from '../../core/token.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'

@@ -91,7 +91,9 @@ function prepareTries(database: DatabaseSync) {
   )
   return {
     claimDeliveries(wanted: readonly EndpointClaim[], now: number, leaseUntil: number): WebhookDelivery[] {
-      return wanted.flatMap(({ endpoint, limit }) => mapReadable(claim.all(leaseUntil, endpoint, now, limit), toDelivery))
+      return wanted.flatMap(({ endpoint, limit }) =>
+        mapReadable(claim.all(leaseUntil, endpoint, now, limit), toDelivery),
+      )
     },
     recordDelivery: (outcome: DeliveryOutcome) => record.run(fromOutcome(outcome)).changes === 1,
     failDeliveries: (endpoint: string, step: { now: number; error: string; limit: number }) =>
