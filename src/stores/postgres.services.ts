@@ -51,7 +51,7 @@ it('a start that the database refuses names the setting and the fix', async () =
   await wipe()
   await using database = await openDatabase(server.url)
   await database.write((query) => query('CREATE TABLE tasks (id text)'))
-  await assert.rejects(openAt(server.url), /FILMGATE_STORE: .*"tasks" already exists; .*choose an empty one/)
+  await assert.rejects(openAt(server.url), /FILMGATE_STORE: .*"tasks" already exists; .*use an empty database/)
   await assert.rejects(openAt(server.url.replace('filmgate@', 'nobody@')), /FILMGATE_STORE: .*; check the user/)
   await assert.rejects(openAt(server.url.replace(/postgres$/, 'nowhere')), /FILMGATE_STORE: .*; create the database/)
   await assert.rejects(openAt('postgres://filmgate@127.0.0.1:1/x'), /FILMGATE_STORE: .*; check the host and the port/)

@@ -7,7 +7,7 @@ const failure = (message: string, code?: string) => Object.assign(new Error(mess
 
 it('an error at the start has its fix, on one line', () => {
   for (const [message, code, fix] of [
-    ['role "u" does not exist', '28000', /; check the user of its URL/],
+    ['role "u" does not exist', '28000', /; check the user in its URL/],
     ['password authentication failed for user "u"', '28P01', /; check the user and the password, .*PGPASSWORD$/],
     [
       'SASL authentication failed',
