@@ -16,7 +16,7 @@ it('an error at the start has its fix, on one line', () => {
     ],
     ['database "d" does not exist', '3D000', /; create the database/],
     ['permission denied for schema public', '42501', /; allow its user to create tables: GRANT/],
-    ['relation "tasks" already exists', '42P07', /; .*choose an empty one$/],
+    ['relation "tasks" already exists', '42P07', /; .*use an empty database$/],
     ['no schema has been selected to create in', '3F000', /; create the schema/],
     ['connect ECONNREFUSED 127.0.0.1:1', 'ECONNREFUSED', /; check the host and the port/],
     ['getaddrinfo ENOTFOUND db', 'ENOTFOUND', /; check the host/],
