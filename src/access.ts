@@ -7,14 +7,14 @@ interface TokenChange {
 }
 
 /**
- * The access tokens that are valid now. Every part of the service asks for a token, a rate or a cap when it needs one and
- * keeps no copy, so that a change is in force at once. `change` is the only way to change them.
+ * The access tokens that are valid now. Every part of the service looks up a token, a rate or a cap when it needs one
+ * and keeps no copy, so a change takes effect at once. `change` is the only way to change them.
  */
 export interface Access {
-  /** By the digest of its secret: comparing digests tells an attacker's clock nothing of the secret. */
+  /** By the digest of its secret: the time that a comparison of digests takes says nothing about the secret. */
   find(digest: string): Token | undefined
   has(kind: Token['kind']): boolean
-  /** Whether a client token has this name. A process that never had a client token, as a worker may, knows every owner. */
+  /** Whether a client token has this name. Always true in a process that never had a client token, such as a worker. */
   knows(owner: string): boolean
   /** How many videos the token may create per minute; 0 means no limit. */
   rateOf(token: Token): number
@@ -25,7 +25,7 @@ export interface Access {
   onChange(listener: () => void): void
 }
 
-/** `ratePerMinute` is for tokens without a rate of their own. */
+/** `ratePerMinute` applies to tokens without a rate of their own. */
 export function openAccess({ tokens = [] as readonly Token[], ratePerMinute = 0 } = {}): Access {
   const byDigest = new Map<string, Token>()
   const listeners: (() => void)[] = []

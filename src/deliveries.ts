@@ -7,14 +7,14 @@ import { openTries, routeOf, type Tries } from './deliveries/tries.ts'
 
 export type { DeliveryOptions } from './deliveries/options.ts'
 
-/** Disposing drains: no new claims, tries under way get `graceMs` to end, the rest is broken off and left to its lease. */
+/** Disposing drains: no new claims; running tries get `graceMs` to end, then they are aborted and keep their lease. */
 type Deliveries = AsyncDisposable
 
 const graceMs = 10_000
 
 /**
- * claim → POST → record, for what clients want to be told. At least once: a try of which nobody knows whether it arrived
- * is made again, under the same id.
+ * claim → POST → record, for webhooks. Each event is delivered at least once: a try with an unknown outcome is repeated
+ * under the same id.
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { store, clock } = options
@@ -55,14 +55,17 @@ async function keepLooking(
   }
 }
 
-/** Starts what is due, and there is room for. Returns how long nothing else will be; a try that ends wakes us earlier. */
+/**
+ * Starts due deliveries while slots are free. Returns the delay until the next one is due; a try that ends wakes us
+ * earlier.
+ */
 async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
   const { store, clock, access, hasFiles } = options
   if (!hasFiles()) return idleMs
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
   const known = endpoints.filter(({ owner }) => access.knows(owner))
-  // What a process left that found out that they are gone, and died.
+  // A process that died after disabling an endpoint may have left deliveries pending.
   for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
     await store.failDeliveries(id, { now, error: 'endpoint_disabled', limit: stepRows })
   const open = new Map(known.filter(({ disabledAt }) => disabledAt === null).map((endpoint) => [endpoint.id, endpoint]))

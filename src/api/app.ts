@@ -8,7 +8,7 @@ import { multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, openContent } from './content.ts'
 import { derivedRoutes } from './derive.ts'
-import { docRoutes, leadToDocs } from './docs.ts'
+import { docRoutes, redirectToDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
 import { eventRoutes } from './events.ts'
 import { type HealthDependencies, healthRoutes } from './health.ts'
@@ -39,7 +39,7 @@ export interface AppDependencies
     WebhookDependencies {
   store: Store
   access: Access
-  /** Whether it shows its reference. */
+  /** Whether to serve the API reference. */
   docs?: boolean
 }
 
@@ -54,7 +54,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const content = openContent(dependencies)
   app.addHook('onClose', () => content[Symbol.asyncDispose]())
   const routes = allRoutes({ ...dependencies, turns, bounds: boundBodies() }, content.route)
-  if (docs) app.get('/', leadToDocs)
+  if (docs) app.get('/', redirectToDocs)
   const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
   const { anyone = [], client = [], operator = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
@@ -94,31 +94,30 @@ function addClientRoutes(scope: FastifyInstance, routes: readonly Route[], depen
   scope.decorateRequest('token')
   const identify = authenticate(access, 'client', { azure })
   const admitBody = limitUnread(connections)
-  // One hook for all: a second one costs each poll a twentieth.
+  // One hook for all three: a second hook slows each poll by 5 %.
   scope.addHook('onRequest', (request, reply, done) => {
     identify(request)
-    rates.tell(request, reply)
+    rates.addHeaders(request, reply)
     admitBody(request, reply)
     done()
   })
-  // Whatever makes a video may be a form.
-  const takesForm = ({ body }: Route) => body?.as === 'json or form'
+  const acceptsForm = ({ body }: Route) => body?.as === 'json or form'
   scope.register(async (uploads) => {
-    // In a scope of its own: what the plugin does for every request would cost a poll a third of its speed.
+    // In a scope of its own: the work of the plugin for every request would slow polls by a third.
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.decorateRequest('sentAs')
     uploads.addHook('onRequest', rates.take)
-    for (const route of routes.filter(takesForm)) addRoute(uploads, route)
+    for (const route of routes.filter(acceptsForm)) addRoute(uploads, route)
   })
-  for (const route of routes) if (!takesForm(route)) addRoute(scope, route)
+  for (const route of routes) if (!acceptsForm(route)) addRoute(scope, route)
   addRefusals(scope)
 }
 
-/** What clients of the Videos API may request and is not offered. Its paths look like those of a video. */
+/** Routes of OpenAI’s Videos API that are not offered. Their paths would otherwise match the id of a video. */
 function addRefusals(scope: FastifyInstance): void {
   const config = { isRefusal: true } as const
-  // Before a body is read: nothing in it could change the answer.
+  // Refused before the body is read: nothing in it could change the response.
   const characters = { config, onRequest: refuseCharacters, handler: refuseCharacters }
   scope.route({ method: ['GET', 'POST'], url: '/v1/videos/characters', ...characters })
   scope.get('/v1/videos/characters/:id', characters)
@@ -127,7 +126,7 @@ function addRefusals(scope: FastifyInstance): void {
       method: ['GET', 'DELETE'],
       url,
       config,
-      // What is made there is a video like any other, and is read where those are.
+      // Videos that are created here are read at /v1/videos/{id} like all others.
       handler: async (request, reply) => {
         throw wrongMethod(request, reply, ['POST'])
       },
@@ -136,7 +135,7 @@ function addRefusals(scope: FastifyInstance): void {
 
 async function refuseCharacters(): Promise<never> {
   const message =
-    'No model here makes characters. Describe the character in the prompt, or send a picture of it as ' +
+    'No model here generates characters. Describe the character in the prompt, or send a picture of it as ' +
     "'input_reference' to POST /v1/videos."
   throw new Problem('invalid_request', message)
 }

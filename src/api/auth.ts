@@ -10,11 +10,11 @@ declare module 'fastify' {
 }
 
 /**
- * Lets through who has a token of that kind; one of the other kind is as wrong as any. `azure`: it may also stand in
- * `api-key`, as clients of Azure send it.
+ * Accepts requests with a token of that kind. `azure`: the token may also be in the header `api-key`, as clients of
+ * Azure send it.
  */
 export function authenticate(access: Access, kind: Token['kind'], { azure = false } = {}) {
-  // By the whole header: only those that were right, and of all their spellings only the usual one.
+  // By the whole header. Only valid headers in the usual spelling are cached, so its size is bounded by the tokens.
   const known = new Map<string, Token>()
   access.onChange(() => known.clear())
   return (request: FastifyRequest): void => {
@@ -34,8 +34,8 @@ function bearerOf(key: string | string[] | undefined): string {
 
 function identify(header: string, access: Access, kind: Token['kind'], azure: boolean): Token {
   if (header === '') {
-    const ways = `'Authorization: Bearer YOUR_KEY'${azure ? " or 'api-key: YOUR_KEY'" : ''}`
-    throw new Problem('invalid_api_key', `You didn't provide an API key. Send it as ${ways}.`)
+    const headers = `'Authorization: Bearer YOUR_KEY'${azure ? " or 'api-key: YOUR_KEY'" : ''}`
+    throw new Problem('invalid_api_key', `You didn't provide an API key. Send it as ${headers}.`)
   }
   const secret = /^Bearer +([^ ].*)$/i.exec(header)?.[1]
   if (secret === undefined) {
@@ -44,7 +44,7 @@ function identify(header: string, access: Access, kind: Token['kind'], azure: bo
   const token = access.find(digestSecret(secret))
   if (token?.kind === kind) return token
   if (token?.kind === 'operator')
-    throw new Problem('invalid_api_key', "This is the operator's token: it makes no videos. Use a client token.")
+    throw new Problem('invalid_api_key', "This is the operator's token, which can't create videos. Use a client token.")
   if (token) throw new Problem('invalid_api_key', 'This is a client token. Operator routes need the operator token.')
   throw new Problem(
     'invalid_api_key',

@@ -6,7 +6,7 @@ import { Problem } from '../core/problem.ts'
 import { isLarge, parseJsonPart } from './json.ts'
 import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
-/** 20 MiB as base64, and room for the other fields. */
+/** 20 MiB as base64, plus 1 MiB for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
 
 /** A file part of a multipart request. */
@@ -17,7 +17,7 @@ export class Upload {
   }
 }
 
-/** A file part that was too large to be held, and lies on the disk until its request is answered. */
+/** A file part that is too large for memory. It is on the disk until the response to its request is sent. */
 export class Spooled {
   readonly path: string
   readonly sha256: string
@@ -35,8 +35,9 @@ export interface Fields {
 const longestName = 200
 
 export const multipartOptions = {
-  // A part of a type that isn't text is a file, with or without a name: some SDKs send streams without one. OpenAI's for
-  // Java calls everything a stream that might have been one, also the text of `video[id]`, which no file is.
+  // A part whose type isn't text is a file, with or without a file name: some SDKs send streams without one. OpenAI's
+  // SDK
+  // for Java sends even the text of `video[id]` as application/octet-stream, although it is not a file.
   isPartAFile: (field: string | undefined, type: string | undefined, filename: string | undefined) =>
     filename !== undefined ||
     (type !== undefined && !/^text\/plain\b/i.test(type) && !(isMember(field) && isUnknownType(type))),
@@ -51,23 +52,25 @@ export const multipartOptions = {
   },
 }
 
-/** The parser would decode text of megabytes at once, which blocks every other request: an image is read as a file. */
+/**
+ * An image in a text field is read as a file: the parser would decode megabytes at once, which blocks other requests.
+ */
 const imageOptions = {
   isPartAFile: (field: string | undefined, ...others: [type: string | undefined, filename: string | undefined]) =>
     isImageField(field) || multipartOptions.isPartAFile(field, ...others),
   limits: { fileSize: maxBodyBytes },
 }
 
-/** How a form is read, where its files are not simply held in memory. */
+/** How to read a form whose files are not held in memory. */
 export interface FormRules {
-  /** Of all fields that are no such file. */
+  /** The limit of all other fields together. */
   readonly fieldBytes: number
   readonly fileBytes: number
   keep(part: MultipartFile): Promise<Spooled>
   tooLarge(): Problem
 }
 
-/** The parser asks for the whole name, which is as long as a client likes. */
+/** Whether a name looks like `video[id]`. The length is checked first, because a client chooses it. */
 function isMember(field = ''): boolean {
   return field.length <= longestName && /^[^[\]]+\[[^[\]]+\]$/.test(field)
 }
@@ -92,7 +95,7 @@ async function readMultipart(request: FastifyRequest, turns: FairTurns, rules?: 
     using ended = endOf(request)
     await Promise.race([readParts(request, fields, { turns, rules }), ended.promise])
   } catch (error) {
-    // Nobody reads the rest any more, and its sender would wait for that for ever.
+    // Discards the rest of the body: otherwise its sender would wait forever for it to be read.
     request.raw.unpipe()
     request.raw.resume()
     throw toProblem(error as Error & { code?: string }, rules)
@@ -110,16 +113,16 @@ async function readParts(
   for await (const part of request.parts(options)) {
     refuseName(part)
     if (rules && part.type === 'file' && !isJson(part.mimetype)) {
-      place(fields, part.fieldname, await rules.keep(part))
+      setField(fields, part.fieldname, await rules.keep(part))
       continue
     }
-    // Past the limit the parser cuts a field short and says so only here.
+    // The parser cuts a field that exceeds the limit, and reports it only here.
     if (part.type === 'field' && part.valueTruncated) throw rules ? tooLarge() : tooMuchRest()
     const raw = part.type === 'file' ? await part.toBuffer() : String(part.value)
     left -= raw.length
     if (left < 0) throw tooLarge()
     using _turn = needsTurn(raw, part) ? await turns.take(request.token.name) : null
-    place(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
+    setField(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
   }
 }
 
@@ -127,7 +130,7 @@ function needsTurn(raw: Buffer | string, { mimetype }: MultipartFile | Multipart
   return typeof raw !== 'string' && isLarge(raw) && (isJson(mimetype) || isJsonText(raw))
 }
 
-/** The parser cuts the name of a text and says so, and leaves that of a file as it is. */
+/** The parser cuts the long name of a text field and reports it, but leaves that of a file as it is. */
 function refuseName(part: MultipartFile | MultipartValue): void {
   if (typeof part.fieldname !== 'string') throw new Problem('invalid_multipart', 'A part has no name.')
   const isCut = part.type === 'field' && part.fieldnameTruncated
@@ -135,22 +138,22 @@ function refuseName(part: MultipartFile | MultipartValue): void {
     throw new Problem('invalid_multipart', `A field name is longer than ${longestName} characters.`)
 }
 
-/** What is left to do after the end of a body is done by then, also on a disk that is slow. */
-const looksAfterEnd = 5
+/** After the end of the body the remaining work finishes within this time, even on a slow disk. */
+const secondsAfterEnd = 5
 
 /**
- * The parser waits for ever for the rest of a part that ends without its boundary: the end of the body ends that. One
- * second after another, because a process that was paused finds a time over in which it could do nothing.
+ * The parser waits forever for the rest of a part that ends without its boundary, so the read fails some seconds after
+ * the end of the body. It counts single seconds: a process that was paused would find one long timeout over at once.
  */
 function endOf({ raw }: FastifyRequest): Disposable & { promise: Promise<never> } {
   const { promise, reject } = Promise.withResolvers<never>()
   let isOver = false
-  const look = (left: number) => {
+  const countDown = (secondsLeft: number) => {
     if (isOver) return
-    if (left === 0) return reject(new Error('the body ended inside a part'))
-    AbortSignal.timeout(1_000).addEventListener('abort', () => look(left - 1))
+    if (secondsLeft === 0) return reject(new Error('the body ended inside a part'))
+    AbortSignal.timeout(1_000).addEventListener('abort', () => countDown(secondsLeft - 1))
   }
-  raw.once('end', () => look(looksAfterEnd))
+  raw.once('end', () => countDown(secondsAfterEnd))
   return {
     promise,
     [Symbol.dispose]() {
@@ -164,7 +167,7 @@ function isImageField(name = ''): boolean {
   return isImageName(name.split('[', 1)[0] ?? '')
 }
 
-/** A part may be JSON, and then it is the value that it holds. */
+/** A part that is JSON becomes its value. */
 function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
   if (!multipartOptions.isPartAFile(fieldname, mimetype, filename)) {
     if (isJsonText(bytes)) return parseText(bytes, fieldname)
@@ -175,7 +178,7 @@ function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFil
   return new Upload(bytes)
 }
 
-/** Neither a URL nor base64 begins like that. */
+/** Neither a URL nor base64 begins with a brace or a bracket. */
 function isJsonText(bytes: Buffer): boolean {
   return bytes[0] === 0x7b || bytes[0] === 0x5b
 }
@@ -193,8 +196,10 @@ function isJson(type: string): boolean {
   return /^application\/json\b/i.test(type)
 }
 
-/** `a` sets a field, `a[b]` one of an object, `a[]` adds to a list: how every OpenAI SDK writes nested fields. */
-export function place(fields: Fields, name: string, value: Field): void {
+/**
+ * `a` sets a field, `a[b]` sets a member of an object, `a[]` adds to a list: every OpenAI SDK writes nested fields so.
+ */
+export function setField(fields: Fields, name: string, value: Field): void {
   const match = /^([^[\]]+)(?:\[([^[\]]*)\])?$/.exec(name)
   const [, outer = '', inner] = match ?? []
   if (!match || outer === '__proto__' || inner === '__proto__') {
@@ -222,7 +227,7 @@ function isFile(field: object): field is Upload | Spooled | LongText {
 }
 
 function twice(name: string): Problem {
-  return new Problem('invalid_multipart', `The field '${name.slice(0, 100)}' is given twice.`, {
+  return new Problem('invalid_multipart', `The field '${name.slice(0, 100)}' is sent twice. Send each field once.`, {
     param: name.slice(0, 100),
   })
 }
@@ -232,7 +237,7 @@ export function tooLarge(): Problem {
 }
 
 function toProblem(error: Error & { code?: string }, rules?: FormRules): unknown {
-  // A disk that is full is not the sender's.
+  // A full disk is not the client's fault.
   if (error instanceof Problem || Problem.from(error).code === 'storage_unavailable') return error
   switch (error.code) {
     case 'FST_REQ_FILE_TOO_LARGE':
@@ -242,12 +247,15 @@ function toProblem(error: Error & { code?: string }, rules?: FormRules): unknown
     case 'FST_PARTS_LIMIT':
       return new Problem('invalid_multipart', 'The request has too many parts.', { cause: error })
     default:
-      // A cut body, a missing boundary, a part that is not JSON though it says so: all the sender's.
+      // A cut body, a missing boundary, a part with invalid JSON: all are the client's fault.
       return new Problem('invalid_multipart', 'The multipart body is malformed or was cut short.', { cause: error })
   }
 }
 
-/** Two levels, as deep as any field of ours goes: a body nested a million deep must not cost a million frames. */
+/**
+ * Two levels, because no field of ours is nested deeper: a body that is nested a million deep must not overflow the
+ * stack.
+ */
 function withoutNulls(object: Record<string, unknown>, levels = 2): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(object)

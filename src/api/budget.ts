@@ -3,39 +3,39 @@ import { Problem } from '../core/problem.ts'
 import { maxBodyBytes, tooLarge } from './body.ts'
 
 /*
- * Bodies are held in memory while they are read and their images decoded. What all of them may take together is
- * bounded: a request that would exceed it waits, unread, until others are done.
+ * Bodies are held in memory while they are read and their images are decoded. All of them together are limited: a
+ * request that would exceed the limit waits, unread, until others are done.
  */
 const totalBytes = 256 * 2 ** 20
-/** What is smaller is not counted. */
+/** Smaller bodies are not counted. */
 const smallBytes = 64 * 2 ** 10
 const patienceMs = 30_000
-/** However much one owner sends, or pretends to, there is room for another. */
+/** The largest share of one owner, so that the others can always send. */
 const mostOfOne = 0.75
-/** The fields themselves, and what lies between the parts. */
+/** A body, and the boundaries between its parts. */
 const maxFormBytes = maxBodyBytes + 2 ** 20
 
 interface Budget {
   /**
-   * Resolves, in the order of asking, when there is room; throws `overloaded` when that takes too long, or when the asker
-   * is gone. No owner has more than three quarters of it.
+   * Resolves in order of the calls when enough bytes are free. Throws `overloaded` if that takes too long, or if the
+   * client disconnects. No owner gets more than three quarters of all bytes.
    */
-  take(bytes: number, asker?: Asker): Promise<Disposable>
+  take(bytes: number, requester?: Requester): Promise<Disposable>
 }
 
-interface Asker {
+interface Requester {
   owner: string
   gone: AbortSignal
 }
 
 export function openBudget(total: number, patience: (ms: number) => AbortSignal = AbortSignal.timeout): Budget {
   let free = total
-  const waiting = new Set<Place>()
+  const waiting = new Set<Waiter>()
   const held = new Map<string, number>()
   const heldBy = (owner: string) => held.get(owner) ?? 0
 
-  /** One that has its share waits for its own, and holds up nobody else. */
-  const hasEnough = ({ owner, bytes }: Place) =>
+  /** An owner that has its share waits for its own requests, and does not block others. */
+  const hasEnough = ({ owner, bytes }: Waiter) =>
     owner !== '' && heldBy(owner) > 0 && heldBy(owner) + bytes > total * mostOfOne
 
   function admitNext(): void {
@@ -49,7 +49,7 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
     }
   }
 
-  function giveBack({ owner, bytes }: Place): void {
+  function giveBack({ owner, bytes }: Waiter): void {
     free += bytes
     const left = heldBy(owner) - bytes
     if (left > 0) held.set(owner, left)
@@ -58,14 +58,14 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
   }
 
   return {
-    async take(asked, { owner, gone } = { owner: '', gone: new AbortController().signal }) {
+    async take(wanted, { owner, gone } = { owner: '', gone: new AbortController().signal }) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const place: Place = { owner, bytes: Math.min(asked, total), admit: resolve }
-      waiting.add(place)
+      const waiter: Waiter = { owner, bytes: Math.min(wanted, total), admit: resolve }
+      waiting.add(waiter)
       admitNext()
-      if (waiting.has(place)) {
+      if (waiting.has(waiter)) {
         const giveUp = () => {
-          if (!waiting.delete(place)) return
+          if (!waiting.delete(waiter)) return
           reject(new Problem('overloaded', 'Too many uploads at once. Try again shortly.', { retryable: true }))
           admitNext()
         }
@@ -76,7 +76,7 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
       let isHeld = true
       return {
         [Symbol.dispose]() {
-          if (isHeld) giveBack(place)
+          if (isHeld) giveBack(waiter)
           isHeld = false
         },
       }
@@ -84,7 +84,7 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
   }
 }
 
-interface Place {
+interface Waiter {
   owner: string
   bytes: number
   admit(): void
@@ -102,8 +102,8 @@ function usualLimits(): BodyLimits {
 }
 
 /**
- * The hook that holds a share of the budget from before a body is read until its request is answered, or its client is
- * gone: of such a one no other hook is ever called.
+ * The hook that holds a share of the budget from before a body is read until its response is sent or its client
+ * disconnects. It listens for `close`, because no other hook is called if the client disconnects.
  */
 export function boundBodies(limits = usualLimits()) {
   return {

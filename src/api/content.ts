@@ -25,7 +25,7 @@ export interface ContentDependencies {
   clock: Clock
   log: Log
   handover?: Handover
-  /** Where videos lie while pictures are made of them. */
+  /** The folder for copies of videos while pictures are made from them. */
   scratch: string
 }
 
@@ -44,13 +44,13 @@ function downloadVideo(handler: Route['handler']): Route {
   return {
     at: 'GET /v1/videos/:id/content',
     id: 'downloadVideo',
-    summary: 'Fetch the film',
+    summary: 'Download the video',
     description:
-      'An MP4, from `completed` until `expires_at`. Ranges and conditions work as RFC 9110 has them, and so does ' +
-      '`HEAD`. If the operator lets the bucket deliver, the response is a redirect: follow it, and send no token there.',
+      'An MP4 file, from `completed` until `expires_at`. Ranges, conditions and `HEAD` work as RFC 9110 describes them. ' +
+      'If the operator lets the bucket deliver videos, the response is a redirect: follow it without sending the token.',
     path: videoPath,
     query: { schema: DownloadVideoQuery },
-    headers: { Range: 'A part of it: `bytes=0-1023`.', 'If-None-Match': 'An ETag: nothing is sent if it is the same.' },
+    headers: { Range: 'The part to send, for example `bytes=0-1023`.', 'If-None-Match': 'An ETag. If it is current, the response is 304 without a body.' },
     answers: {
       200: { description: 'The video, or a picture of it.', ...bytes, headers: described },
       206: {
@@ -62,15 +62,21 @@ function downloadVideo(handler: Route['handler']): Route {
       304: { description: 'Your copy is current.', headers: { ETag: described.ETag } },
     },
     errors: [
-      ...(['invalid_value', 'video_not_found', 'video_not_ready', 'video_failed', 'video_expired'] as const),
-      ...(['range_not_satisfiable', 'overloaded', 'storage_unavailable'] as const),
+      'invalid_value',
+      'video_not_found',
+      'video_not_ready',
+      'video_failed',
+      'video_expired',
+      'range_not_satisfiable',
+      'overloaded',
+      'storage_unavailable',
     ],
     options: { method: ['GET', 'HEAD'], onRequest: dropStalled },
     handler,
   }
 }
 
-/** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as RFC 9110 has them. */
+/** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as in RFC 9110. */
 export function openContent({ handover = 'proxy', ...tools }: ContentDependencies) {
   const { store, bucket, clock, log } = tools
   const soundness = openSoundness()
@@ -106,7 +112,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     if (isUnchanged(request, etag, modified)) return describe().code(304).send()
     if (range === 'unsatisfiable') {
       reply.header('content-range', `bytes */${asset.bytes}`)
-      throw new Problem('range_not_satisfiable', `The ${variant} has ${asset.bytes} bytes; the range asks for others.`)
+      throw new Problem('range_not_satisfiable', `The ${variant} has ${asset.bytes} bytes. Request a range within them.`)
     }
     soundness.refuse(asset)
     const measured = () => {
@@ -118,7 +124,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     }
     if (request.method === 'HEAD') return measured().send()
     return deliver({ task, asset, kind, range, confirm, reply, describe, measured }).catch((error) => {
-      // A picture that is there no more is made anew for the next who asks.
+      // A picture that no longer exists is created again for the next request.
       pictures.forget(asset)
       throw error
     })
@@ -127,7 +133,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
   return { route: downloadVideo(send), [Symbol.asyncDispose]: () => pictures[Symbol.asyncDispose]() }
 }
 
-/** The whole task, for only it knows where its bytes are. */
+/** The whole task: a `TaskView` has no key in the bucket. */
 async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task> {
   const { id } = request.params as { id: string }
   const task = isTaskId(id) ? await store.find(id) : undefined
@@ -143,7 +149,7 @@ function isUnchanged({ headers }: FastifyRequest, etag: string, modified: Date):
   return since >= modified.getTime()
 }
 
-/** With If-Range, the part is only wanted if the whole is still the same; a weak tag never is. */
+/** With If-Range, the range applies only if the whole is unchanged. A weak tag never matches. */
 function wantedRange({ headers }: FastifyRequest, etag: string, modified: Date, bytes: number) {
   const condition = headers['if-range']
   if (headers.range === undefined) return undefined

@@ -4,28 +4,28 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 
 export interface ConnectionLimit {
-  /** How many may be open at once. */
+  /** How many connections may be open at once. */
   most: number
   clock: Clock
 }
 
-/** Some of them are for clients that are told to come back, and for health checks. */
+/** The share of connections for health checks, and for clients that get `overloaded`. */
 const spareShare = 1 / 8
 const [fewestSpare, mostSpare] = [2, 16]
-/** A client that connects and says nothing for so long must not keep out the others. */
+/** A client that connects and sends nothing for so long must not keep others out. */
 const silentMs = 500
 
 /**
- * Keeps clients from using up the files that this process may have open: without one it could neither work nor answer.
- * Where many are connected each is let go with its response; at the limit idle ones are closed, and who comes then is
- * told to come back.
+ * Keeps clients from using up the files that this process may open: without files it could neither work nor respond. If
+ * many clients are connected, each response closes its connection. At the limit idle connections are closed, and
+ * further requests get `overloaded`.
  */
 export function limitConnections(server: FastifyInstance['server'], { most, clock }: ConnectionLimit) {
   const spare = Math.max(fewestSpare, Math.min(mostSpare, Math.floor(most * spareShare)))
   const usual = most - spare
   const crowded = usual * 0.75
   let open = 0
-  /** Those on which nothing was asked yet, the longest first: Node does not count them as idle. */
+  /** Connections without a request yet, the oldest first: Node does not count them as idle. */
   const silent = new Map<Socket, number>()
   const surplus = new WeakSet<Socket>()
 
@@ -41,7 +41,7 @@ export function limitConnections(server: FastifyInstance['server'], { most, cloc
     surplus.add(socket)
     server.closeIdleConnections()
   })
-  /** Makes room for one, if that costs nobody anything. */
+  /** Closes the oldest connection without a request. False if there is none to close. */
   const closeSilent = (): boolean => {
     const [[socket, since] = []] = silent
     if (!socket || since === undefined || Math.abs(clock.now() - since) < silentMs) return false

@@ -29,7 +29,7 @@ import { spoolVideos } from './spool.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import { ignored, submitHeaders, type UploadHooks, videoPath } from './videos.ts'
 
-/** `video`: `{id}` of one of ours, or in a form a file. */
+/** `video`: `{id}` of a stored video, or a file in a form. */
 type Body = Pick<ExtendVideo, 'prompt'> & Partial<Omit<ExtendVideo, 'video'>> & { video?: unknown }
 
 const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
@@ -39,12 +39,19 @@ const common = {
   answers: { 200: { description: 'The new video, as it was stored.', schema: Video, headers: ignored } },
   errors: [
     ...bodyFaults,
-    ...(['invalid_multipart', 'invalid_request', 'video_not_usable', 'video_not_found', 'model_not_found'] as const),
-    ...(['idempotency_key_reused', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'] as const),
+    'invalid_multipart',
+    'invalid_request',
+    'video_not_usable',
+    'video_not_found',
+    'model_not_found',
+    'idempotency_key_reused',
+    'rate_limit_exceeded',
+    'overloaded',
+    'storage_unavailable',
   ],
 } as const satisfies Partial<Route>
 
-/** Videos that are made of others. `makes` in `GET /v1/models` names the models that can. */
+/** Creates videos from other videos. `makes` in `GET /v1/models` says which models can do that. */
 export function derivedRoutes(
   dependencies: VideoDependencies & UploadHooks & { scratch: string },
   submit: Submit,
@@ -67,7 +74,7 @@ export function derivedRoutes(
       at: 'POST /v1/videos/edits',
       id: 'editVideo',
       summary: 'Edit a video',
-      description: 'Like a remix, of a video of this token or of an uploaded one.',
+      description: 'Like a remix, but of a stored or an uploaded video.',
       body: {
         schema: EditVideo,
         as: 'json or form',
@@ -84,7 +91,7 @@ export function derivedRoutes(
       id: 'extendVideo',
       summary: 'Extend a video',
       description:
-        'A new video that begins with the given one and continues for as long as you request, up to 120 seconds in all.',
+        'A new video that begins with the given one and continues for `seconds` more, up to 120 seconds in total.',
       body: {
         schema: ExtendVideo,
         as: 'json or form',
@@ -104,19 +111,19 @@ const fieldsOf: Record<SourceKind, readonly string[]> = {
   extension: ['prompt', 'seconds', 'video', 'model', 'metadata', ...deadlineFields],
 }
 
-/** Of a video that is not made of another: in `metadata` they would look as if they had an effect. */
+/** Fields of `POST /v1/videos`, which have no effect here. In `metadata` they would look as if they had one. */
 const reserved = [...commonFields, ...namesElsewhere]
 
-/** What the new one is made of, and by whom. */
-interface Found {
+/** The source of the new video, and the model that generates it. */
+interface FoundSource {
   entry: CatalogEntry
   material: Material
-  /** What the new one has of it, unless the request says otherwise. */
+  /** Parameters of the source, which the request may override. */
   parameters: Parameters
   source: OrderSource
 }
 
-/** Videos that are made of others: of the token's own, or of one that comes with the request. */
+/** Creates a video from one of the token's videos, or from a file in the request. */
 function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   const read = readExtras(tools)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
@@ -134,7 +141,7 @@ function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit)
   }
 }
 
-async function find(kind: SourceKind, request: FastifyRequest, tools: VideoDependencies): Promise<Found> {
+async function find(kind: SourceKind, request: FastifyRequest, tools: VideoDependencies): Promise<FoundSource> {
   const { id } = request.params as { id?: string }
   if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, tools)
   const { video } = request.body as Body
@@ -149,18 +156,18 @@ function readId(video: unknown): string {
   throw new Problem('invalid_type', message, { param: 'video' })
 }
 
-interface Wanted {
+interface SourceId {
   kind: SourceKind
   id: string
-  /** Where the request says so. */
+  /** The field of the request that names the video. */
   param: string
 }
 
 async function findOwn(
-  { kind, id, param }: Wanted,
+  { kind, id, param }: SourceId,
   request: FastifyRequest,
   dependencies: VideoDependencies,
-): Promise<Found> {
+): Promise<FoundSource> {
   const { catalog, store, bucket, clock } = dependencies
   const task = isTaskId(id) ? await store.find(id) : undefined
   if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id, param)
@@ -170,12 +177,12 @@ async function findOwn(
   requireMaker(entry, kind, catalog, request.token)
   const opener = (asset: Asset) => async (): Promise<Readable> => {
     const object = await bucket.open(asset.key)
-    // Removed in this moment: as it will be for the next who asks.
+    // It was removed just now, so it counts as expired.
     if (!object) throw expired(id, param)
     return object.stream
   }
   const { size, videoFacts } = task
-  // What is drawn anew repeats the request; an extension goes on from the video as it is.
+  // A remix or an edit repeats the request. An extension continues the video as it is.
   const seconds = kind === 'extension' && videoFacts ? wholeSeconds(videoFacts.duration) : task.seconds
   const used = kind === 'extension' ? { video: film, image: null } : inputsOf(task)
   const image = used.image && { ...used.image, open: opener(used.image.asset) }
@@ -185,7 +192,9 @@ async function findOwn(
   return { entry, material: { seconds, size, param }, parameters: Object.fromEntries(known), source }
 }
 
-/** What a video was made of beside its prompt. Drawn anew, it needs that again; of an extension only the words count. */
+/**
+ * The inputs of a video besides its prompt, which a new version needs again. Of an extension only the prompts count.
+ */
 function inputsOf({ image, source }: Task) {
   return {
     image: image && 'asset' in image ? image : null,
@@ -193,10 +202,10 @@ function inputsOf({ image, source }: Task) {
   }
 }
 
-/** It is its own model that changes a video. */
+/** Only the model that generated a video can change it. */
 function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
   if (model === undefined || model === name || model === card.id) return
-  const message = `The video was made by '${name}', and so is what is made of it: leave out 'model'.`
+  const message = `'model' is '${model.slice(0, 50)}'. Only '${name}', which generated the video, can be used. Leave out 'model'.`
   throw new Problem('invalid_value', message, { param: 'model' })
 }
 
@@ -207,7 +216,7 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
   const limits = uploadLimits(entry.card, kind)
   const { size, seconds: exact } = await examine({ path: file.path, owner: request.token.name, limits }, tools)
   const seconds = wholeSeconds(exact)
-  // Opened first: a stream that can't open its file before anybody listens to it would end the whole process.
+  // The file is opened first: a stream that fails to open its file before it has a listener would end the process.
   const stream = async () => (await open(file.path)).createReadStream()
   const source = { kind, video: null, prompt: null, seconds, name: file.sha256, image: null, open: stream }
   return { entry, material: { seconds, size, param: 'video' }, parameters: {}, source }
@@ -236,7 +245,7 @@ async function examine({ path, owner, limits }: Uploaded, { media }: VideoDepend
     if (code === 'invalid_value') throw new Problem(code, message, { param: 'video', cause: thrown })
     if (code === 'unsupported_output') throw invalid(`${message} Send an MP4 file with H.264.`, thrown)
     if (!signal.aborted) throw thrown
-    const busy = 'Too many videos to look at right now. Try again shortly.'
+    const busy = 'Too many videos are waiting to be checked. Try again shortly.'
     throw new Problem('overloaded', busy, { retryable: true, cause: thrown })
   }
 }

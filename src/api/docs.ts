@@ -6,15 +6,15 @@ import type { Answer, Route } from './route.ts'
 
 type Pages = ReturnType<typeof openPages>
 
-const page: Answer = { description: 'A page to read.', type: 'text/html', schema: { type: 'string' } }
+const page: Answer = { description: 'An HTML page.', type: 'text/html', schema: { type: 'string' } }
 const unchanged: Answer = {
   description: 'Your copy is current.',
   headers: { ETag: 'Identifies this version: send it as `If-None-Match`.' },
 }
 
 /**
- * The documentation of these routes: the document for programs, and pages for people. It is loaded with the first
- * request for it: that takes 140 ms and 17 MB (measured), which most processes never need.
+ * The documentation of these routes: the document for programs, and pages for people. It is loaded at the first
+ * request: it takes 140 ms and 17 MB (measured), and most processes never need it.
  */
 export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
   let loading: Promise<Pages> | undefined
@@ -27,8 +27,8 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
     {
       at: 'GET /openapi.json',
       id: 'describe',
-      summary: 'This document',
-      description: 'OpenAPI 3.1, made from the routes themselves.',
+      summary: 'Get the OpenAPI document',
+      description: 'OpenAPI 3.1, generated from the routes.',
       answers: {
         200: { description: 'The document.', schema: { type: 'object', additionalProperties: true } },
         304: unchanged,
@@ -38,23 +38,23 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
     {
       at: 'GET /docs',
       id: 'readReference',
-      summary: 'The reference, to read',
-      description: 'This document as a page.',
+      summary: 'Read the API reference',
+      description: 'The OpenAPI document as an HTML page.',
       answers: { 200: page, 304: unchanged },
       handler: later('reference'),
     },
     {
       at: 'GET /docs/models',
       id: 'readModels',
-      summary: 'The models, to read',
-      description: 'All models, with a page for each.',
+      summary: 'Read about all models',
+      description: 'A page with all models, which links to a page for each.',
       answers: { 200: page },
       handler: later('models'),
     },
     {
       at: 'GET /docs/models/*',
       id: 'readModel',
-      summary: 'A model, to read',
+      summary: 'Read about a model',
       description: 'What the model accepts, and examples that run as they are.',
       path: { model: 'The name of the model.' },
       answers: { 200: page, 404: { ...page, description: 'There is no such model.' } },
@@ -63,9 +63,9 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
     {
       at: 'GET /docs/images/:size',
       id: 'readImage',
-      summary: 'An image for the examples',
-      description: 'In the default size of a model that requires an image.',
-      path: { size: 'The size, and `.png`: `1280x720.png`.' },
+      summary: 'Get an image for the examples',
+      description: 'A PNG in the default size of a model that requires an image.',
+      path: { size: 'The size and `.png`, for example `1280x720.png`.' },
       answers: {
         200: { description: 'The image.', type: 'image/png', schema: { type: 'string', format: 'binary' } },
       },
@@ -76,8 +76,8 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
   return own
 }
 
-/** A person who opens the address of the service in a browser wants to read; a client has the wrong path. */
-export function leadToDocs(request: FastifyRequest, reply: FastifyReply): void {
+/** A browser is redirected to the documentation. Any other client has the wrong path. */
+export function redirectToDocs(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.headers.accept?.includes('text/html')) notFoundHandler(request)
   const others = reply.getHeader('vary')
   reply.header('vary', others === undefined ? 'Accept' : `${others}, Accept`).redirect('/docs')

@@ -18,7 +18,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   invalid_image: 400,
   invalid_image_url: 400,
   invalid_webhook_url: 400,
-  // An answer that an SDK does not repeat by itself: the receiver would get it again and again.
+  // A status that SDKs do not retry by themselves: the receiver would get the test again and again.
   webhook_unanswered: 400,
   invalid_video: 400,
   video_not_usable: 400,
@@ -40,7 +40,7 @@ export const statuses: Readonly<Record<ProblemCode, number>> = {
   idempotency_key_taken: 422,
   idempotency_key_reused: 422,
   rate_limit_exceeded: 429,
-  // These end a task and are shown in its `error`; as answers to a request they would be ours to mend.
+  // These end a task and are shown in its `error`. As the response to a request they would be our own fault.
   image_unavailable: 500,
   generation_failed: 500,
   output_unavailable: 500,
@@ -63,12 +63,12 @@ function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): Er
   return { error: { message, type, param: (param && sentAs?.get(param)) ?? param, code } }
 }
 
-/** An id that is not there and one of another token get the same answer. */
+/** A video of another token gets the same response as one that does not exist. */
 export function notFound(id: string, param = 'video_id'): Problem {
   return new Problem('video_not_found', `Video '${id.slice(0, 100)}' not found.`, { param })
 }
 
-/** Refusals are one line in so long: a crowd would fill the log. */
+/** Refusals are logged at most once in this time, so that many of them can't fill the log. */
 const quietMs = 60_000
 
 /** Everything that is thrown while a request is served ends here. */
@@ -85,9 +85,9 @@ export function errorHandler(log: Log, clock: Clock) {
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError, request)
     const status = statuses[problem.code]
-    // Who went away while he waited for room has not been refused.
+    // A client that disconnected while it waited was not refused.
     const isLeft = problem.code === 'overloaded' && reply.raw.destroyed
-    // One of our limits was reached. What has a cause beyond that is an error.
+    // One of our limits was reached. With any other cause it is an error.
     const isRefusal = problem.code === 'overloaded' && problem.cause === undefined
     if (isRefusal && !isLeft) warnOfRefusals(problem, request)
     else if (status >= 500 && !isLeft) {
@@ -101,34 +101,34 @@ export function errorHandler(log: Log, clock: Clock) {
       })
     }
     if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')
-    // A client that is still sending will not read an answer on a connection that stays open for its body.
+    // A client that is still sending its body reads the response only if the connection closes.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
-    // A URL that can't be read never reaches the hook that sets this.
+    // For a malformed URL the hook that sets this header does not run.
     reply.header('x-request-id', request.id)
     return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem, request.sentAs))
   }
 }
 
 export function notFoundHandler(request: FastifyRequest): never {
-  const there = /^\/operator\b/.test(request.url)
-    ? 'The operator has /operator/v1/tasks/{id}, /operator/v1/attempts and /operator/v1/accounts.'
+  const advice = /^\/operator\b/.test(request.url)
+    ? 'Operator routes are /operator/v1/tasks/{id}, /operator/v1/attempts and /operator/v1/accounts.'
     : 'See GET /v1/models and POST /v1/videos.'
-  throw unknownUrl(request, there)
+  throw unknownUrl(request, advice)
 }
 
-/** Of a process that only works: what it lacks is there, elsewhere. */
+/** For a worker process, which has no routes but health checks. */
 export function workerHandler(request: FastifyRequest): never {
-  const there =
-    'This process is a worker, with /livez and /readyz alone: send requests to one with the role api or all.'
-  throw unknownUrl(request, there)
+  const advice =
+    'This process is a worker and has only /livez and /readyz. Send requests to a process with the role api or all.'
+  throw unknownUrl(request, advice)
 }
 
-function unknownUrl({ method, url }: FastifyRequest, there: string): Problem {
+function unknownUrl({ method, url }: FastifyRequest, advice: string): Problem {
   const path = url.split('?', 1)[0]?.slice(0, 200) ?? ''
-  return new Problem('unknown_url', `Unknown request URL: ${method} ${path}. ${there}`)
+  return new Problem('unknown_url', `Unknown request URL: ${method} ${path}. ${advice}`)
 }
 
-/** What Fastify and its parsers throw, in our words: theirs speak of their own settings. */
+/** Errors of Fastify and its parsers, in our words: their messages are about their own settings. */
 function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
   const cause = error
   switch (error.code) {
@@ -137,11 +137,11 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('body_too_large', `The request is too large: ${largestOf(request)}.`, { cause })
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return new Problem('invalid_json', 'The body is empty: send a JSON object.', { cause })
+      return new Problem('invalid_json', 'The body is empty. Send a JSON object.', { cause })
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new Problem('invalid_json', 'The body is not valid JSON.', { cause })
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Problem('invalid_request', 'The body is not as long as Content-Length says.', { cause })
+      return new Problem('invalid_request', 'The length of the body differs from Content-Length.', { cause })
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is malformed.', { cause })
   }
@@ -153,7 +153,7 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
   return Problem.from(error)
 }
 
-/** What of a JSON body may be large. */
+/** How large a JSON body may be. */
 function largestOf({ routeOptions: { bodyLimit }, server }: FastifyRequest): string {
   if (bodyLimit === server.initialConfig.bodyLimit) return `its body may have up to ${bodyLimit / 2 ** 10} KiB`
   return bodyLimit === maxBodyBytes
@@ -161,18 +161,18 @@ function largestOf({ routeOptions: { bodyLimit }, server }: FastifyRequest): str
     : 'send a video as a file of a form, not as JSON'
 }
 
-/** What a route takes as its body. */
+/** The content types that a route accepts. */
 function typesOf({ routeOptions, server }: FastifyRequest): string {
-  if (!routeOptions.schema?.body) return 'This request has no body: send none, and no Content-Type.'
+  if (!routeOptions.schema?.body) return 'This request has no body. Send no body and no Content-Type.'
   return server.hasContentTypeParser('multipart/form-data')
     ? 'Send the request as application/json, multipart/form-data or application/x-www-form-urlencoded.'
     : 'Send the request as application/json.'
 }
 
-/** Bytes that are no HTTP request never reach Fastify: they are answered on the bare socket, in the same shape. */
+/** Bytes that are not HTTP never reach Fastify. The same error is written to the socket directly. */
 export function clientErrorHandler(newRequestId: () => string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
-    // What is being answered on this connection must not get a second answer into its body.
+    // A response that is being sent on this connection must not get a second one into its body.
     if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) return void socket.destroy()
     const timeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'

@@ -5,20 +5,20 @@ import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core
 import { type TaskView, wireStatus } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
 
-/** What a client is told of a task that is not finished; null is not known. */
+/** The estimate for an unfinished task; null if it is unknown. */
 export interface Estimate {
-  /** Whole seconds until it is expected to be done. */
+  /** Whole seconds until it is expected to be finished. */
   eta: number | null
-  /** 1 is next; null where it does not wait in line, or far back. */
+  /** 1 is next; null if it does not wait, or is too far back. */
   queuePosition: number | null
-  /** When to ask again. */
+  /** When to poll again. */
   pollAfterMs: number
 }
 
 export interface Estimates {
-  /** Where the line of a queued task has to be read first, a promise, which never rejects. */
+  /** A promise only if the queue must be read first. It never rejects. */
   of(task: TaskView): Estimate | Promise<Estimate>
-  /** As far as it is known already: of a task in a line that nobody read lately that is nothing. */
+  /** Without reading: the position is null if the queue was not read lately. */
   known(task: TaskView): Estimate
 }
 
@@ -29,61 +29,61 @@ interface EstimateDependencies {
   clock: Clock
 }
 
-/** How far back a place in the line is told. */
-const longestLine = 1_000
-/** How long what was read of a line, and of how long tasks took, is good for. */
-const freshLineMs = 1_000
-/** Who reads none himself is told no place older than this. */
-const staleLineMs = 5_000
+/** Positions beyond this are not reported. */
+const longestQueue = 1_000
+/** A queue is read again after this time, */
+const freshQueueMs = 1_000
+/** and a position that is older is not reported. */
+const staleQueueMs = 5_000
 const freshPaceMs = 30_000
 
 export function openEstimates(dependencies: EstimateDependencies): Estimates {
   const { catalog, clock } = dependencies
   const paces = openPaces(dependencies)
-  const lines = openLines(dependencies)
+  const queues = openQueues(dependencies)
   const cardOf = (task: TaskView) => catalog.entries.get(task.model)?.card
 
-  /** Null where it waits, and nobody knows for how many. */
-  const timeLeft = (task: TaskView, card: ModelCard | undefined, place: Place | undefined): number | null => {
+  /** Null if it waits and its position is unknown. */
+  const timeLeft = (task: TaskView, card: ModelCard | undefined, queued: QueuePosition | undefined): number | null => {
     const pace = paces.of(card)
     if (wireStatus(task) !== 'queued') return remainingMs(clock.now() - (task.startedAt ?? clock.now()), pace)
     // It is being sent.
     if (task.state === 'held') return remainingMs(0, pace)
-    return place ? queuedMs(place.position, place.slots, pace) : null
+    return queued ? queuedMs(queued.position, queued.slots, pace) : null
   }
   const known = (task: TaskView): Estimate => {
     const card = cardOf(task)
-    const place = card && task.state === 'queued' ? lines.place(card.id, task.id) : undefined
-    const left = timeLeft(task, card, place)
+    const queued = card && task.state === 'queued' ? queues.position(card.id, task.id) : undefined
+    const left = timeLeft(task, card, queued)
     const eta = left === null ? null : Math.max(1, Math.ceil(left / 1_000))
     const pollAfterMs = Math.round(pollAfter(eta, card?.pollAfterMs ?? 5_000))
-    return { eta, queuePosition: place?.position ?? null, pollAfterMs }
+    return { eta, queuePosition: queued?.position ?? null, pollAfterMs }
   }
   return {
     known,
     of(task) {
       const card = task.state === 'queued' ? cardOf(task) : undefined
-      const read = card && lines.refresh(card)
+      const read = card && queues.refresh(card)
       return read ? read.then(() => known(task)) : known(task)
     },
   }
 }
 
-/** Where in a line a task was when that was read, and what served it. */
-interface Place {
+/** The position of a task when its queue was read, and the slots that serve the queue. */
+interface QueuePosition {
   /** 1 is next. */
   position: number
   slots: Slots
 }
 
-/** How long each card's tasks take. Nobody waits for it: who asks first gets what is known by then. */
+/** How long each card's tasks take. Never waits for the store: the first caller gets no durations. */
 function openPaces({ store, clock }: EstimateDependencies) {
   let durations: ReadonlyMap<string, readonly number[]> = new Map()
   let readAt = Number.NEGATIVE_INFINITY
 
   const refresh = async () => {
     readAt = clock.now()
-    // A store that is away is asked again when it is time.
+    // If the store is unavailable, the next refresh tries again.
     const found = await store.durations().catch(() => undefined)
     if (found) durations = new Map([...found].map(([card, took]) => [card, took.toSorted((a, b) => a - b)]))
   }
@@ -95,48 +95,48 @@ function openPaces({ store, clock }: EstimateDependencies) {
   }
 }
 
-/** Who waits for each card, read when somebody asks. */
-function openLines(dependencies: EstimateDependencies) {
+/** The queue of each card, read on demand. */
+function openQueues(dependencies: EstimateDependencies) {
   const { store, clock } = dependencies
-  interface Line {
+  interface Queue {
     readAt: number
-    /** Null where it could not be read. */
-    found: { places: ReadonlyMap<string, number>; slots: Slots } | null
+    /** Null if it could not be read. */
+    found: { positions: ReadonlyMap<string, number>; slots: Slots } | null
     reading: Promise<void> | undefined
   }
-  const lines = new Map<string, Line>()
+  const queues = new Map<string, Queue>()
 
-  const read = async (card: ModelCard, line: Line) => {
-    // A store that is away is asked again when it is time.
-    const reads = [store.queueOf(card.id, longestLine), slotsOf(card, dependencies)] as const
+  const read = async (card: ModelCard, queue: Queue) => {
+    // If the store is unavailable, the next refresh tries again.
+    const reads = [store.queueOf(card.id, longestQueue), slotsOf(card, dependencies)] as const
     const [ids, slots] = await Promise.all(reads).catch(() => [])
-    line.found = ids && slots ? { places: new Map(ids.map((id, at) => [id, at + 1])), slots } : null
-    line.readAt = clock.now()
-    line.reading = undefined
+    queue.found = ids && slots ? { positions: new Map(ids.map((id, at) => [id, at + 1])), slots } : null
+    queue.readAt = clock.now()
+    queue.reading = undefined
   }
-  const isYounger = (line: Line, ms: number) => Math.abs(clock.now() - line.readAt) < ms
+  const isYounger = (queue: Queue, ms: number) => Math.abs(clock.now() - queue.readAt) < ms
   return {
-    /** Undefined of one that came after the line was read, is too far back, or is just being taken. */
-    place(card: string, id: string): Place | undefined {
-      const line = lines.get(card)
-      const found = line && isYounger(line, staleLineMs) ? line.found : null
-      const position = found?.places.get(id)
+    /** Undefined if the task came after the queue was read, is too far back, or is being claimed. */
+    position(card: string, id: string): QueuePosition | undefined {
+      const queue = queues.get(card)
+      const found = queue && isYounger(queue, staleQueueMs) ? queue.found : null
+      const position = found?.positions.get(id)
       return found && position !== undefined ? { position, slots: found.slots } : undefined
     },
-    /** Undefined where what is known is fresh. */
+    /** Undefined if the last read is fresh. */
     refresh(card: ModelCard): Promise<void> | undefined {
-      const line = lines.get(card.id) ?? { readAt: Number.NEGATIVE_INFINITY, found: null, reading: undefined }
-      lines.set(card.id, line)
-      if (isYounger(line, freshLineMs)) return undefined
-      line.reading ??= read(card, line)
-      return line.reading
+      const queue = queues.get(card.id) ?? { readAt: Number.NEGATIVE_INFINITY, found: null, reading: undefined }
+      queues.set(card.id, queue)
+      if (isYounger(queue, freshQueueMs)) return undefined
+      queue.reading ??= read(card, queue)
+      return queue.reading
     },
   }
 }
 
 /**
- * How many of a card's tasks run at once. A process that only answers does not know how many its workers draw at once: it
- * reckons with one, which is busy, so that the wait is rather told too long.
+ * How many of a card's tasks run at once. A process without workers does not know how many tasks the workers run: it
+ * assumes one busy slot, so that the estimate is too long rather than too short.
  */
 async function slotsOf(card: ModelCard, { store, accounts }: EstimateDependencies): Promise<Slots> {
   const known = card.routes.flatMap(({ account }) => accounts.get(account) ?? [])

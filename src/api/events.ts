@@ -7,11 +7,11 @@ import { StreamVideosQuery, VideoEvent } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { openPulse, type Pulse } from './events/pulse.ts'
-import { readPlace, replay } from './events/replay.ts'
+import { readStart, replay } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
 import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
 import { openUnread, type Unread } from './events/unread.ts'
-import type { Told } from './feed.ts'
+import type { FeedItem } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
 import type { Answer, Route } from './route.ts'
@@ -34,24 +34,24 @@ interface Parts extends EventDependencies {
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const stream: Answer = {
-  description: 'Events, until the connection is closed. A comment every few seconds keeps it alive.',
+  description: 'Events, until the connection is closed. A comment every 15 seconds keeps it alive.',
   type: 'text/event-stream',
-  schema: { type: 'string', description: '`event`, `id` and `data` as HTML has them; `data` is a `VideoEvent`.' },
+  schema: { type: 'string', description: '`event`, `id` and `data` as in HTML’s EventSource; `data` is a `VideoEvent`.' },
   events: VideoEvent,
 }
 
-/** Streams of what happens to one video, or to all of a token. */
+/** Streams of the events of one video, or of all videos of a token. */
 export function eventRoutes(dependencies: EventDependencies): Route[] {
   const texts = openTexts(dependencies.estimates)
   const pulse = openPulse({ ...dependencies, texts })
   const parts = { ...dependencies, texts, pulse, unread: openUnread() }
-  // A HEAD route would be made of the handler, and would never end.
+  // Fastify would create a HEAD route from the handler, and its response would never end.
   const options = { exposeHeadRoute: false }
   return [
     {
       at: 'GET /v1/videos/:id/events',
       id: 'streamVideo',
-      summary: 'Follow a video',
+      summary: 'Stream the events of a video',
       description:
         'Begins with the current status and ends when the video is finished: `video.queued`, `video.in_progress`, ' +
         '`video.progress`, `video.completed`, `video.failed`, `video.deleted`.',
@@ -65,10 +65,10 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
     {
       at: 'GET /v1/videos/events',
       id: 'streamVideos',
-      summary: 'Follow all your videos',
+      summary: 'Stream the events of all your videos',
       description:
-        'Events from now on, or since the last event that you name. An `EventSource` names it by itself when it ' +
-        'reconnects. `reset` means that this event is too old: list the videos then.',
+        'Events from now on, or since the last event that you received, if you send its id. An `EventSource` sends it by ' +
+        'itself when it reconnects. The event `reset` means that this id is too old: list the videos instead.',
       query: { schema: StreamVideosQuery, isReadByHand: true },
       headers: { 'Last-Event-ID': 'The `id` of the last event that you received.', ...sdkHeader },
       answers: { 200: stream },
@@ -79,7 +79,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
   ]
 }
 
-/** Begins with the present state and ends with the last one. */
+/** Begins with the current status and ends with the final one. */
 function streamOne(parts: Parts): Handler {
   const { store, estimates, listeners, texts } = parts
   return async (request, reply) => {
@@ -87,9 +87,9 @@ function streamOne(parts: Parts): Handler {
     if (!isTaskId(id)) throw notFound(id)
     const running = new Map<string, number>()
     let status: string | undefined
-    const tell = ({ view, id: number }: Pick<Told, 'view' | 'id'>) => {
+    const send = ({ view, id: number }: Pick<FeedItem, 'view' | 'id'>) => {
       if (!view) return client.end(texts.deleted(id, number))
-      // A repeat: of two changes that came at once the first was told with the state after both.
+      // A repeat: of two changes at once, the first was sent with the status after both.
       if (wireStatus(view) === status) return
       status = wireStatus(view)
       if (status === 'in_progress') running.set(id, view.progress)
@@ -97,46 +97,46 @@ function streamOne(parts: Parts): Handler {
       if (isFinished(view)) client.end(text)
       else client.send(text)
     }
-    const { client, ...stream } = openStream(parts, { request, reply, task: id, running, tell })
+    const { client, ...stream } = openStream(parts, { request, reply, task: id, running, send })
     await stream.run(async () => {
       const view = await store.read(client.owner, id)
       if (!view) throw notFound(id)
       await estimates.of(view)
       stream.start(opening(null))
-      tell({ view, id: listeners.safe() })
+      send({ view, id: listeners.safe() })
       return new Set()
     })
     return reply
   }
 }
 
-/** Tells of changes from now on, or since the one that the client names as its last. */
+/** Sends changes from now on, or since the last event that the client names. */
 function streamAll(parts: Parts): Handler {
   const { store, listeners, texts, turns } = parts
   const shown = openShown(parts)
   return async (request, reply) => {
     const { tasks: running, leave } = shown.join(request.token.name)
-    const tell = ({ notice, view, id }: Told) => {
+    const send = ({ notice, view, id }: FeedItem) => {
       if (notice.kind === 'deleted') return client.send(texts.deleted(notice.task, id))
-      // It is further by now, or gone: the notice of that is yet to come, and tells it.
+      // The task has changed again or was deleted. The notice of that change is still to come.
       if (!view || wireStatus(view) !== notice.kind) return
       if (notice.kind === 'in_progress') running.set(view.id, view.progress)
       client.send(texts.status(view, client.nulls, id))
     }
-    const { client, ...stream } = openStream(parts, { request, reply, task: null, running, tell, onLeave: leave })
+    const { client, ...stream } = openStream(parts, { request, reply, task: null, running, send, onLeave: leave })
     await stream.run(async () => {
-      // Of what is heard from here on nothing is below this.
+      // Every notice that arrives from here on has a greater number.
       const safe = listeners.safe()
-      const place = await readPlace(request, store)
-      stream.start(opening(place === 'now' ? safe : null))
-      if (place === 'lost') client.send(resetText(safe))
-      return typeof place === 'number' ? replay({ store, client, tell, turns }, place, safe) : new Set()
+      const start = await readStart(request, store)
+      stream.start(opening(start === 'now' ? safe : null))
+      if (start === 'lost') client.send(resetText(safe))
+      return typeof start === 'number' ? replay({ store, client, send, turns }, start, safe) : new Set()
     })
     return reply
   }
 }
 
-/** The tasks in progress of each owner who has a stream of all: one set for all streams of his. */
+/** The tasks in progress of each owner that streams all videos: one set for all of the owner's streams. */
 function openShown({ store, turns }: Parts) {
   const owners = new Map<string, { tasks: Map<string, number>; streams: number }>()
   const find = async (owner: string, tasks: Map<string, number>) => {
@@ -154,7 +154,7 @@ function openShown({ store, turns }: Parts) {
       const shown = owners.get(owner) ?? { tasks: new Map<string, number>(), streams: 0 }
       owners.set(owner, shown)
       shown.streams += 1
-      // Those that began before, as far as they are among the newest; without them there is just less progress to see.
+      // Tasks that began before, if they are among the newest. Without them the stream only shows less progress.
       if (shown.streams === 1) void find(owner, shown.tasks).catch(() => {})
       let left = false
       return {

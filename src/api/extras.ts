@@ -4,19 +4,21 @@ import { type Extras, type ReadOptions, readParameters } from '../core/parameter
 import type { UnknownParameters } from '../core/token.ts'
 import { isForm } from './urlencoded.ts'
 
-/** Names the parameters that were left out. */
+/** Lists the parameters that were ignored. */
 export const ignoredHeader = 'x-filmgate-ignored'
 
-/** Clients refuse headers of some kilobytes in all; the warnings of the video have every name. */
+/** Clients refuse headers of several kilobytes. The warnings of the video have every name. */
 const longestList = 1_000
 
-/** A name may have characters that no header can carry. */
+/** Encoded, because a name may have characters that are not allowed in a header. */
 function listed(names: readonly string[]): string {
   const list = names.map(encodeURIComponent).join(', ')
   return list.length <= longestList ? list : `${list.slice(0, list.lastIndexOf(', ', longestList))}, ...`
 }
 
-/** Reads what a request says beyond the common fields, as strictly as its token wants, and names what is left out. */
+/**
+ * Reads the fields beyond the common ones, as strictly as the token is configured, and lists those that are ignored.
+ */
 export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters?: UnknownParameters }) {
   return (
     card: ModelCard,

@@ -5,27 +5,27 @@ import type { TaskView } from '../core/task.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** A notice, with the task as it is by now: undefined of one that is gone. */
-export interface Told {
+/** A notice, with the current task; undefined if the task was deleted. */
+export interface FeedItem {
   notice: Notice
   view: TaskView | undefined
-  /** Who has heard this has heard everything up to that number. */
+  /** A client that received this item has received everything up to this number. */
   id: number
 }
 
 interface Audience {
-  /** Whether anybody would hear it: of the others no task is read. */
+  /** Whether any listener wants it. The task of any other notice is not read. */
   wants(notice: Notice): boolean
-  /** In the order of the numbers, but for one that became visible late. Never throws: the rest would not be told. */
-  hear(told: Told): void
+  /** In order of the numbers, except for notices that became visible late. Never throws: the rest would be lost. */
+  receive(item: FeedItem): void
 }
 
-/** Reads what is new for all who listen in this process, and does nothing while nobody does. */
+/** Reads new notices for all listeners of this process. Does nothing while there are no listeners. */
 interface Feed {
-  /** Resolves once nothing can be missed that happens from now on. Throws where the store is away: leave then, too. */
+  /** After it resolves, no later notice is missed. Throws if the store is unavailable; call `leave` then, too. */
   join(): Promise<void>
   leave(): void
-  /** The greatest number up to which everything was told. */
+  /** All notices up to this number were passed on. */
   safe(): number
 }
 
@@ -35,11 +35,11 @@ export interface FeedDependencies {
   log: Log
 }
 
-/** Who hears of nothing looks so often by himself. */
+/** How often to look for notices if the store does not announce any. */
 const lookMs = 1_000
 const pageSize = 1_000
 const stepSize = 8
-/** So many numbers below the newest may belong to transactions that are still under way when the first one joins. */
+/** So many numbers below the newest may belong to transactions that still run when the first listener joins. */
 const lookBack = 1_000
 
 export function openFeed(dependencies: FeedDependencies, audience: Audience): Feed {
@@ -53,7 +53,7 @@ export function openFeed(dependencies: FeedDependencies, audience: Audience): Fe
       try {
         joined.begun = await joined.sequence
       } catch (error) {
-        // The next one to come tries anew.
+        // The next listener tries again.
         joined.stop.abort()
         if (session === joined) session = undefined
         throw error
@@ -69,7 +69,7 @@ export function openFeed(dependencies: FeedDependencies, audience: Audience): Fe
   }
 }
 
-/** From the first one who joins to the last one who leaves. */
+/** From the first listener that joins to the last one that leaves. */
 interface Session {
   stop: AbortController
   sequence: Promise<Sequence>
@@ -80,22 +80,22 @@ function openSession(dependencies: FeedDependencies, audience: Audience): Sessio
   const { store, clock } = dependencies
   const stop = new AbortController()
   const bell = openBell(clock)
-  // Listened for from the start, so that what comes while it is being opened is read right after.
-  const unhear = store.onNotice(bell.ring)
-  stop.signal.addEventListener('abort', unhear)
+  // Subscribed before the first read, so that notices that arrive meanwhile are read right after it.
+  const unsubscribe = store.onNotice(bell.ring)
+  stop.signal.addEventListener('abort', unsubscribe)
   const sequence = begin(store, clock)
   const listening = { ...dependencies, bell, stop: stop.signal }
-  void sequence.then((begun) => run(() => tellNew(begun, dependencies, audience), listening)).catch(() => {})
+  void sequence.then((begun) => run(() => passOnNew(begun, dependencies, audience), listening)).catch(() => {})
   return { stop, sequence }
 }
 
-/** From the newest on. What is missing shortly below it may be about to come. */
+/** Starts at the newest notice. Numbers that are missing shortly below it may still become visible. */
 async function begin(store: NoticeStore, clock: Clock): Promise<Sequence> {
   const { first, last } = await store.noticeRange()
   const start = Math.max(0, last - lookBack)
   const notices = await store.notices(start, [], lookBack)
   const [oldest] = notices
-  // The oldest that is kept: those below it were dropped, or it is the first ever, and one below it may be under way.
+  // Numbers below the oldest notice were dropped; or it is the first ever, and one below it may still be committed.
   const isSettled = oldest?.number === first && clock.now() - oldest.at >= patienceMs
   const sequence = openSequence(isSettled ? first - 1 : start)
   sequence.take(
@@ -125,8 +125,8 @@ async function run(
   }
 }
 
-/** One page of what is new. What could not be told, because the store went away in between, is read again. */
-async function tellNew(
+/** Passes on one page of new notices. If the store fails in between, the page is read again. */
+async function passOnNew(
   sequence: Sequence,
   { store, clock }: FeedDependencies,
   audience: Audience,
@@ -140,7 +140,7 @@ async function tellNew(
   )
   const safe = sequence.safe()
   for (const [at, notice] of wanted.entries())
-    audience.hear({ notice, view: views[at], id: Math.min(notice.number, safe) })
+    audience.receive({ notice, view: views[at], id: Math.min(notice.number, safe) })
   return { more: notices.length === pageSize }
 }
 

@@ -12,16 +12,16 @@ export interface HealthDependencies {
   bucket: Bucket
   clock: Clock
   log: Log
-  /** Aborted when the service is asked to stop. */
+  /** Aborted when the service begins to stop. */
   draining?: AbortSignal
 }
 
-type Found = 'ok' | StorageFault
+type StorageState = 'ok' | StorageFault
 
-/** What a check may take: whoever asks would rather know that it is slow. */
+/** A check that takes longer counts as failed. */
 const patienceMs = 1_500
 
-/** How long its result is good for. A check writes, so one that went well is not repeated every second. */
+/** How long a result is reused. A check writes, so a successful one is not repeated every second. */
 const freshMs = { ok: 5_000, other: 1_000 }
 
 export function healthRoutes(dependencies: HealthDependencies): Route[] {
@@ -37,7 +37,7 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
     {
       at: 'GET /readyz',
       id: 'ready',
-      summary: 'Can it do its work?',
+      summary: 'Is the process ready?',
       description: 'If not, send requests to another process.',
       answers: {
         200: { description: 'The process is ready.', schema: Readiness },
@@ -49,15 +49,15 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
 }
 
 /**
- * It can do its work: its store can be written, and it is not about to stop. The bucket is told and does not count: polls,
- * lists and submits without an image need none, and would be refused by every process at once. Anybody may ask, so it
- * gives one of a few reasons; the log has the cause.
+ * Ready means: the store can be written, and the service is not stopping. The bucket is reported but does not count:
+ * polls, lists and submits without an image don't need it, and every process would refuse them at once. The route needs
+ * no token, so it gives one of a few fixed reasons; the log has the cause.
  */
 export function readyz({ store, bucket, clock, log, draining }: HealthDependencies) {
-  const sayStore = openNews(log, 'the store')
-  const sayBucket = openNews(log, 'the bucket')
-  const checkRows = share(() => store.checkWritable(), clock, sayStore)
-  const checkBytes = share(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, sayBucket)
+  const reportStore = openReport(log, 'the store')
+  const reportBucket = openReport(log, 'the bucket')
+  const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
+  const checkBytes = shareCheck(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, reportBucket)
   return async (_request: FastifyRequest, reply: FastifyReply) => {
     const [rows, bytes] = await Promise.all([checkRows(), checkBytes()])
     const status = draining?.aborted ? 'draining' : rows === 'ok' ? 'ok' : 'unavailable'
@@ -68,65 +68,65 @@ export function readyz({ store, bucket, clock, log, draining }: HealthDependenci
 }
 
 const reasons = {
-  full: 'The disk of the database is full. Reads go on, nothing can be created. Free some space; no restart is needed.',
+  full: 'The disk of the database is full. Reads work, but nothing can be created. Free some space; no restart is needed.',
   read_only:
-    'The database can only be read. Reads go on, nothing can be created. Make it writable; no restart is needed.',
-  unavailable: 'The database does not respond in time, or refuses to write. The log has the cause.',
+    'The database is read-only. Reads work, but nothing can be created. Make it writable; no restart is needed.',
+  unavailable: 'The database does not respond in time, or refuses writes. See the log for the cause.',
   draining: 'The service is stopping.',
 } as const
 
-/** Nothing has this key: that this is known is all that is asked. */
+/** No object has this key. It only matters that the bucket responds. */
 async function lookFor(bucket: Bucket): Promise<void> {
   await (await bucket.open('readyz/probe'))?.[Symbol.asyncDispose]()
 }
 
-/** Says it once when the result has changed: the first thing that an operator looks for. */
-function openNews(log: Log, what: string): (found: Found, cause?: unknown) => void {
-  let last: Found = 'ok'
+/** Logs each change of the result once. */
+function openReport(log: Log, subject: string): (found: StorageState, cause?: unknown) => void {
+  let last: StorageState = 'ok'
   return (found, cause) => {
     if (found === last) return
     last = found
-    if (found === 'ok') log.info(`${what} can be written again`)
-    else log.error(`${what} can not be written`, { found, cause })
+    if (found === 'ok') log.info(`${subject} can be written again`)
+    else log.error(`${subject} can not be written`, { found, cause })
   }
 }
 
 interface Check {
   at: number
-  /** It has not answered yet. */
+  /** It is still running. */
   isOpen: boolean
   freshMs: number
-  found: Promise<Found>
+  found: Promise<StorageState>
 }
 
 /**
- * One question for all who ask within a second, for anybody may ask. One that hangs can't be called back from a bucket:
- * no second one joins it, and until it ends there is no answer.
+ * One check for all requests within a second, because anybody may send them. A check of a bucket can't be aborted:
+ * while one hangs, no second one is started.
  */
-function share(
-  ask: () => Promise<unknown>,
+function shareCheck(
+  check: () => Promise<unknown>,
   clock: Clock,
-  say: (found: Found, cause?: unknown) => void,
-): () => Promise<Found> {
+  report: (found: StorageState, cause?: unknown) => void,
+): () => Promise<StorageState> {
   let last: Check | undefined
-  const begin = (): Check => {
-    const answered = ask().then(
-      (): Found => {
-        say('ok')
+  const begin = (): RunningCheck => {
+    const ended = check().then(
+      (): StorageState => {
+        report('ok')
         return 'ok'
       },
-      (error): Found => {
-        say(storageFaultOf(error), error)
+      (error): StorageState => {
+        report(storageFaultOf(error), error)
         return storageFaultOf(error)
       },
     )
-    const check: Check = { at: clock.now(), isOpen: true, freshMs: freshMs.other, found: inTime(answered, clock) }
-    void answered.then(() => {
+    const check: Check = { at: clock.now(), isOpen: true, freshMs: freshMs.other, found: inTime(ended, clock) }
+    void ended.then(() => {
       check.isOpen = false
     })
     void check.found.then((found) => {
       if (found === 'ok') check.freshMs = freshMs.ok
-      // What was given up on may be well by now.
+      // A check that timed out may succeed by now.
       else if (check.isOpen) check.freshMs = 0
     })
     return check
@@ -138,10 +138,10 @@ function share(
   }
 }
 
-async function inTime(answered: Promise<Found>, clock: Clock): Promise<Found> {
+async function inTime(ended: Promise<StorageState>, clock: Clock): Promise<StorageState> {
   const over = new AbortController()
-  const late = clock.sleep(patienceMs, over.signal).then((): Found => 'unavailable')
-  const found = await Promise.race([answered, late])
+  const late = clock.sleep(patienceMs, over.signal).then((): StorageState => 'unavailable')
+  const found = await Promise.race([ended, late])
   over.abort()
   return found
 }

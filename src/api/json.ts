@@ -6,28 +6,28 @@ import { liftTexts, maxRestBytes, returnTexts, tooMuchRest } from './long-text.t
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A body of a million small values would only block everybody else. A prompt may be all commas. */
+/** A body of a million small values would block all other requests. A prompt of commas alone stays below this. */
 const largeBytes = 256 * 2 ** 10
 const mostSeparators = 40_000
 
-/** Far more than any request has. To look for duplicates among tens of thousands takes longer than to read them. */
+/** Far more than any request has. Finding duplicates among tens of thousands takes longer than parsing them. */
 const mostFields = 200
 
-/** What is larger is read in turns by token: a prompt of ordinary length is not. */
+/** Larger bodies are read in turns by token. A prompt of ordinary length is smaller. */
 const turnBytes = 32 * 2 ** 10
 
 type Done = (error: Error | null, value?: unknown) => void
 
-/** Fastify's own parser, behind what it lets through: other encodings, and bodies made to be slow. */
+/** Fastify's parser, with checks that it lacks: other encodings, and bodies that are built to be slow. */
 export function jsonParser(app: FastifyInstance, turns: FairTurns) {
   const parse = app.getDefaultJsonParser('error', 'error')
   function read(request: FastifyRequest, body: Buffer): unknown {
-    // Some clients name the type of a body that they do not send, as Python's SDK does on DELETE.
-    if (body.length === 0 && needsNone(request)) return undefined
+    // Some clients send a content type without a body, for example Python's SDK on DELETE.
+    if (body.length === 0 && mayBeEmpty(request)) return undefined
     const lifted = liftTexts(body)
     const text = decodeJson(lifted.rest)
     let [problem, value]: [Error | null, unknown?] = [null]
-    // It calls back at once, and takes what is thrown there for its own error.
+    // It calls back at once, and would report an error that the callback throws as its own.
     void parse(request, text, (error, parsed) => {
       ;[problem, value] = [error, parsed]
     })
@@ -35,7 +35,7 @@ export function jsonParser(app: FastifyInstance, turns: FairTurns) {
     refuseAmbiguous(value, text)
     return returnTexts(value, '', lifted)
   }
-  // Without a promise for what is small: it would cost a submit more than the parser.
+  // No promise for a small body: it would cost more than the parser.
   return (request: FastifyRequest, body: Buffer, done: Done): void => {
     const finish = () => {
       let value: unknown
@@ -55,8 +55,8 @@ export function jsonParser(app: FastifyInstance, turns: FairTurns) {
   }
 }
 
-/** The route takes no body, or takes none for an empty one. */
-function needsNone({ routeOptions }: FastifyRequest): boolean {
+/** The route has no body, or its body is optional. */
+function mayBeEmpty({ routeOptions }: FastifyRequest): boolean {
   const body = routeOptions.schema?.body as { type?: string | readonly string[] } | undefined
   return !body || (Array.isArray(body.type) && body.type.includes('null'))
 }
@@ -66,18 +66,18 @@ export function isLarge(json: Buffer): boolean {
   return json.length > turnBytes
 }
 
-/** Fastify's parser calls everything malformed, also what is JSON with a name in it that would reach into the object. */
+/** Fastify's parser reports valid JSON with a dangerous field name as malformed. */
 function explain(error: Error, text: string): Error {
   try {
     JSON.parse(text)
   } catch {
     return error
   }
-  const message = "The body has a field named '__proto__', or 'prototype' within 'constructor': no field may be."
+  const message = "The body has a field named '__proto__', or 'prototype' within 'constructor'. These names are not allowed."
   return new Problem('invalid_json', message, { cause: error })
 }
 
-/** Throws if JSON has a field twice, or more fields than are looked through. */
+/** Throws if JSON has a field twice, or too many fields. */
 function refuseAmbiguous(value: unknown, json: string): void {
   if (fieldsOf(value).some((inner) => fieldsOf(inner).length > mostFields) || fieldsOf(value).length > mostFields)
     throw new Problem('invalid_json', `The body has too many fields: an object may have up to ${mostFields}.`)

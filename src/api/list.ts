@@ -14,7 +14,7 @@ import { readLimit } from './validation.ts'
 import { sdkHeader } from './videos.ts'
 import { toWirePage, toWireVideo, wantsNulls, wirePageEnd, wirePageStart } from './wire.ts'
 
-/** A page with shorter prompts is made at once. */
+/** A page with fewer bytes of prompts is built at once. */
 const smallPageBytes = 64_000
 
 interface ListDependencies {
@@ -38,17 +38,17 @@ export function listVideos(dependencies: ListDependencies): Route {
   }
 }
 
-/** The token's own videos, newest first; pages follow the id, so a video that is made meanwhile shifts nothing. */
+/** Pages follow the id, so a video that is created meanwhile does not shift them. */
 function list({ store, estimates, turns }: ListDependencies) {
-  const share = openShare({ most: 512, mostOfOne: 32, what: 'filtered or large lists' })
+  const share = openShare({ most: 512, mostOfOne: 32, items: 'filtered or large lists' })
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { name: owner } = request.token
-    const { limit, isFiltered, ...asked } = readQuery(request)
+    const { limit, isFiltered, ...wanted } = readQuery(request)
     const pace = () => openPace(share.take(owner), reply, (signal) => turns.take(owner, signal))
-    // A token with very many videos delays no other: each step of its filtered list is a turn.
+    // Each step of a filtered list is a turn, so that a token with very many videos does not delay others.
     const filtering = isFiltered ? pace() : undefined
-    const page = { ...asked, ...filtering }
-    // One more than asked for tells whether there is a next page.
+    const page = { ...wanted, ...filtering }
+    // One more than requested shows whether there is a next page.
     const tasks = await store.list(owner, { ...page, limit: limit + 1, enoughBytes: smallPageBytes })
     const nulls = wantsNulls(request)
     const toWire = async (task: TaskView) => toWireVideo(task, { nulls, estimate: await estimates.of(task) })
@@ -65,26 +65,26 @@ function list({ store, estimates, turns }: ListDependencies) {
   }
 }
 
-/** The turns of one list, which end and give back its share when its client is gone or answered. */
+/** The turns of one list. They end, and its share is returned, when its client has the response or disconnects. */
 function openPace(one: Disposable, { raw }: FastifyReply, take: (signal: AbortSignal) => Promise<Disposable>) {
   const gone = new AbortController()
   const leave = () => {
     one[Symbol.dispose]()
-    gone.abort(new Problem('overloaded', 'The client has gone.'))
+    gone.abort(new Problem('overloaded', 'The client disconnected.'))
   }
   raw.once('close', leave)
-  // Its close came before and is not told again.
+  // The connection closed before: there is no second event.
   if (raw.destroyed) leave()
   return { signal: gone.signal, turn: () => take(gone.signal) }
 }
 
 function readQuery(request: FastifyRequest) {
   const { after = '', order = 'desc', status, model } = request.query as ListVideosQuery
-  // Any text is a place in the order but for this, which no database takes.
+  // Any text works as a position in the order, except NUL, which no database accepts.
   if (after.includes('\0'))
-    throw new Problem('invalid_value', 'Invalid value. Use the id of a video.', { param: 'after' })
+    throw new Problem('invalid_value', "Invalid 'after'. Use the id of a video.", { param: 'after' })
   if (model?.includes('\0'))
-    throw new Problem('invalid_value', 'Invalid value. Use the name of a model.', { param: 'model' })
+    throw new Problem('invalid_value', "Invalid 'model'. Use the name of a model.", { param: 'model' })
   return {
     ...(after === '' ? {} : { after }),
     ...(status && { status }),
@@ -102,7 +102,7 @@ interface LargePage {
   turn(): Promise<Disposable>
 }
 
-/** The JSON of a page that is too large to be read and made at once, as fast as the client takes it. */
+/** The JSON of a page that is too large to be built at once, as fast as the client reads it. */
 async function* makePage(first: TaskView[], { limit, read, toWire, turn }: LargePage): AsyncGenerator<string> {
   let shown: { id: string }[] = []
   for (let tasks = first; ; tasks = await read(shown.at(-1)?.id ?? '', limit + 1 - shown.length)) {
@@ -110,7 +110,7 @@ async function* makePage(first: TaskView[], { limit, read, toWire, turn }: Large
     yield await makePiece(videos, shown.length === 0 ? wirePageStart : ',', turn)
     shown = [...shown, ...videos.map(({ id }) => ({ id }))]
     const hasMore = tasks.length > videos.length
-    // It came to an end before it was large.
+    // The store had no more tasks.
     const isLast = !hasPromptBytes(tasks, pieceBytes)
     if (hasMore || isLast) return yield wirePageEnd(shown, { hasMore })
   }

@@ -1,30 +1,30 @@
 import type { FairTurns } from '../core/fair.ts'
 import type { ConnectionLimit } from './crowding.ts'
-import { type FeedDependencies, openFeed, type Told } from './feed.ts'
-import { tellingCost, tellingPiece, tellPieces } from './pieces.ts'
+import { type FeedDependencies, type FeedItem, openFeed } from './feed.ts'
+import { costPerTurn, sendCost, sendInPieces } from './pieces.ts'
 import { openShare } from './share.ts'
 
-/** A client that is told when something happens: one that waits for an answer, or a stream. */
+/** A client that is notified of changes: a request that waits, or a stream. */
 export interface Listener {
   readonly owner: string
   /** Null is every task of the owner. */
   readonly task: string | null
-  hear(told: Told): void
-  /** The service is about to stop. */
+  receive(item: FeedItem): void
+  /** Ends the wait or the stream, because the service stops or the listener is too far behind. */
   dismiss(): void
 }
 
-/** All of this process. */
+/** All listeners of this process. */
 export interface Listeners {
-  /** Resolves once nothing can be missed that happens from now on. Throws where there are too many. */
+  /** After it resolves, no later change is missed. Throws if there are too many listeners. */
   join(listener: Listener): Promise<void>
-  /** Who has left, or never joined, may leave again. */
+  /** May be called again, or without `join`. */
   leave(listener: Listener): void
-  /** Up to here everything was told to all who listen. */
+  /** All notices up to this number were passed on to all listeners. */
   safe(): number
-  /** Whether something is still to be told to this owner's listeners: then what is safe is not yet told to them. */
+  /** Whether items still wait for this owner's listeners: then they have not yet received all that is safe. */
   isBehind(owner: string): boolean
-  /** Whoever comes now is not kept waiting. */
+  /** The service is stopping: no new request may wait. */
   isDraining(): boolean
 }
 
@@ -36,55 +36,57 @@ interface ListenerDependencies extends FeedDependencies {
 
 /** Each is a connection with its buffers. */
 const mostListeners = 20_000
-/** Of one token, for the same video or for all: what is told of it is copied to each. */
+/** Of one token, for the same video or for all videos: each item is copied to each of them. */
 const mostOfSame = 64
-/** A token's listeners that are so far behind, by what it costs to tell them, are let go. */
+/** If more bytes than this wait for a token's listeners, they are disconnected. */
 const mostBehind = 256 * 2 ** 20
-/** Of the connections that the system allows: some stay for requests that end. */
+/** The share of all connections: the others stay free for short requests. */
 const shareOfConnections = 0.75
 
 export function openListeners({ draining, connections, turns, ...dependencies }: ListenerDependencies): Listeners {
   const all = new Map<Listener, Disposable>()
   const most = Math.min(mostListeners, Math.floor((connections?.most ?? Infinity) * shareOfConnections))
-  // Half of them at most for one owner, so that no token can take them from all others.
-  const limits = { most, mostOfOne: Math.ceil(most / 2), what: 'streams and waiting requests', instead: 'poll' }
+  // At most half of them for one owner, so that one token can't block all others.
+  const limits = { most, mostOfOne: Math.ceil(most / 2), items: 'streams and waiting requests', advice: 'poll' }
   const share = openShare(limits)
   const same = openShare({
-    ...{ most: Number.POSITIVE_INFINITY, mostOfOne: mostOfSame, instead: 'poll' },
-    what: 'streams and waiting requests for the same video, or streams of all videos,',
+    most: Number.POSITIVE_INFINITY,
+    mostOfOne: mostOfSame,
+    items: 'streams and waiting requests for the same video, or streams of all videos,',
+    advice: 'poll',
   })
   const byTask = new Map<string, Set<Listener>>()
   const byOwner = new Map<string, Set<Listener>>()
   const feed = openFeed(dependencies, {
     wants: ({ owner, task }) => byOwner.has(owner) || byTask.has(task),
-    hear(told) {
-      const { owner, task } = told.notice
+    receive(item) {
+      const { owner, task } = item.notice
       const own = [...(byTask.get(task) ?? [])].filter((listener) => listener.owner === owner)
-      telling.hear(told, [...own, ...(byOwner.get(owner) ?? [])])
+      dispatch.add(item, [...own, ...(byOwner.get(owner) ?? [])])
     },
-  })
-  const telling = openTelling({ turns, letGo, tell: (listener, told) => all.has(listener) && tell(listener, told) })
-  const placeOf = ({ owner, task }: Listener): [Map<string, Set<Listener>>, string] =>
+    })
+    const dispatch = openDispatch({ turns, letGo, send: (listener, item) => all.has(listener) && send(listener, item) })
+    const groupOf = ({ owner, task }: Listener): [Map<string, Set<Listener>>, string] =>
     task === null ? [byOwner, owner] : [byTask, task]
 
   function leave(listener: Listener): void {
-    const [places, key] = placeOf(listener)
-    const place = places.get(key)
-    place?.delete(listener)
-    if (place?.size === 0) places.delete(key)
-    const taken = all.get(listener)
-    if (!taken) return
+    const [groups, key] = groupOf(listener)
+    const group = groups.get(key)
+    group?.delete(listener)
+    if (group?.size === 0) groups.delete(key)
+    const slots = all.get(listener)
+    if (!slots) return
     all.delete(listener)
-    taken[Symbol.dispose]()
+    slots[Symbol.dispose]()
     feed.leave()
   }
 
-  /** One that can't be told is let go, so that it comes back: the others hear the rest. */
-  function tell(listener: Listener, told: Told): void {
+  /** A listener that throws is disconnected, so that it reconnects. The others receive the rest. */
+  function send(listener: Listener, item: FeedItem): void {
     try {
-      listener.hear(told)
+      listener.receive(item)
     } catch (error) {
-      dependencies.log.error('a client that listens could not be told', { task: told.notice.task, cause: error })
+      dependencies.log.error('a client that listens could not be told', { task: item.notice.task, cause: error })
       letGo(listener)
     }
   }
@@ -99,12 +101,12 @@ export function openListeners({ draining, connections, turns, ...dependencies }:
   })
   return {
     async join(listener) {
-      const [places, key] = placeOf(listener)
-      using taken = new DisposableStack()
-      taken.use(same.take(`${listener.owner} ${listener.task}`))
-      taken.use(share.take(listener.owner))
-      all.set(listener, taken.move())
-      places.set(key, (places.get(key) ?? new Set()).add(listener))
+      const [groups, key] = groupOf(listener)
+      using slots = new DisposableStack()
+      slots.use(same.take(`${listener.owner} ${listener.task}`))
+      slots.use(share.take(listener.owner))
+      all.set(listener, slots.move())
+      groups.set(key, (groups.get(key) ?? new Set()).add(listener))
       try {
         await feed.join()
       } catch (error) {
@@ -114,60 +116,60 @@ export function openListeners({ draining, connections, turns, ...dependencies }:
     },
     leave,
     safe: feed.safe,
-    isBehind: telling.isBehind,
+    isBehind: dispatch.isBehind,
     isDraining: () => draining?.aborted ?? false,
   }
 }
 
-interface TellingDependencies {
+interface DispatchDependencies {
   turns: FairTurns
-  tell(listener: Listener, told: Told): void
+  send(listener: Listener, item: FeedItem): void
   letGo(listener: Listener): void
 }
 
-/** Tells at once where that is little. The rest waits in a line of its owner, and is told in turns with other owners. */
-function openTelling({ turns, tell, letGo }: TellingDependencies) {
-  interface Line {
-    waiting: Set<{ listener: Listener; told: Told }>
+/** Sends a small item at once. Others wait in a queue of their owner, and are sent in turns with other owners. */
+function openDispatch({ turns, send, letGo }: DispatchDependencies) {
+  interface Queue {
+    waiting: Set<{ listener: Listener; item: FeedItem }>
     cost: number
   }
-  const lines = new Map<string, Line>()
+  const queues = new Map<string, Queue>()
 
-  async function run(owner: string, line: Line): Promise<void> {
-    // More may come between its end and this.
-    while (line.waiting.size > 0)
-      await tellPieces(line.waiting, {
+  async function run(owner: string, queue: Queue): Promise<void> {
+    // More may be added after `sendInPieces` has ended.
+    while (queue.waiting.size > 0)
+      await sendInPieces(queue.waiting, {
         turn: () => turns.take(owner),
-        costOf: ({ told }) => tellingCost(told.view),
-        tell({ listener, told }) {
-          line.cost -= tellingCost(told.view)
-          tell(listener, told)
+        costOf: ({ item }) => sendCost(item.view),
+        send({ listener, item }) {
+          queue.cost -= sendCost(item.view)
+          send(listener, item)
         },
       })
-    lines.delete(owner)
+    queues.delete(owner)
   }
 
-  /** What they have not heard is kept in the store, not here. */
-  function abandon(line: Line, listeners: readonly Listener[]): void {
-    for (const listener of new Set([...listeners, ...[...line.waiting].map((each) => each.listener)])) letGo(listener)
-    line.waiting.clear()
-    line.cost = 0
+  /** The store keeps what they have not received. */
+  function abandon(queue: Queue, listeners: readonly Listener[]): void {
+    for (const listener of new Set([...listeners, ...[...queue.waiting].map((each) => each.listener)])) letGo(listener)
+    queue.waiting.clear()
+    queue.cost = 0
   }
 
   return {
-    isBehind: (owner: string) => lines.has(owner),
-    hear(told: Told, listeners: readonly Listener[]): void {
-      const { owner } = told.notice
-      const cost = listeners.length * tellingCost(told.view)
-      const line = lines.get(owner) ?? { waiting: new Set(), cost: 0 }
-      const isBehind = lines.has(owner)
-      if (!isBehind && cost <= tellingPiece) for (const listener of listeners) tell(listener, told)
-      else if (line.cost + cost > mostBehind) abandon(line, listeners)
+    isBehind: (owner: string) => queues.has(owner),
+    add(item: FeedItem, listeners: readonly Listener[]): void {
+      const { owner } = item.notice
+      const cost = listeners.length * sendCost(item.view)
+      const queue = queues.get(owner) ?? { waiting: new Set(), cost: 0 }
+      const isBehind = queues.has(owner)
+      if (!isBehind && cost <= costPerTurn) for (const listener of listeners) send(listener, item)
+      else if (queue.cost + cost > mostBehind) abandon(queue, listeners)
       else {
-        line.cost += cost
-        for (const listener of listeners) line.waiting.add({ listener, told })
-        lines.set(owner, line)
-        if (!isBehind) void run(owner, line)
+        queue.cost += cost
+        for (const listener of listeners) queue.waiting.add({ listener, item })
+        queues.set(owner, queue)
+        if (!isBehind) void run(owner, queue)
       }
     },
   }

@@ -3,25 +3,25 @@ import { otherNames } from './spellings/table.ts'
 
 const [quote, backslash] = [0x22, 0x5c]
 
-/** A prompt of 32 000 characters, each escaped as two of `\u....`, is shorter. */
+/** Longer than a prompt of 32 000 characters, each escaped as two `\u....`. */
 const longBytes = 512 * 2 ** 10
-/** Of all that is not a long text. It is parsed at once, as is a whole body of this size. */
+/** The limit of everything but the long texts. It is parsed at once, and so is a whole body of this size. */
 export const maxRestBytes = 2 ** 20
-/** A search for each of a million quotes takes longer than all other steps. */
+/** Searching for a million quotes takes longer than all other steps. */
 const mostQuotes = 200_000
-/** A prompt may be all backslashes, each of them escaped. To count millions takes long itself. */
+/** Enough for a prompt of escaped backslashes alone. Counting millions would take long. */
 const mostBackslashes = 128 * 2 ** 10
-/** Read in a few milliseconds. */
+/** A piece of this size is read in a few milliseconds. */
 const pieceBytes = 64 * 2 ** 10
 
 /**
- * The text of a reference image, as it came. `JSON.parse` and the decoder of a form would block every other request
- * while they read it, so that it is read in pieces.
+ * The text of a reference image, as it was sent. `JSON.parse` and the decoder of a form would block every other request
+ * while they read it, so it is read in pieces.
  */
 export class LongText {
   // Private, so that no message and no log shows megabytes.
   readonly #bytes: Buffer
-  /** Whether it is written as in JSON. */
+  /** Whether it has the escapes of JSON. */
   readonly #isEscaped: boolean
 
   constructor(bytes: Buffer, { isEscaped }: { isEscaped: boolean }) {
@@ -29,17 +29,19 @@ export class LongText {
     this.#isEscaped = isEscaped
   }
 
-  /** Whether it is written in the same way, which the same client does. */
+  /** Whether the bytes are the same. One client writes the same text in the same way. */
   equals(other: LongText): boolean {
     return this.#isEscaped === other.#isEscaped && this.#bytes.equals(other.#bytes)
   }
 
-  /** At least as long as what the pieces have together. */
+  /** At least the length of all pieces together. */
   get length(): number {
     return this.#bytes.length
   }
 
-  /** Right as long as it is ASCII, and else not ASCII. Throws a `SyntaxError` where it can't be part of JSON. */
+  /**
+   * Exact for ASCII. Other text may be decoded wrongly, but never to ASCII. Throws a `SyntaxError` for invalid escapes.
+   */
   *pieces(): Generator<Buffer> {
     for (let from = 0, to = 0; from < this.#bytes.length; from = to) {
       to = Math.min(from + pieceBytes, this.#bytes.length)
@@ -50,14 +52,14 @@ export class LongText {
   }
 }
 
-/** How much of a piece is left without an escape that goes on behind it. The longest is `\uffff`. */
+/** The length of a piece without an escape that is cut at its end. The longest escape is `\uffff`. */
 function wholeEscapes(piece: Buffer): number {
   const last = piece.lastIndexOf(backslash)
   if (last < piece.length - 6) return piece.length
   return backslashesBefore(piece, last) % 2 === 0 ? last : piece.length
 }
 
-/** Two of them are one escape: an odd number escapes what follows. */
+/** Two backslashes are one escape. An odd number escapes the next character. */
 function backslashesBefore(bytes: Buffer, at: number): number {
   let first = at
   while (at - first < mostBackslashes && bytes[first - 1] === backslash) first -= 1
@@ -78,7 +80,7 @@ export function liftTexts(json: Buffer): Lifted {
   let from = 0
   let lifted = 0
   for (const { start, end } of literalsOf(json)) {
-    // More than is accepted: the others make no difference.
+    // Already more than is accepted, so the other texts don't matter.
     if (start - lifted > maxRestBytes) break
     if (end - start < longBytes) continue
     rest.push(json.subarray(from, start), Buffer.from(JSON.stringify(nameOf(texts.length))))
@@ -90,7 +92,10 @@ export function liftTexts(json: Buffer): Lifted {
   return { rest: from === 0 ? json : Buffer.concat(rest), texts }
 }
 
-/** Puts them where a reference image may be. Throws `body_too_large` if one is elsewhere. `name`: of the value itself. */
+/**
+ * Puts the texts back where a reference image may be. Throws `body_too_large` if one is elsewhere. `name` is that of
+ * the value.
+ */
 export function returnTexts(value: unknown, name: string, { texts }: Lifted): unknown {
   if (texts.length === 0) return value
   const missing = new Map(texts.map((text, at) => [nameOf(at), text]))
@@ -109,7 +114,7 @@ export function returnTexts(value: unknown, name: string, { texts }: Lifted): un
   return whole
 }
 
-/** `images: [{image_url: {url}}]` in the object of the body. */
+/** As deep as `images: [{image_url: {url}}]` in the object of the body. */
 const deepest = 5
 
 export function isImageName(name: string): boolean {
@@ -117,12 +122,12 @@ export function isImageName(name: string): boolean {
   return Object.hasOwn(otherNames, name) && otherNames[name]?.means === 'first frame'
 }
 
-/** A client that writes it itself names only its own text. */
+/** A client that sends such a text itself can only refer to its own texts. */
 function nameOf(text: number): string {
   return `\0${text}`
 }
 
-/** Where the texts of JSON begin and end, by their quotes. */
+/** The start and end of each string in JSON, by its quotes. */
 function* literalsOf(json: Buffer): Generator<{ start: number; end: number }> {
   let quotes = 0
   let start = -1
@@ -142,6 +147,6 @@ function* literalsOf(json: Buffer): Generator<{ start: number; end: number }> {
 }
 
 export function tooMuchRest(): Problem {
-  const message = `The request is too large: all that is not the reference image may have up to ${maxRestBytes / 2 ** 20} MiB.`
+  const message = `The request is too large: everything except the reference image may have up to ${maxRestBytes / 2 ** 20} MiB.`
   return new Problem('body_too_large', message)
 }

@@ -3,19 +3,19 @@ import { Problem } from '../core/problem.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route only says that this is not offered. */
+    /** The route only reports that this is not offered. */
     isRefusal?: true
   }
 }
 
-/** Every route that is registered after this, so that a wrong method can be told from a wrong path. */
+/** Collects every route that is registered after this, to distinguish a wrong method from a wrong path. */
 export function collectMethods(app: FastifyInstance): { refuse(request: FastifyRequest, reply: FastifyReply): void } {
   const routes: { segments: string[]; methods: string[] }[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
     routes.push({ segments: url.split('/'), methods: config?.isRefusal ? [] : [method].flat() })
   })
   return {
-    /** Throws where the path exists for other methods. */
+    /** Throws if the path exists for other methods. */
     refuse(request, reply) {
       const path = request.url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? ''
       const found = routes.filter(({ segments }) => fits(segments, path.split('/')))
@@ -27,7 +27,7 @@ export function collectMethods(app: FastifyInstance): { refuse(request: FastifyR
   }
 }
 
-/** The answer of a path that exists for other methods only. */
+/** The error for a path that exists for other methods only. */
 export function wrongMethod({ method, url }: FastifyRequest, reply: FastifyReply, methods: readonly string[]): Problem {
   reply.header('allow', methods.join(', '))
   const path = url.split('?', 1)[0]?.slice(0, 200)

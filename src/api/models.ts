@@ -11,7 +11,7 @@ export function modelRoutes(catalog: Catalog): Route[] {
       at: 'GET /v1/models',
       id: 'listModels',
       summary: 'List the models',
-      description: 'The models that this token may use, with what each accepts.',
+      description: 'The models that this token may use, and what each accepts.',
       answers: { 200: { description: 'All models.', schema: ModelList } },
       handler: listModels(catalog),
     },
@@ -29,9 +29,9 @@ export function modelRoutes(catalog: Catalog): Route[] {
   ]
 }
 
-/** Only what the token may use: a model that is not for it is as unknown as one that is not there. */
+/** Lists only models that the token may use. To this token, others don't exist. */
 function listModels(catalog: Catalog) {
-  // Many kilobytes, which never change: made once for each token.
+  // Many kilobytes that never change, so they are built once for each token.
   const texts = new WeakMap<Token, string>()
   return async ({ token }: FastifyRequest, reply: FastifyReply) => {
     const known = texts.get(token)

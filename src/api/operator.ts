@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { healthy, isPaused } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts'
-import type { Store } from '../stores/store.ts'
+import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
   ListAttemptsQuery,
@@ -20,9 +20,9 @@ import type { Route } from './route.ts'
 import { readLimit } from './validation.ts'
 import { toWireList, toWireOutput } from './wire.ts'
 
-/** What an operator can see of all tasks, attempts and accounts; `operator/decide.ts` has what he can do to a task. */
+/** Shows operators all tasks, attempts and accounts. `operator/decide.ts` has the decisions about a held task. */
 export interface OperatorDependencies {
-  store: Store
+  store: TaskStore & LeaseStore & AttemptStore
   accounts: ReadonlyMap<string, AccountView>
   healths: Healths
   clock: Clock
@@ -30,7 +30,7 @@ export interface OperatorDependencies {
 }
 
 export const taskPath = { task_id: 'The id of the video.' }
-export const theTask = { 200: { description: 'The whole of the task.', schema: OperatorTask } }
+export const theTask = { 200: { description: 'The task.', schema: OperatorTask } }
 
 export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
   return [
@@ -38,7 +38,7 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       at: 'GET /operator/v1/tasks/:id',
       id: 'showTask',
       summary: 'Show a task',
-      description: 'All that is known of it, even if it is deleted: its state, its attempts, its timeline.',
+      description: 'The task with its state, attempts and timeline, even if it is deleted.',
       path: taskPath,
       answers: theTask,
       errors: ['video_not_found', 'storage_unavailable'],
@@ -49,7 +49,7 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       id: 'listAttempts',
       summary: 'List attempts',
       description:
-        'Attempts that may have cost money for no task (`abandoned`, `orphan`), or have no outcome yet (`open`).',
+        'Attempts that may have cost money without a result (`abandoned`, `orphan`), or have no outcome yet (`open`).',
       query: { schema: ListAttemptsQuery },
       answers: { 200: { description: 'The attempts.', schema: OperatorAttemptList } },
       errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
@@ -67,8 +67,8 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
     {
       at: 'POST /operator/v1/accounts/:name/resume',
       id: 'resumeAccount',
-      summary: 'End the pause of an account',
-      description: 'After the cause is fixed: the account counts as healthy, until it fails again.',
+      summary: 'Resume an account',
+      description: 'Ends the pause of an account after its cause is fixed. The account counts as healthy until it fails again.',
       path: { name: 'The name of the account.' },
       answers: { 200: { description: 'The account.', schema: OperatorAccount } },
       errors: ['account_not_found', 'storage_unavailable'],
@@ -77,23 +77,22 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
   ]
 }
 
-/** The whole of a task, deleted or not. */
 function showTask({ store }: OperatorDependencies) {
   return async (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
     const task = isTaskId(id) ? await store.find(id) : undefined
     if (!task) throw taskNotFound(id)
-    return tell(task, store)
+    return describeTask(task, store)
   }
 }
 
-export async function tell(task: Task, store: Store) {
+export async function describeTask(task: Task, store: AttemptStore & TaskStore) {
   return toOperatorTask(task, await store.attempts(task.id), await store.events(task.id))
 }
 
 /**
- * What may have cost money and is nobody's, the newest first; open attempts the oldest first, for most of them are on
- * their way at this moment and need nobody: the state of the task and the age tell.
+ * Open attempts come oldest first: most of them are being sent at this moment and need no decision. The state of the
+ * task and the age show which ones do.
  */
 function listAttempts({ store, clock }: OperatorDependencies) {
   return async (request: FastifyRequest): Promise<OperatorAttemptList> => {
@@ -104,7 +103,7 @@ function listAttempts({ store, clock }: OperatorDependencies) {
     const data = attempts.slice(0, limit).map(async (attempt) => ({
       ...toOperatorAttempt(attempt),
       age_seconds: Math.max(0, Math.floor((now - attempt.openedAt) / 1000)),
-      // Null where the row of the task is gone: its owner deleted it, or it is past the record retention.
+      // Null if the row of the task was removed: its owner deleted it, or the record retention is over.
       task_state: (await store.find(attempt.task))?.state ?? null,
     }))
     return { ...toWireList(await Promise.all(data)), has_more: attempts.length > limit }
@@ -112,8 +111,8 @@ function listAttempts({ store, clock }: OperatorDependencies) {
 }
 
 /**
- * `missing` are those that unfinished tasks wait for and nobody configured; `elsewhere` are other processes' own,
- * which can't be resumed here.
+ * `missing`: unfinished tasks wait for these accounts, but they are not configured. `elsewhere`: accounts of other
+ * processes, which can't be resumed here.
  */
 function listAccounts({ store, accounts, healths, clock }: OperatorDependencies) {
   return async (): Promise<OperatorAccountList> => {
@@ -127,8 +126,7 @@ function listAccounts({ store, accounts, healths, clock }: OperatorDependencies)
 }
 
 /**
- * For who mended what was wrong: the account is as good as new, until it shows otherwise. `was_paused`: whether that
- * changed anything; one that was recovering is let off that too.
+ * The account counts as healthy until it fails again. `was_paused` is also true for an account that was recovering.
  */
 function resumeAccount({ accounts, healths, clock, log }: OperatorDependencies) {
   return async (request: FastifyRequest): Promise<OperatorAccount> => {
@@ -150,20 +148,20 @@ export function taskNotFound(id: string): Problem {
 
 function accountNotFound(name: string, configured: string[]): Problem {
   if (isLocalName(name)) {
-    const whose = `'${name.slice(0, 100)}' would be another process's own account, and can't be resumed here.`
-    const instead = 'Its pause ends by itself, or when that process is restarted.'
-    return new Problem('account_not_found', `${whose} ${instead}`, { param: 'name' })
+    const reason = `'${name.slice(0, 100)}' is the name of another process's account, which can't be resumed here.`
+    const advice = 'Its pause ends by itself, or when that process is restarted.'
+    return new Problem('account_not_found', `${reason} ${advice}`, { param: 'name' })
   }
-  const there = configured.length > 0 ? `Configured are: ${configured.join(', ')}.` : 'None is configured.'
-  return new Problem('account_not_found', `There is no account '${name.slice(0, 100)}'. ${there}`, { param: 'name' })
+  const known = configured.length > 0 ? `Configured accounts: ${configured.join(', ')}.` : 'No account is configured.'
+  return new Problem('account_not_found', `There is no account '${name.slice(0, 100)}'. ${known}`, { param: 'name' })
 }
 
 /*
- * What operators see. Times are ISO 8601 in UTC with milliseconds: a timeline in the whole seconds of the Videos API
- * would show half of its events at once.
+ * The shapes that operators see. Times are ISO 8601 in UTC with milliseconds: in whole seconds many events of a
+ * timeline would have the same time.
  */
 
-/** The provider's own `output` stays inside: it may be a link that opens without a key. */
+/** Without the provider's own `output`, which may be a link that works without a key. */
 function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readonly TaskEvent[]): OperatorTask {
   return {
     id: task.id,
@@ -211,7 +209,7 @@ function toOperatorAttempt(attempt: Attempt): OperatorAttempt {
     account: attempt.account,
     key_version: attempt.keyVersion,
     upstream_model: attempt.upstreamModel,
-    // Only a task that is removed in this moment can show it.
+    // `removed` can only show while the task is being removed.
     state: attempt.state === 'removed' ? 'accepted' : attempt.state,
     opened_at: iso(attempt.openedAt),
     settled_at: iso(attempt.settledAt),
@@ -220,7 +218,6 @@ function toOperatorAttempt(attempt: Attempt): OperatorAttempt {
   }
 }
 
-/** `recovering`: its pause is over, and one task goes first to see. */
 function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
   const { name, provider, concurrency, onUnknown, health } = account
   const { failures, pausedUntil, reason } = health

@@ -1,12 +1,12 @@
 import { type FairTurns, openFairTurns } from '../core/fair.ts'
 import { promptBytes, type TaskView } from '../core/task.ts'
 
-/** About so much text is read and made into JSON in a millisecond: six times as many bytes at the worst. */
+/** About so much text is read and turned into JSON in a millisecond. As JSON it may have six times as many bytes. */
 export const pieceBytes = 32_000
 
 /**
- * The turns of this process in which anything large is made for a token, a piece in each. Between two of them the event
- * loop serves all that waits: a poll of another token waits for one piece, and its list for its own turn.
+ * The turns in which large responses are built, one piece in each turn. Between two turns the event loop serves all
+ * other requests: a poll of another token waits for one piece, and its list waits for its own turn.
  */
 export function openPieceTurns(): FairTurns {
   const turns = openFairTurns({ slots: 1 })
@@ -18,13 +18,13 @@ export function openPieceTurns(): FairTurns {
   }
 }
 
-/** How many tasks to read in a turn, by how long the prompts of those before were. */
+/** How many tasks to read in a turn, based on the prompts of the tasks before. */
 interface Step {
   size(): number
   learn(views: readonly (TaskView | undefined)[]): void
 }
 
-/** Long prompts may follow short ones: so many are read in a few milliseconds at the worst. */
+/** Long prompts may follow short ones: in the worst case so many are read in a few milliseconds. */
 const most = 16
 
 export function openStep(): Step {
@@ -39,30 +39,32 @@ export function openStep(): Step {
   }
 }
 
-/** About what it costs to tell a client of a task: its text is copied, and a short one costs as much as 500 bytes. */
-export function tellingCost(view: TaskView | undefined): number {
+/**
+ * The cost of sending a task to a client, in bytes: its text is copied, and the rest costs about as much as 500 bytes.
+ */
+export function sendCost(view: TaskView | undefined): number {
   return 500 + (view?.prompt.length ?? 0)
 }
 
-/** So much is told in a turn. */
-export const tellingPiece = 4 * pieceBytes
+/** How much is sent in one turn. */
+export const costPerTurn = 4 * pieceBytes
 
-interface Telling<Item> {
+interface Sending<Item> {
   turn(): Promise<Disposable>
   costOf(item: Item): number
-  tell(item: Item): void
+  send(item: Item): void
 }
 
-/** Takes each out and tells it, a piece in each turn; more may be put in meanwhile. */
-export async function tellPieces<Item>(items: Set<Item>, { turn, costOf, tell }: Telling<Item>): Promise<void> {
+/** Removes and sends all items, one piece in each turn. More may be added meanwhile. */
+export async function sendInPieces<Item>(items: Set<Item>, { turn, costOf, send }: Sending<Item>): Promise<void> {
   while (items.size > 0) {
     using _turn = await turn()
     let spent = 0
     for (const item of items) {
       items.delete(item)
       spent += costOf(item)
-      tell(item)
-      if (spent >= tellingPiece) break
+      send(item)
+      if (spent >= costPerTurn) break
     }
   }
 }

@@ -7,11 +7,11 @@ import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } fr
 interface Counted {
   rate: Rate
   allowance: Allowance
-  /** What the last answers said of it. */
-  told: { at: number; headers: Record<string, string> }
+  /** The headers of the last responses. */
+  shown: { at: number; headers: Record<string, string> }
 }
 
-/** An answer that takes nothing away may say what was so this long ago: polls are many, and need not write it anew. */
+/** Polls may show headers that are this old: building them for each poll would be slow. */
 const freshMs = 100
 
 interface RateOptions {
@@ -29,8 +29,8 @@ function openByToken<Value>(access: Access): Map<string, Value> {
 }
 
 /**
- * How many videos each token may ask for. Every answer tells what is left, in OpenAI's headers and in those of the IETF
- * draft; only requests to make one count. Each process counts for itself.
+ * Limits how many videos each token may create. Every response shows the rest in OpenAI's headers and in those of the
+ * IETF draft. Only requests that create videos count. Each process counts for itself.
  */
 export function openRates({ clock, access }: RateOptions) {
   const counts = openByToken<Counted>(access)
@@ -47,31 +47,31 @@ export function openRates({ clock, access }: RateOptions) {
     return counted
   }
 
-  const write = ({ rate, allowance }: Omit<Counted, 'told'>): Counted => ({
-    ...{ rate, allowance },
-    told: { at: allowance.at, headers: headersOf(rate, allowance) },
+  const write = ({ rate, allowance }: Omit<Counted, 'shown'>): Counted => ({
+    rate,
+    allowance,
+    shown: { at: allowance.at, headers: headersOf(rate, allowance) },
   })
 
   return {
-    /** Tells what is left. */
-    tell(request: FastifyRequest, reply: FastifyReply): void {
+    addHeaders(request: FastifyRequest, reply: FastifyReply): void {
       const counted = countOf(request)
       if (!counted) return
       const now = clock.now()
-      const { rate, allowance, told } = counted
-      if (Math.abs(now - told.at) >= freshMs)
+      const { rate, allowance, shown } = counted
+      if (Math.abs(now - shown.at) >= freshMs)
         Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
-      reply.headers(counted.told.headers)
+      reply.headers(counted.shown.headers)
     },
-    /** Takes one, or refuses. */
+    /** Counts one video, or throws. */
     take(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
       const counted = countOf(request)
       if (counted) {
         const { rate } = counted
         const { allowance, waitMs } = takeOne(counted.allowance, rate, clock.now())
         Object.assign(counted, write({ rate, allowance }))
-        reply.headers(counted.told.headers).header('ratelimit-policy', `"videos";q=${rate.perMinute};w=60`)
-        if (waitMs > 0) throw refused(`ask for ${rate.perMinute} videos a minute`, waitMs, reply)
+        reply.headers(counted.shown.headers).header('ratelimit-policy', `"videos";q=${rate.perMinute};w=60`)
+        if (waitMs > 0) throw refused(`create ${rate.perMinute} videos per minute`, waitMs, reply)
       }
       done()
     },
@@ -79,9 +79,9 @@ export function openRates({ clock, access }: RateOptions) {
 }
 
 const writes: Rate = { perMinute: 60 }
-const writing = `create, change, test and replay webhook endpoints ${writes.perMinute} times a minute`
+const writing = `create, change, test and replay webhook endpoints ${writes.perMinute} times per minute`
 
-/** A hook for requests that resolve a host name or send to one, as often as a client likes. Each process counts for itself. */
+/** A hook that limits requests which resolve a host name or send to one. Each process counts for itself. */
 export function limitWrites({ clock, access }: RateOptions) {
   const allowances = openByToken<Allowance>(access)
   return ({ token }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
@@ -93,12 +93,12 @@ export function limitWrites({ clock, access }: RateOptions) {
   }
 }
 
-/** The problem for a token that may do that, and has done it too often. The reply says when it may again. */
-function refused(what: string, waitMs: number, reply: FastifyReply): Problem {
+/** The problem for a token that did something too often. The headers say when it may try again. */
+function refused(action: string, waitMs: number, reply: FastifyReply): Problem {
   reply.headers({ 'retry-after': String(Math.ceil(waitMs / 1_000)), 'retry-after-ms': String(waitMs) })
   return new Problem(
     'rate_limit_exceeded',
-    `Rate limit reached: this token may ${what}. Try again in ${shown(waitMs)}.`,
+    `Rate limit reached: this token may ${action}. Try again in ${durationText(waitMs)}.`,
   )
 }
 
@@ -109,13 +109,13 @@ function headersOf(rate: Rate, allowance: Allowance): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(perMinute),
     'x-ratelimit-remaining-requests': left,
-    'x-ratelimit-reset-requests': shown(fullMs),
+    'x-ratelimit-reset-requests': durationText(fullMs),
     ratelimit: `"videos";r=${left};t=${Math.ceil(fullMs / 1_000)}`,
   }
 }
 
-/** As OpenAI writes it: 20ms, 1.5s, 6m0s. */
-function shown(ms: number): string {
+/** In OpenAI's format: 20ms, 1.5s, 6m0s. */
+function durationText(ms: number): string {
   if (ms < 1_000) return `${ms}ms`
   const seconds = Math.round(ms / 100) / 10
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${Math.floor(seconds % 60)}s`

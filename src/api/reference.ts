@@ -17,7 +17,7 @@ export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
 /** Less than the minute after which many clients give up. */
 const patienceMs = 45_000
 
-/** Reads the image that `spellings.ts` found in the request. */
+/** Reads and checks the image that `spellings.ts` found in the request. */
 export async function readReference(
   source: NamedImage | undefined,
   owner: string,
@@ -40,24 +40,24 @@ export async function readReference(
   return { bytes: read.bytes, ...facts }
 }
 
-/** One long text is decoded at a time: however many one owner sends, another waits for one of them at most. */
+/** One long text is decoded at a time: however many one owner sends, another owner waits for at most one of them. */
 const turns = openFairTurns({ slots: 1 })
 
-interface Asker {
+interface TextSource {
   param: string
   owner: string
   signal: AbortSignal
 }
 
-async function readText(text: string | LongText, { param, owner, signal }: Asker) {
-  // A short text takes a few milliseconds: less than to wait for a long one.
+async function readText(text: string | LongText, { param, owner, signal }: TextSource) {
+  // A short text is decoded in a few milliseconds, so it does not wait for a long one.
   if (typeof text === 'string') return await readImageText(text, param)
   const taken = turns.take(owner, signal).catch((error) => Promise.reject(refusalOf(error, param, signal)))
   using _turn = await taken
   return await readImageText(text, param)
 }
 
-/** Only a decoder that says so makes it the fault of the image. Whatever kept us from checking it is 503. */
+/** The image is at fault only if the decoder says so. If it could not be checked, that is 503. */
 function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unknown {
   const { code, message } = Problem.from(error)
   if (code === 'invalid_image') return new Problem(code, message, { param, cause: error })
@@ -67,7 +67,7 @@ function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unk
   return new Problem('overloaded', busy, { retryable: true, cause: error })
 }
 
-/** URLs among a model's own parameters lead to no other places than the reference image may. */
+/** URLs in the parameters of a model follow the same rules as the URL of the reference image. */
 export async function checkUrls(card: ModelCard, parameters: Parameters, outbound: ClientOutbound): Promise<void> {
   const urls = urlsIn(card, parameters)
   if (urls.length === 0) return

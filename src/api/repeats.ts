@@ -3,13 +3,13 @@ import type { Clock } from '../core/clock.ts'
 import type { Task } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
 
-/** How long after the first try a repeat of it is known. */
+/** A repeat is recognised for this long after the first request. */
 const windowMs = 15 * 60_000
 
 /**
- * OpenAI's SDKs send a submit again if its answer got lost, with nothing to know it by but a count of their tries. Such
- * a repeat gets the task that the first try made. Two calls that ask for the same are two tasks, as long as neither is
- * a repeat; of several that a repeat may mean, it gets the one that fewest repeats were given, then the newest.
+ * OpenAI's SDKs repeat a submit whose response was lost, and mark it only with a retry count. Such a repeat gets the
+ * task of the first request. Two equal requests are two tasks if neither is a repeat. If a repeat matches several
+ * tasks, it gets the one that was given to the fewest repeats, then the newest.
  */
 export function openRepeats(store: TaskStore, clock: Clock) {
   const underway = new Map<string, Promise<Task>[]>()
@@ -17,7 +17,7 @@ export function openRepeats(store: TaskStore, clock: Clock) {
 
   const give = (task: Task): Task => {
     given.set(task.id, (given.get(task.id) ?? 0) + 1)
-    // The oldest go first, and are forgotten long after anybody asks for them.
+    // The oldest are dropped first, long after their repeats.
     if (given.size > 10_000) given.delete(given.keys().next().value ?? '')
     return task
   }
@@ -33,25 +33,25 @@ export function openRepeats(store: TaskStore, clock: Clock) {
     return task && give(task)
   }
 
-  /** The task that `make` makes, or the one that an earlier try of this request made. */
-  return async (request: FastifyRequest, digest: number, make: () => Promise<Task>): Promise<Task> => {
+  /** The task that `create` creates, or that of an earlier try of this request. */
+  return async (request: FastifyRequest, digest: number, create: () => Promise<Task>): Promise<Task> => {
     const owner = request.token.name
     const earlier = isRepeat(request) ? await find(owner, digest) : undefined
     if (earlier) return earlier
     const key = `${digest} ${owner}`
-    const made = make()
-    underway.set(key, [...(underway.get(key) ?? []), made])
+    const creating = create()
+    underway.set(key, [...(underway.get(key) ?? []), creating])
     try {
-      return await made
+      return await creating
     } finally {
-      const others = (underway.get(key) ?? []).filter((other) => other !== made)
+      const others = (underway.get(key) ?? []).filter((other) => other !== creating)
       if (others.length > 0) underway.set(key, others)
       else underway.delete(key)
     }
   }
 }
 
-/** A header that came twice, as some proxies make it, is one text with a comma. */
+/** Some proxies send the header twice: Node joins both with a comma. */
 function isRepeat({ headers }: FastifyRequest): boolean {
   const counts = String(headers['x-stainless-retry-count'] ?? '').split(',')
   return counts.some((count) => Number(count) >= 1)

@@ -16,7 +16,7 @@ interface RetrieveDependencies extends WaitDependencies {
   listeners: Listeners
 }
 
-/** One video; the routes of other services poll by the first of these. */
+/** The routes of one video. The first is also used at the paths of other services. */
 export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Route, ...others: Route[]] {
   const { store, clock } = dependencies
   return [
@@ -25,17 +25,17 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       id: 'retrieveVideo',
       summary: 'Poll a video',
       description:
-        'Poll until `status` is `completed` or `failed`, every 5 to 10 seconds. With `wait` the response is sent when ' +
-        'the status changes (from `queued` to `in_progress`, for example) or, with `until=done`, when the video is ' +
-        'finished; or when the time is up.',
+        'Poll every 5 to 10 seconds until `status` is `completed` or `failed`. With `wait`, the response is sent when the ' +
+        'status changes (for example from `queued` to `in_progress`), or after that many seconds. With `until=done`, it ' +
+        'is sent when the video is finished.',
       path: videoPath,
       query: { schema: RetrieveVideoQuery, isReadByHand: true },
-      headers: { Prefer: '`wait=30` does the same as the query.', ...sdkHeader },
+      headers: { Prefer: '`wait=30` has the same effect as `?wait=30`.', ...sdkHeader },
       answers: {
         200: {
           description: 'The video.',
           schema: Video,
-          headers: { 'openai-poll-after-ms': 'Until the video is finished: when to poll again, in milliseconds.' },
+          headers: { 'openai-poll-after-ms': 'When to poll again, in milliseconds. Absent once the video is finished.' },
         },
       },
       errors: ['invalid_value', 'video_not_found', 'overloaded', 'storage_unavailable'],
@@ -45,11 +45,11 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       at: 'DELETE /v1/videos/:id',
       id: 'deleteVideo',
       summary: 'Delete a video',
-      description: 'The video is gone at once, in any state. Running work is stopped, and the bytes are removed.',
+      description: 'Deletes the video at once, in any state. A running job is stopped, and the stored bytes are removed.',
       path: videoPath,
       answers: { 200: { description: 'The video is deleted.', schema: DeletedVideo } },
       errors: ['video_not_found', 'storage_unavailable'],
-      // A worker lets go of the work and the bytes.
+      // A worker stops the job and removes the bytes.
       async handler(request): Promise<DeletedVideo> {
         const { id } = request.params as { id: string }
         if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
@@ -60,8 +60,8 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
 }
 
 /**
- * Most of all requests are polls: where the store answers at once, so does this, without a promise on the way. Who asks
- * to wait is answered when the video has another status or, with `until=done`, is finished; or when the time is up.
+ * Most requests are polls: if the store returns the task without a promise, the response is sent without one, too. A
+ * request that waits gets its response when the status changes or, with `until=done`, when the video is finished.
  */
 function retrieve(dependencies: RetrieveDependencies) {
   const { store, estimates } = dependencies
@@ -71,7 +71,7 @@ function retrieve(dependencies: RetrieveDependencies) {
       if (estimate) reply.header('openai-poll-after-ms', String(estimate.pollAfterMs))
       reply.send(toWireVideo(task, { nulls: wantsNulls(request), ...(estimate && { estimate }) }))
     }
-    const answer = (task: TaskView | undefined) => {
+    const respond = (task: TaskView | undefined) => {
       if (!task) throw notFound(id)
       if (isFinished(task)) return send(task)
       const estimate = estimates.of(task)
@@ -91,7 +91,7 @@ function retrieve(dependencies: RetrieveDependencies) {
             closed: reply.raw,
           })
         : store.read(request.token.name, id)
-    const answered = task instanceof Promise ? task.then(answer) : answer(task)
-    answered?.catch((error) => reply.send(error))
+    const responded = task instanceof Promise ? task.then(respond) : respond(task)
+    responded?.catch((error) => reply.send(error))
   }
 }

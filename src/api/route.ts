@@ -4,7 +4,7 @@ import type { Schema, Schemas } from '../wire/schema.ts'
 
 /** A route in one place: its path, its schemas, its documentation and its handler. */
 export interface Route {
-  /** Method and path: 'GET /v1/videos/:id'. The path tells the kind of token that it requires, and its chapter. */
+  /** Method and path: 'GET /v1/videos/:id'. The path decides which kind of token is required, and the chapter. */
   readonly at: `${'GET' | 'POST' | 'DELETE'} /${string}`
   /** The operationId, for generators: createVideo. */
   readonly id: string
@@ -20,7 +20,7 @@ export interface Route {
   readonly body?: Body
   /** By status, without errors. */
   readonly answers: Readonly<Record<number, Answer>>
-  /** Errors of its own. That of a wrong token, and those of any body, are added to them. */
+  /** Its own errors. The error of a wrong token and those of any body are added to them. */
   readonly errors?: readonly ProblemCode[]
   readonly handler: RouteHandlerMethod
   /** Hooks and limits. */
@@ -31,7 +31,7 @@ type Fields = Schema & { readonly properties: Schemas }
 
 interface Query {
   readonly schema: Fields
-  /** Set if the handler checks it, and Fastify does not. */
+  /** Set if the handler checks the query instead of Fastify. */
   readonly isReadByHand?: true
 }
 
@@ -39,18 +39,18 @@ export interface Body {
   readonly schema: Fields
   /** The accepted formats. */
   readonly as: 'json' | 'json or form'
-  /** Set if a request without a body means the same as an empty object. */
+  /** Set if a request without a body is the same as an empty object. */
   readonly isOptional?: true
   /** Fields that are files in a form. */
   readonly files?: readonly string[]
-  /** Other fields that the handler checks, and Fastify does not. */
+  /** Other fields that the handler checks instead of Fastify. */
   readonly readByHand?: readonly string[]
   readonly example: Readonly<Record<string, unknown>>
 }
 
 export interface Answer {
   readonly description: string
-  /** One content type or several; application/json unless told. */
+  /** One content type or several; application/json by default. */
   readonly type?: string | readonly string[]
   /** Absent if there is no body. */
   readonly schema?: Schema
@@ -68,10 +68,10 @@ export const tags = {
   Videos: 'Create a video, poll it, download it.',
   Events: 'Receive events instead of polling.',
   Webhooks:
-    'Receive events at a URL of yours. Each request is a `WebhookEvent`, signed as Standard Webhooks has it: OpenAI’s ' +
-    'SDKs check it with `client.webhooks.unwrap()`. Respond with any 2xx; else it is sent again, for three days.',
+    'Receive events at your own URL. Each request is a `WebhookEvent`, signed according to Standard Webhooks: OpenAI’s ' +
+    'SDKs check it with `client.webhooks.unwrap()`. Respond with any 2xx; otherwise it is sent again, for three days.',
   Models: 'The models, and what each accepts.',
-  Operator: 'What an operator sees and decides. It requires the operator token, which can’t create videos.',
+  Operator: 'Tasks, attempts and accounts. Requires the operator token, which can’t create videos.',
   Service: 'Health and documentation. No token is needed.',
 }
 
@@ -107,13 +107,13 @@ function bodyCheck({ schema, isOptional, files = [], readByHand = [] }: Body): S
   return isOptional ? { ...check, type: ['object', 'null'] } : check
 }
 
-/** In a query everything is text: the handler reads numbers. */
+/** In a query everything is text, so the handler parses numbers. */
 function queryCheck(schema: Fields): Schema {
   const numbers = (name: string) => (schema.properties[name]?.type === 'integer' ? { type: 'string' } : undefined)
   return { ...schema, properties: checksOf(schema, numbers) }
 }
 
-/** A value that is not in an `enum` is `invalid_value`, whatever its type: the type is not checked before. */
+/** A value that is not in an `enum` is `invalid_value`, so its type is not checked before. */
 function checksOf({ properties }: Fields, otherwise: (name: string) => Schema | undefined): Schemas {
   const checks = Object.entries(properties).map(([name, field]) => {
     const { type, ...withoutType } = field

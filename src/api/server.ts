@@ -19,38 +19,39 @@ export interface ServerDependencies {
   log: Log
   clock: Clock
   random: Random
-  /** In which large bodies are read. */
+  /** The turns in which large bodies are read. */
   turns: FairTurns
-  /** Whether it also answers as Azure does. */
+  /** Whether the paths of Azure are accepted, too. */
   azure?: boolean
-  /** Whose pages may read the answers; of none by default. */
+  /** The origins whose pages may read responses; none by default. */
   corsOrigins?: readonly string[]
-  /** A process that only works has nothing else to say. */
+  /** Set for a worker process, which has no other routes. */
   healthOnly?: boolean
-  /** Where the system says how many files may be open. */
+  /** Set if the system limits how many files may be open. */
   connections?: ConnectionLimit
 }
 
 /**
- * Of a request that uploads nothing. The largest that is valid is an operation of 16 KiB, each byte of it escaped: 96 KiB.
- * Routes with a larger limit count what they hold in a budget.
+ * The limit for requests without an upload. The largest valid one is an operation of 16 KiB, each byte escaped: 96 KiB.
+ * Routes with a larger limit count their bodies in a budget.
  */
 const maxSmallBodyBytes = 128 * 2 ** 10
 
-/** Without a route: how requests are read, and what becomes of those that can't be. */
+/** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections } = dependencies
-  // Unique for ever by its first half, in order by its second; chance for each request costs more than reading the row.
+  // The first half is random and unique, the second counts. A random id for each request costs more than reading the
+  // row.
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
   const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
   const onError = errorHandler(log, clock)
   const app = fastify({
     bodyLimit: maxSmallBodyBytes,
-    // Slow senders: a body that takes 5 minutes is dropped, and by Node's own limit a head that takes one.
+    // A request that takes 5 minutes to arrive is dropped. Node's own limit for the headers is 1 minute.
     requestTimeout: 300_000,
     routerOptions: {
-      // Longer than any URL that Node lets through: each route says itself that it has no such id.
+      // Longer than any URL that Node accepts, so that each route itself reports an unknown id.
       maxParamLength: 2 ** 20,
       ignoreTrailingSlash: true,
     },
@@ -58,15 +59,18 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     ...azureOptions(azure),
     ajv: {
       customOptions: {
-        // Nothing is bent silently: no coercion, no dropped fields, no defaults.
-        ...{ coerceTypes: false, removeAdditional: false, useDefaults: false },
-        ...{ allowUnionTypes: true, verbose: true },
+        // Nothing is changed silently: no coercion, no dropped fields, no defaults.
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allowUnionTypes: true,
+        verbose: true,
       },
     },
     schemaErrorFormatter: toProblem,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
     clientErrorHandler: clientErrorHandler(newRequestId),
-    // While we close, requests on open connections are still served.
+    // While the server closes, requests on open connections are still served.
     return503OnClosing: false,
   })
   const admit = connections && limitConnections(app.server, connections)
@@ -79,9 +83,9 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     cors?.allow(request, reply)
     reply.header('x-request-id', request.id)
     admit?.(request, reply)
-    if (request.headers['transfer-encoding'] !== undefined) refuseCrumbs(request, reply)
+    if (request.headers['transfer-encoding'] !== undefined) refuseTinyPieces(request, reply)
     if (cors?.answerPreflight(request, reply)) return
-    // Before its body is read: nobody has to be known for a path that does not exist.
+    // Before the body is read. An unknown path needs no token.
     if (request.is404) {
       methods.refuse(request, reply)
       refuse(request)
@@ -94,30 +98,30 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
 }
 
 /**
- * The hook for routes whose responses may be large: a response of which the client reads nothing for 2 minutes is
- * dropped. Small ones wait in the system's buffers, and a timer for each poll costs a tenth of its speed.
+ * The hook for routes whose responses may be large: if the client reads nothing for 2 minutes, it is disconnected.
+ * Small responses fit into the system's buffers, and a timer for each poll would slow it by a tenth.
  */
 export function dropStalled(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   request.raw.setTimeout(120_000)
   done()
 }
 
-/** A body of several thousand pieces has at least so many bytes in each, on average. */
+/** A body of more than so many pieces must have so many bytes in each, on average. */
 const fewestPieceBytes = 16
-const crumbs = 4_000
+const manyPieces = 4_000
 
 /**
- * Each piece of a chunked body costs as much time and memory as one of 64 KiB: a million pieces of one byte stopped all
- * other requests for seconds. Such a body ends its connection, and so does one that was answered before its end: Node
- * reads the rest of it, to throw it away.
+ * Each piece of a chunked body costs as much time and memory as one of 64 KiB: a million pieces of one byte blocked all
+ * other requests for seconds. Such a body closes its connection, and so does one whose response was sent before its
+ * end: Node would read the rest of it only to discard it.
  */
-function refuseCrumbs({ raw }: FastifyRequest, reply: FastifyReply): void {
+function refuseTinyPieces({ raw }: FastifyRequest, reply: FastifyReply): void {
   const push = raw.push.bind(raw)
   let [pieces, bytes] = [0, 0]
   raw.push = (piece: Buffer | null, ...rest) => {
     pieces += 1
     bytes += piece?.length ?? 0
-    if (pieces > crumbs && bytes < pieces * fewestPieceBytes) raw.socket.destroy()
+    if (pieces > manyPieces && bytes < pieces * fewestPieceBytes) raw.socket.destroy()
     return push(piece, ...rest)
   }
   reply.raw.once('finish', () => {
@@ -125,12 +129,12 @@ function refuseCrumbs({ raw }: FastifyRequest, reply: FastifyReply): void {
   })
 }
 
-/** Nothing where it is off: a function that is called for each request costs polls a fiftieth. */
+/** No function if it is off: one that is called for each request slows polls by 2 %. */
 function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>, 'rewriteUrl'> {
   return azure ? { rewriteUrl: ({ url = '' }) => fromAzure(url) } : {}
 }
 
-/** Azure has the same routes at /openai/v1, and some clients leave out one of the two, or both. */
+/** Azure has the same routes at /openai/v1, and some clients omit one of the two parts, or both. */
 function fromAzure(url: string): string {
   return url.replace(/^(\/openai)?(\/v1)?(?=\/(videos|models|webhook_endpoints|webhook_event_types)(?![\w-]))/, '/v1')
 }

@@ -1,20 +1,20 @@
 import { Problem } from '../core/problem.ts'
 
-/** How many of something this process serves at once, and how many of them each token may have. */
+/** How many items of a kind this process serves at once, and how many of them each token may have. */
 interface ShareLimits {
   most: number
   mostOfOne: number
-  /** What they are, and what to do where there are too many: "streams and waiting requests", "poll". */
-  what: string
-  instead?: string
+  /** The items, and what to do if there are too many: "streams and waiting requests", "poll". */
+  items: string
+  advice?: string
 }
 
 interface Share {
-  /** Throws `rate_limit_exceeded` where the token has its share, and `overloaded` where all together have too many. */
+  /** Throws `rate_limit_exceeded` if the token has its share, and `overloaded` if all tokens together have too many. */
   take(owner: string): Disposable
 }
 
-export function openShare({ most, mostOfOne, what, instead = 'try again shortly' }: ShareLimits): Share {
+export function openShare({ most, mostOfOne, items, advice = 'try again shortly' }: ShareLimits): Share {
   const byOwner = new Map<string, number>()
   let all = 0
 
@@ -31,13 +31,13 @@ export function openShare({ most, mostOfOne, what, instead = 'try again shortly'
       if (own >= mostOfOne)
         throw new Problem(
           'rate_limit_exceeded',
-          `This token has ${mostOfOne} ${what} at once, which is the limit. Please ${instead}.`,
+          `This token has ${mostOfOne} ${items} at once, which is the limit. Please ${advice}.`,
           { retryable: true },
         )
       if (all >= most)
         throw new Problem(
           'overloaded',
-          `The service has ${most} ${what} at once, which is the limit. Please ${instead}.`,
+          `The service has ${most} ${items} at once, which is the limit. Please ${advice}.`,
           {
             retryable: true,
           },

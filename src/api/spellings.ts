@@ -6,16 +6,16 @@ import { type Field, type Fields, readFields, Upload } from './body.ts'
 import { takeImages } from './spellings/images.ts'
 import { otherNames, pair, withoutEffect } from './spellings/table.ts'
 
-/* Turns what clients of other services send into our own fields, before anything is checked. */
+/* Turns the fields of other services' clients into our own, before anything is checked. */
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Under which names the client sent our fields, where they differ: an error names what was sent. */
+    /** The names under which the client sent our fields, if they differ: an error shows the name that was sent. */
     sentAs?: Map<string, string>
   }
 }
 
-/** Where a value came from. */
+/** A value, and the name under which it was sent. */
 interface Sent {
   name: string
   value: Field
@@ -27,13 +27,13 @@ export function readSubmit({ catalog, turns }: { catalog: Catalog; turns: FairTu
     const fields = await readFields(request, turns)
     const { model = '' } = fields
     const name = model === '' ? catalog.defaultModel : model
-    // A wrong model is told before all that depends on it. One of another type is for the schema to refuse.
+    // A wrong model is reported before anything that depends on it. A model of another type is refused by the schema.
     const entry = typeof name === 'string' ? findModel(catalog, request.token, name) : undefined
     request.body = isPlain(fields) ? fields : respell(fields, entry?.card, namesOf(request))
   }
 }
 
-/** The hook of a remix, which needs no model: it has that of its source. */
+/** The hook of a remix, which uses the model of its source. */
 export function readDerived({ turns }: { turns: FairTurns }) {
   return async (request: FastifyRequest): Promise<void> => {
     request.body = respellDerived(await readFields(request, turns), request)
@@ -41,15 +41,15 @@ export function readDerived({ turns }: { turns: FairTurns }) {
 }
 
 /**
- * The fields of a submit in our own spelling. `card` is that of the requested model, if it names one: its
- * parameters keep their names. Throws where two spellings of one field contradict each other.
+ * The fields of a submit in our own spelling. `card` is that of the requested model, if there is one: its parameters
+ * keep their names. Throws if two spellings of one field contradict each other.
  */
 function respell(fields: Fields, card: ModelCard | undefined, sentAs: Map<string, string>): Fields {
   const given = withoutEmpty(fields)
   const isOwn = (name: string) => card !== undefined && Object.hasOwn(card.parameters, name)
   dropWithoutEffect(given, card)
-  moveSeconds(given, isOwn, sentAs)
-  moveSize(given, isOwn, sentAs)
+  respellSeconds(given, isOwn, sentAs)
+  respellSize(given, isOwn, sentAs)
   const { image, last_image } = takeImages(given, isOwn, card)
   if (last_image) {
     const { param: name, value } = last_image
@@ -63,7 +63,9 @@ function namesOf(request: FastifyRequest): Map<string, string> {
   return request.sentAs
 }
 
-/** Whether there is nothing to do, as for most requests: the rest costs more than all other reading of a small body. */
+/**
+ * Whether nothing has to be changed, as in most requests: the rest costs more than all other parsing of a small body.
+ */
 function isPlain(fields: Fields): boolean {
   for (const name in fields) {
     const value = fields[name]
@@ -78,24 +80,27 @@ function isPlain(fields: Fields): boolean {
 }
 
 /**
- * The same for a video that is made of another one, which has no size or image of its own, and a length only if it is an
- * extension. Its model is not known yet: `dropWithoutEffect` is for later.
+ * The same for a video that is created from another one. It has no size or image of its own, and a length only if it is
+ * an extension. Its model is not known yet, so `dropWithoutEffect` is called later.
  */
 export function respellDerived(fields: Fields, request: FastifyRequest): Fields {
   const given = withoutEmpty(fields)
   const body = request.routeOptions.schema?.body as { properties?: object } | undefined
-  if (Object.hasOwn(body?.properties ?? {}, 'seconds')) moveSeconds(given, () => false, namesOf(request))
+  if (Object.hasOwn(body?.properties ?? {}, 'seconds')) respellSeconds(given, () => false, namesOf(request))
   return given
 }
 
-/** Forms and some clients send each of their fields, also those that nothing was entered in. */
+/** Forms and some clients send all their fields, even empty ones. */
 function withoutEmpty(fields: Fields): Fields {
   const given: Fields = Object.create(null)
   for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) given[name] = value
   return given
 }
 
-/** A list of empty entries too, as a form with `images[]=` is. No deeper: a body may be nested a million deep. */
+/**
+ * A list of empty entries is also empty, as in a form with `images[]=`. Not deeper: a body may be nested a million
+ * deep.
+ */
 function isEmpty(value: Field): boolean {
   return isNothing(value) || (Array.isArray(value) && value.every(isNothing))
 }
@@ -104,7 +109,7 @@ function isNothing(value: Field): boolean {
   return value === '' || (value instanceof Upload && value.bytes.length === 0)
 }
 
-/** Takes out what changes nothing. Throws where its value would have to change something. */
+/** Removes fields without effect. Throws if the value would have to have an effect. */
 export function dropWithoutEffect(given: Fields, card: ModelCard | undefined): void {
   for (const name of Object.keys(given)) {
     const rule = Object.hasOwn(withoutEffect, name) ? withoutEffect[name] : undefined
@@ -119,7 +124,7 @@ export function dropWithoutEffect(given: Fields, card: ModelCard | undefined): v
   }
 }
 
-/** Takes out of the request what it says of one field, under any of its names. */
+/** Removes and returns the values of one field, under all of its names. */
 function takeAll(given: Fields, means: string, isOwn: (name: string) => boolean): Sent[] {
   const sent: Sent[] = []
   for (const [name, value] of Object.entries(given)) {
@@ -131,7 +136,7 @@ function takeAll(given: Fields, means: string, isOwn: (name: string) => boolean)
   return sent
 }
 
-/** Puts the one value back that they all mean. */
+/** Puts back the one value that they all mean. */
 function putOne(given: Fields, field: string, sent: readonly Sent[], sentAs: Map<string, string>): void {
   const [first, ...others] = sent
   if (!first) return
@@ -141,7 +146,7 @@ function putOne(given: Fields, field: string, sent: readonly Sent[], sentAs: Map
   if (first.name !== field) sentAs.set(field, first.name)
 }
 
-/** Not of a list or an object, which may be nested so deep that its text overflows the stack. */
+/** A list or an object may be nested so deep that its text would overflow the stack. */
 function textOf(value: Field | undefined): string {
   return typeof value === 'object' ? 'an object or a list' : String(value)
 }
@@ -152,7 +157,7 @@ function contradiction(one: Sent, other: Sent): Problem {
   return new Problem('invalid_value', message, { param: other.name })
 }
 
-function moveSeconds(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
+function respellSeconds(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
   const sent = takeAll(given, 'seconds', isOwn)
   putOne(
     given,
@@ -162,15 +167,15 @@ function moveSeconds(given: Fields, isOwn: (name: string) => boolean, sentAs: Ma
   )
 }
 
-/** `5.0` and `5s` are 5; anything else is for the model to judge. */
+/** `5.0` and `5s` are 5. Anything else is checked by the model. */
 function secondsOf(value: Field): Field {
   return typeof value === 'string' ? value.replace(/^(\d{1,5})(?:\.0{1,6})?s?$/, '$1') : value
 }
 
-/** `size`, `resolution` and `aspect_ratio` are sent in each other's place: what a text is decides where it belongs. */
-function moveSize(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
+/** Clients mix up `size`, `resolution` and `aspect_ratio`: the form of the text decides which field it is. */
+function respellSize(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<string, string>): void {
   const words = (['size', 'resolution', 'aspect_ratio'] as const).flatMap((field) =>
-    takeAll(given, field, isOwn).map((sent) => placeOf(field, sent)),
+    takeAll(given, field, isOwn).map((sent) => fieldFor(field, sent)),
   )
   const pixels = takePair(given, isOwn)
   const all = pixels ? [...words, { field: pair.means, ...pixels }] : words
@@ -186,7 +191,7 @@ function moveSize(given: Fields, isOwn: (name: string) => boolean, sentAs: Map<s
 
 const shapes: Readonly<Record<string, string>> = { landscape: '16:9', portrait: '9:16', square: '1:1' }
 
-function placeOf(field: string, { name, value }: Sent): Sent & { field: string } {
+function fieldFor(field: string, { name, value }: Sent): Sent & { field: string } {
   const text = typeof value === 'number' && field === 'resolution' ? `${value}p` : value
   if (typeof text !== 'string') return { field, name, value }
   const pixels = /^(\d{1,5})[x*×](\d{1,5})$/i.exec(text) ?? /^(\d{3,5}):(\d{3,5})$/.exec(text)

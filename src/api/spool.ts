@@ -13,25 +13,25 @@ import { type FormRules, readFields, Spooled } from './body.ts'
 import { boundBodies, openBudget } from './budget.ts'
 import { respellDerived } from './spellings.ts'
 
-/** Of a video that comes with a request. */
+/** The largest video in a request. */
 const maxVideoMiB = 50
 const maxVideoBytes = maxVideoMiB * 2 ** 20
-/** Of everything else in such a request, which is held in memory: a prompt and a few words. */
+/** The limit of all other fields of such a request, which are held in memory. */
 const maxFieldBytes = 2 ** 20
-/** What all of them may take on the disk together. */
+/** The limit of all such files on the disk together. */
 const totalBytes = 512 * 2 ** 20
 const patienceMs = 30_000
 
 /**
- * The hooks of a route that takes a video as a file: it is written to `scratch` as it comes, and is there until the
- * request is answered. However many come at once, their fields in memory and their files on the disk are bounded.
+ * The hooks of a route that accepts a video as a file. The file is written to `scratch` as it arrives, and removed when
+ * the response is sent. The fields in memory and the files on the disk of all requests together are limited.
  */
 export function spoolVideos({ scratch, random, turns }: { scratch: string; random: Random; turns: FairTurns }) {
   const files = new WeakMap<FastifyRequest, string[]>()
   const limits = { budget: openBudget(totalBytes), bytes: maxVideoBytes + maxFieldBytes, tooLarge }
   const bounds = boundBodies(limits)
   return {
-    onRequest: (request: FastifyRequest, reply: FastifyReply) => heard(request, bounds.onRequest(request, reply)),
+    onRequest: (request: FastifyRequest, reply: FastifyReply) => drained(request, bounds.onRequest(request, reply)),
     bodyLimit: maxFieldBytes,
     async preValidation(request: FastifyRequest): Promise<void> {
       const kept: string[] = []
@@ -43,9 +43,9 @@ export function spoolVideos({ scratch, random, turns }: { scratch: string; rando
         await mkdir(scratch, { recursive: true })
         return new Spooled(path, await write(part, path))
       }
-      // One byte more than is taken, so that it is noticed here and at once.
+      // One byte more than is accepted, so that `write` notices it first.
       const rules: FormRules = { fieldBytes: maxFieldBytes, fileBytes: maxVideoBytes + 1, keep, tooLarge }
-      request.body = respellDerived(await heard(request, readFields(request, turns, rules)), request)
+      request.body = respellDerived(await drained(request, readFields(request, turns, rules)), request)
     },
     async onSend(request: FastifyRequest): Promise<void> {
       for (const path of files.get(request) ?? []) await rm(path, { force: true })
@@ -53,8 +53,8 @@ export function spoolVideos({ scratch, random, turns }: { scratch: string; rando
   }
 }
 
-/** A sender of too much reads no answer before it has sent all of it: that is let go by, for a while. */
-async function heard<Result>({ raw }: FastifyRequest, reading: Promise<Result>): Promise<Result> {
+/** Most clients read a response only after they have sent the whole body, so the rest is discarded for a while. */
+async function drained<Result>({ raw }: FastifyRequest, reading: Promise<Result>): Promise<Result> {
   try {
     return await reading
   } catch (error) {
@@ -64,7 +64,7 @@ async function heard<Result>({ raw }: FastifyRequest, reading: Promise<Result>):
   }
 }
 
-/** The digest of what was written. */
+/** Writes the file and returns its digest. */
 async function write(part: MultipartFile, path: string): Promise<string> {
   const digest = createHash('sha256')
   let bytes = 0
@@ -86,5 +86,5 @@ function tooLarge(): Problem {
 
 function unexpected(name: string): Problem {
   const param = name.slice(0, 100)
-  return new Problem('unknown_parameter', `'${param}' is a file: this request takes only 'video' as one.`, { param })
+  return new Problem('unknown_parameter', `'${param}' is a file. This request accepts only 'video' as a file.`, { param })
 }

@@ -26,7 +26,7 @@ export interface VideoDependencies {
   outbound: Outbound
   clock: Clock
   random: Random
-  /** What becomes of parameters that are not known; refused if nothing is said. */
+  /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
 }
 
@@ -38,7 +38,7 @@ export function nameOf({ model }: { model?: string }, { defaultModel }: Catalog)
   throw new Problem('missing_required_parameter', message, { param: 'model' })
 }
 
-/** Text that a database can't give back as it came would be bent silently. */
+/** A database would silently change such text. */
 export function refuseUnstorable(prompt: string): void {
   const fault =
     prompt.trim() === '' ? 'it must not be blank' : prompt.includes('\0') ? 'it must not contain NUL' : undefined
@@ -46,36 +46,36 @@ export function refuseUnstorable(prompt: string): void {
   if (reason) throw new Problem('invalid_value', `Invalid 'prompt': ${reason}.`, { param: 'prompt' })
 }
 
-/** What a request asks for, read and checked, whichever way it came. */
+/** A request for a video, parsed and checked. */
 interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
   entry: CatalogEntry
   deadlines: AskedDeadlines
-  /** Parameters that are not known, and were left out. */
+  /** Unknown parameters that were ignored. */
   ignored: readonly string[]
   reference: Reference | null
   source: OrderSource | null
 }
 
-/** Another video that it is made of. */
+/** The video that the new one is created from. */
 export interface OrderSource extends Omit<TaskSource, 'asset'> {
-  /** Tells it from others: its id, or the digest of its bytes. */
+  /** Identifies it: its id, or the digest of its bytes. */
   name: string
-  /** The image that it was made of, if that is wanted again. */
+  /** The reference image of the source, if it is used again. */
   image: (ImageFacts & { open: () => Promise<Readable> }) | null
-  /** Its bytes, where the model needs them. */
+  /** Its bytes, if the model needs them. */
   open: (() => Promise<Readable>) | null
 }
 
 export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
-/** The one way in which a task is made. */
+/** All tasks are created here. */
 export function openSubmit({ store, bucket, clock, random }: VideoDependencies): Submit {
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
   async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
     try {
-      // A store that is away is noticed before anything is put where nobody would ever look for it.
+      // If the store is unavailable, this fails before anything is put into the bucket, where it would stay forever.
       if (order.reference || order.source) await store.find(fields.id)
       const image = await keepImage(fields.id, order, bucket)
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
@@ -85,12 +85,12 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
       return task
     } catch (error) {
       const { code } = Problem.from(error)
-      // After an answer that got lost, what has the key may be this very row.
+      // If the store's response was lost, the row that has the key may be this one.
       const own = code === 'idempotency_key_taken' ? await store.find(fields.id) : undefined
       if (own) return own
-      // A store that went away in the middle may have the row after all, and what it is made of must be there then.
+      // If the store failed during the commit, the row may exist, and then its files must exist, too.
       const isKept = order.source !== null || (order.reference !== null && !('url' in order.reference))
-      // What stays there if the bucket is away is in nobody's way; why this failed is what its client has to know.
+      // Files that can't be removed do no harm, and the client needs the first error.
       if (isKept && code !== 'storage_unavailable') await bucket.removeFolder(fields.id).catch(() => {})
       throw error
     }
@@ -108,14 +108,14 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const idempotencyKey = keyOf(request)
     const make = () => {
       const made = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
-      // What goes on from a video is no other version of it.
+      // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
       return insert({ ...made, remixedFrom, ...asked, ...times }, order)
     }
     const task = await (idempotencyKey === null
       ? repeated(request, digest, make)
       : keyed(owner, idempotencyKey, digest, make))
-    // As it was when it was made, however far it is by now: that is what its client waits for.
+    // A repeat gets the same response as the first request, however far the task is by now.
     const made = queueTask(task, task.createdAt)
     made.warnings = warningsOf(order)
     return toWireVideo(made, { nulls: wantsNulls(request) })
@@ -123,7 +123,7 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
 }
 
 function warningsOf({ ignored, entry }: Order): string[] {
-  return ignored.map((name) => `\`${name}\` is not a parameter of ${entry.card.id}, and was left out.`)
+  return ignored.map((name) => `\`${name}\` is not a parameter of ${entry.card.id} and was ignored.`)
 }
 
 async function keepImage(
@@ -146,13 +146,13 @@ async function sha256Of(bytes: Uint8Array): Promise<string> {
   return Buffer.from(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)).toString('hex')
 }
 
-/** A bucket hashes what it gets: other requests are served between two pieces. */
+/** In pieces, so that other requests are served while the bucket hashes them. */
 function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
   const size = 2 ** 20
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** A copy of its own: what was taken must not depend on whether its source is deleted, or expires, before it is made. */
+/** The task gets its own copy, because its source may be deleted or expire before the video is generated. */
 async function keepSource(id: string, source: OrderSource, bucket: Bucket): Promise<TaskSource> {
   const { kind, video, prompt, seconds, open } = source
   return { kind, video, prompt, seconds, asset: open && (await copy(`${id}/source.mp4`, await open(), bucket)) }

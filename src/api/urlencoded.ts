@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
-import { type Fields, multipartOptions, place } from './body.ts'
+import { type Fields, multipartOptions, setField } from './body.ts'
 
 export const urlencoded = 'application/x-www-form-urlencoded'
 
-/** Fields and not images: what is larger is better sent in another form, which needs no decoding of each byte. */
+/** Enough for fields, but not for images: other formats need no decoding of each byte. */
 const mostBytes = 2 ** 20
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -22,25 +22,25 @@ export function parseUrlencoded(_request: FastifyRequest, body: Buffer, done: Do
 
 function read(body: Buffer): Fields {
   if (body.length > mostBytes) {
-    const message = 'A URL-encoded form may have 1 MiB. Send an image in JSON or multipart/form-data, or as a URL.'
+    const message = 'A URL-encoded form may have up to 1 MiB. Send an image in JSON or multipart/form-data, or as a URL.'
     throw new Problem('body_too_large', message)
   }
   const text = decode(body)
   const { fields: most, fieldNameSize } = multipartOptions.limits
-  // Counted first: a million empty pairs would be read before they are counted.
+  // Counted before parsing, which would take long for a million empty pairs.
   if (text.split('&', most + 1).length > most) throw new Problem('invalid_request', 'The form has too many fields.')
   const fields: Fields = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
     if (name.length > fieldNameSize)
       throw new Problem('invalid_request', `A field name is longer than ${fieldNameSize} characters.`)
-    // What is encoded may not be UTF-8 either.
+    // The encoded bytes may not be UTF-8 either.
     if (value.includes('\ufffd') && !text.includes('\ufffd') && !/%EF%BF%BD/i.test(text)) throw notUtf8()
-    place(fields, name, value)
+    setField(fields, name, value)
   }
   return fields
 }
 
-/** Browsers and libraries encode each byte beyond ASCII; `curl -d` sends it as it is. */
+/** Browsers and libraries encode all bytes that are not ASCII; `curl -d` sends them as they are. */
 function decode(body: Buffer): string {
   try {
     return utf8.decode(body)
@@ -53,7 +53,7 @@ function notUtf8(cause?: unknown): Problem {
   return new Problem('invalid_request', 'The form is not UTF-8.', { cause })
 }
 
-/** A form has only text: what is a number or a truth there has to be read from it. */
+/** A form has only text, so numbers and booleans must be parsed. */
 export function isForm(request: FastifyRequest): boolean {
   return request.isMultipart() || (request.headers['content-type'] ?? '').toLowerCase().startsWith(urlencoded)
 }

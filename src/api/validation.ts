@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
 
-/** The first thing wrong with a request, in the words OpenAI's API uses for it. */
+/** The first error of a request, in the words of OpenAI's API. */
 export function toProblem(errors: FastifySchemaValidationError[], where: string): Problem {
   const error = errors[0]
   if (!error) return new Problem('invalid_request', 'The request is malformed.')
@@ -14,7 +14,7 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
     case 'required':
       return new Problem('missing_required_parameter', `Missing required parameter: ${quoted}.`, { param })
     case 'additionalProperties': {
-      const message = `Unknown parameter: ${quoted}. This request takes: ${known(error)}.`
+      const message = `Unknown parameter: ${quoted}. This request accepts: ${known(error)}.`
       return new Problem('unknown_parameter', message, { param })
     }
     case 'type':
@@ -22,7 +22,7 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
     case 'minLength':
       return new Problem('invalid_value', `Invalid ${quoted}: it must not be empty.`, { param })
     case 'maxLength':
-      return new Problem('invalid_value', `Invalid ${quoted}: at most ${params.limit} characters are taken.`, { param })
+      return new Problem('invalid_value', `Invalid ${quoted}: it may have up to ${params.limit} characters.`, { param })
     case 'enum':
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list(params.allowedValues)}.`, {
         param,
@@ -30,7 +30,7 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
     case 'minItems':
       return new Problem('invalid_value', `Invalid ${quoted}: it must not be empty.`, { param })
     case 'maxItems':
-      return new Problem('invalid_value', `Invalid ${quoted}: at most ${params.limit} are taken.`, { param })
+      return new Problem('invalid_value', `Invalid ${quoted}: it may have up to ${params.limit} entries.`, { param })
     case 'const':
       return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list([params.allowedValue])}.`, {
         param,
@@ -45,7 +45,7 @@ interface Limited {
   properties: { limit: { minimum: number; maximum: number; default: number } }
 }
 
-/** The size of a list, by the schema of its query. There it is text: the type of the schema is not that of the value. */
+/** The size of a list, by the schema of its query. The value is text, although the schema says integer. */
 export function readLimit({ query }: Pick<FastifyRequest, 'query'>, { properties }: Limited): number {
   const { minimum, maximum, default: usual } = properties.limit
   const { limit: text } = query as { limit?: string }
@@ -56,7 +56,7 @@ export function readLimit({ query }: Pick<FastifyRequest, 'query'>, { properties
   throw new Problem('invalid_value', message, { param: 'limit' })
 }
 
-/** The validator shows the schema that failed because `app.ts` tells it to. */
+/** The error has the schema that failed, because `server.ts` sets `verbose`. */
 function known(error: FastifySchemaValidationError): string {
   const { parentSchema } = error as { parentSchema?: { properties?: object } }
   return Object.keys(parentSchema?.properties ?? {}).join(', ')

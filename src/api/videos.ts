@@ -21,14 +21,14 @@ export const sdkHeader = {
     'Sent by OpenAI’s SDKs. With it, fields that do not apply yet are null; without it they are absent.',
 }
 export const submitHeaders = {
-  'Idempotency-Key': 'Any text: a repeat of the request with the same key creates no second video.',
+  'Idempotency-Key': '1 to 255 printable ASCII characters. A repeat of the request with the same key creates no second video.',
   ...sdkHeader,
 }
 export const ignored = {
   'x-filmgate-ignored': 'The unknown fields that were ignored, if the operator allows this token to send any.',
 }
 
-/** What the hooks before the handler share with other routes. */
+/** Shared by the upload hooks of several routes. */
 export interface UploadHooks {
   turns: FairTurns
   bounds: ReturnType<typeof boundBodies>
@@ -38,10 +38,10 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
   return {
     at: 'POST /v1/videos',
     id: 'createVideo',
-    summary: 'Ask for a video',
+    summary: 'Create a video',
     description:
-      'The response is sent when the video is safely stored as `queued`; then poll it. Fields that are left out have ' +
-      'the defaults of the model. A JSON null and an empty text are absent fields; an unknown field is an error.\n\n' +
+      'The response is sent when the video is safely stored as `queued`; then poll it. Omitted fields get the defaults ' +
+      'of the model. A JSON null or an empty text counts as omitted; an unknown field is an error.\n\n' +
       'OpenAI’s SDKs repeat a submit whose response was lost. Such a repeat creates no second video: it gets the ' +
       'response that was lost.',
     headers: submitHeaders,
@@ -56,8 +56,14 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
     answers: { 200: { description: 'The video, as it was stored.', schema: Video, headers: ignored } },
     errors: [
       ...bodyFaults,
-      ...(['invalid_image', 'invalid_image_url', 'invalid_multipart', 'model_not_found'] as const),
-      ...(['idempotency_key_reused', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'] as const),
+      'invalid_image',
+      'invalid_image_url',
+      'invalid_multipart',
+      'model_not_found',
+      'idempotency_key_reused',
+      'rate_limit_exceeded',
+      'overloaded',
+      'storage_unavailable',
     ],
     options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readSubmit(dependencies) },
     handler: submitVideo(dependencies, submit),
@@ -74,7 +80,7 @@ export const generations = [
 export function generationRoutes(create: Route, retrieve: Route): Route[] {
   const same = (route: Route, of: string) => ({
     ...route,
-    description: `As \`${of}\`, for clients that use this path. The id is also \`task_id\` and \`request_id\`.`,
+    description: `The same as \`${of}\`, for clients that use this path. The response also has the id as \`task_id\` and \`request_id\`.`,
     answers: { 200: { description: '', ...route.answers[200], schema: VideoGeneration } },
     options: { ...route.options, preSerialization: nameTwice },
   })
@@ -94,7 +100,7 @@ export function generationRoutes(create: Route, retrieve: Route): Route[] {
   ])
 }
 
-/** The hook that adds those names. An error has no id. */
+/** Adds the other names of the id. An error has no id. */
 async function nameTwice(_request: FastifyRequest, _reply: FastifyReply, payload: unknown): Promise<unknown> {
   const { object, id } = payload as { object?: string; id?: string }
   return object === 'video' ? { ...(payload as object), task_id: id, request_id: id } : payload
@@ -124,14 +130,14 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit) {
 
 function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry, parameters: Parameters): void {
   if (reference && card.image === 'none') {
-    throw new Problem('invalid_value', `Model '${card.id}' takes no reference image.`, { param: 'image' })
+    throw new Problem('invalid_value', `Model '${card.id}' accepts no reference image. Leave out 'image'.`, { param: 'image' })
   }
   if (!reference && card.image === 'required') {
-    throw new Problem('missing_required_parameter', `Model '${card.id}' needs a reference image: send it as 'image'.`, {
+    throw new Problem('missing_required_parameter', `Model '${card.id}' needs a reference image. Send it as 'image'.`, {
       param: 'image',
     })
   }
   const param = Object.keys(parameters).find((name) => card.parameters[name]?.needsImage)
   if (!reference && param !== undefined)
-    throw new Problem('invalid_value', `'${param}' is taken only together with 'image'.`, { param })
+    throw new Problem('invalid_value', `'${param}' is accepted only together with 'image'.`, { param })
 }

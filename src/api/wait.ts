@@ -4,7 +4,7 @@ import { Problem } from '../core/problem.ts'
 import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
 import { RetrieveVideoQuery } from '../wire/videos.ts'
-import type { Told } from './feed.ts'
+import type { FeedItem } from './feed.ts'
 import type { Listener, Listeners } from './listeners.ts'
 
 export interface WaitDependencies {
@@ -13,18 +13,18 @@ export interface WaitDependencies {
   clock: Clock
 }
 
-/** Shorter than what proxies and clients allow a silent connection. */
+/** Shorter than the timeouts of proxies and clients for silent connections. */
 const longestSeconds = RetrieveVideoQuery.properties.wait.maximum
 
 /**
- * How long the answer may take: `?wait=30`, or a header `Prefer: wait=30` (RFC 7240), which is but a preference: of one
- * that can't be read nothing is said, and of a longer one as much is done as we can.
+ * How long to wait: `?wait=30`, or a header `Prefer: wait=30` (RFC 7240). The header is only a preference: if it can't
+ * be parsed it is ignored, and a longer time is reduced to the maximum.
  */
 export function readWait(request: FastifyRequest, reply: FastifyReply): number {
   const { wait } = request.query as { wait?: unknown }
   if (wait !== undefined) {
     if (typeof wait !== 'string' || !/^\d{1,2}$/.test(wait) || Number(wait) > longestSeconds) {
-      const message = `Invalid 'wait': use whole seconds from 0 to ${longestSeconds}.`
+      const message = `Invalid 'wait': expected whole seconds from 0 to ${longestSeconds}.`
       throw new Problem('invalid_value', message, { param: 'wait' })
     }
     return Number(wait) * 1_000
@@ -38,7 +38,7 @@ export function readWait(request: FastifyRequest, reply: FastifyReply): number {
   return seconds * 1_000
 }
 
-/** What ends a wait before its time: `?until=change`, the next status, or `?until=done`, the end. */
+/** What to wait for: `?until=change` is the next status, `?until=done` is the end. */
 type Until = 'change' | 'done'
 
 export function readUntil(request: FastifyRequest): Until {
@@ -52,13 +52,13 @@ interface Wait {
   id: string
   waitMs: number
   until: Until
-  /** Says when the client is gone. */
+  /** Emits `close` when the client disconnects. */
   closed: { once(event: 'close', listener: () => void): unknown; off(event: 'close', listener: () => void): unknown }
 }
 
 /**
- * The task at its next status, or at its end, or when the time is up, the client is gone or the service stops; undefined if
- * it was deleted. It listens before it reads: a change in between is heard.
+ * The task at its next status, or at its end; or when the time is up, the client disconnects or the service stops.
+ * Undefined if it was deleted. It listens before it reads, so no change is missed.
  */
 export async function waitForChange(
   { store, listeners, clock }: WaitDependencies,
@@ -67,15 +67,15 @@ export async function waitForChange(
   const over = new AbortController()
   const end = () => over.abort()
   let seen: TaskView | undefined
-  let last: Told | undefined
-  const isAwaited = (before: TaskView, { view }: Told) =>
+  let last: FeedItem | undefined
+  const isAwaited = (before: TaskView, { view }: FeedItem) =>
     view === undefined || (until === 'done' ? isFinished(view) : wireStatus(view) !== wireStatus(before))
   const listener: Listener = {
     owner,
     task: id,
-    hear(told) {
-      last = told
-      if (seen && isAwaited(seen, told)) end()
+    receive(item) {
+      last = item
+      if (seen && isAwaited(seen, item)) end()
     },
     dismiss: end,
   }
@@ -84,7 +84,7 @@ export async function waitForChange(
     await listeners.join(listener)
     seen = await store.read(owner, id)
     if (!seen || isFinished(seen)) return seen
-    // Heard while it was being read.
+    // Received while the task was being read.
     const isOver = over.signal.aborted || listeners.isDraining() || (last && isAwaited(seen, last))
     if (!isOver) await clock.sleep(waitMs, over.signal)
     return last && isAwaited(seen, last) ? last.view : await store.read(owner, id)

@@ -4,21 +4,21 @@ import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } 
 import type { Model } from '../wire/models.ts'
 import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
 
-/* What is inside, in the shapes of the wire. */
+/* Turns tasks and models into the shapes of `src/wire`. */
 
 interface WireOptions {
   nulls: boolean
   estimate?: { eta: number | null; queuePosition: number | null }
 }
 
-/** OpenAI's SDKs say who they are, and their types promise null where the specification leaves a field out. */
+/** OpenAI's SDKs send this header, and their types promise null for fields that the specification omits. */
 export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['x-stainless-lang'] !== undefined
 }
 
 /**
- * `nulls`: the specification leaves a field out until it applies; the types of OpenAI's SDKs promise an explicit null,
- * and code such as `if (video.error !== null) throw video.error.message` breaks without it.
+ * `nulls`: the specification omits a field until it applies. The types of OpenAI's SDKs promise null instead, and code
+ * such as `if (video.error !== null) throw video.error.message` breaks without it.
  */
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): Video {
   const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata } = task
@@ -92,7 +92,7 @@ export function toWirePage<Item extends { id: string }>(data: readonly Item[], {
   return { object: 'list', data, first_id, last_id, has_more: hasMore } as const
 }
 
-/** The same page as text, around the JSON of its items: for one that is too large to be made at once. */
+/** The same page as text before and after the JSON of its items, for a page that is too large to be built at once. */
 export const wirePageStart = '{"object":"list","data":['
 
 export function wirePageEnd(items: readonly { id: string }[], { hasMore }: { hasMore: boolean }): string {
@@ -121,12 +121,15 @@ export function secondsOrNull(ms: number | null): number | null {
 function toWireFacts({ audio, imageIs, price, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
   const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   return {
-    ...{ audio, image_is: imageIs, price, failures_billed: failuresBilled },
-    ...{ kept_seconds: inSeconds(keptMs), usual_seconds: inSeconds(usuallyMs) },
+    audio,
+    image_is: imageIs,
+    price,
+    failures_billed: failuresBilled,
+    kept_seconds: inSeconds(keptMs),
+    usual_seconds: inSeconds(usuallyMs),
   }
 }
 
-/** In the words of a request. */
 function toWireShapes(shapes: Shapes) {
   const named = Object.entries(shapes).map(([size, { resolution, ratio }]) => [
     size,

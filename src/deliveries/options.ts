@@ -10,14 +10,16 @@ export interface DeliveryOptions {
   clock: Clock
   random: Random
   log: Log
-  /** Whether this process can open another connection: nothing is claimed where it can't, and no endpoint blamed. */
+  /**
+   * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
+   */
   hasFiles: () => boolean
-  /** A delivery of an owner without a token waits until the token is back. */
+  /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
 }
 
-/** Who has nothing to do, or can't do it, looks again after this long even if nothing woke it. */
+/** The longest time between two looks, even if nothing rings the bell. */
 export const idleMs = 1_000
 
-/** Longer than a try may take, so that none has to be renewed; what a dead process held is tried again after it. */
+/** Longer than a try may take, so that no lease is renewed. Deliveries of a dead process are tried again after it. */
 export const leaseMs = 60_000

@@ -1,11 +1,11 @@
 import { dealOut, openSlots, type Rotation, type Slots } from '../core/shares.ts'
 import type { EndpointClaim } from '../stores/store.ts'
 
-/** How many requests may be under way: to one host, of all owners, and to all. An owner who is alone gets half of each. */
+/** How many requests may run at once, to one host and in total. A single owner gets at most half of each. */
 export const perHost = 16
 export const inAll = 64
 
-/** One host as one owner uses it. */
+/** One owner’s requests to one host. */
 export interface Route {
   owner: string
   host: string
@@ -16,19 +16,19 @@ interface Waiting extends Route {
 }
 
 export interface Traffic {
-  /** The route of each request that is under way. */
-  underWay(): Iterable<Route>
+  /** The route of each running request. */
+  running(): Iterable<Route>
   /** Whether the last request of that owner to that host got no response, or a slow one. */
   isSilent(route: Route): boolean
 }
 
 /**
- * Whose turn it is: one request for each owner, then one more, as long as there are slots. Silent hosts share half of all
- * slots, so that hosts which respond never wait for them, however many they are.
+ * Decides whose turn it is: one request for each owner, then one more, as long as there are slots. Silent hosts share
+ * half of all slots, so that hosts which respond never wait for them.
  */
 export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotation: Rotation): EndpointClaim[] {
   const slotsOf = openTrafficSlots(traffic)
-  for (const route of traffic.underWay()) for (const slots of slotsOf(route)) slots.take(route.owner)
+  for (const route of traffic.running()) for (const slots of slotsOf(route)) slots.take(route.owner)
   const lines = Map.groupBy(endpoints, ({ owner }) => owner)
   const claims = new Map<string, number>()
   dealOut(rotation.inTurn([...lines.keys()]), (owner) => {
@@ -46,7 +46,7 @@ export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotati
   return [...claims].map(([endpoint, limit]) => ({ endpoint, limit }))
 }
 
-/** The slots that a request on that route takes up one of each. */
+/** A request takes one slot of each. */
 function openTrafficSlots({ isSilent }: Traffic): (route: Route) => Slots[] {
   const [all, silent] = [openSlots(inAll), openSlots(inAll / 2)]
   const hosts = new Map<string, Slots>()

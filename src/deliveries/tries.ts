@@ -13,16 +13,16 @@ import {
 import { type DeliveryOptions, idleMs } from './options.ts'
 import type { Route, Traffic } from './share.ts'
 
-/** So many routes are known as silent: clients can name any number of hosts. */
+/** The limit of routes that are remembered as silent: clients can name any number of hosts. */
 export const mostSilent = 1_000
 
-/** A response that takes longer holds a slot like one that never comes, so its host counts as silent. */
+/** A response that takes longer occupies a slot like one that never comes, so its host counts as silent. */
 export const slowMs = 3_000
 
-/** Tries under way. */
+/** The running tries. */
 export interface Tries extends Traffic {
   begin(delivery: WebhookDelivery, endpoint: Endpoint, leaseUntil: number): void
-  /** When all that are under way now have ended. */
+  /** Resolves when all tries that run now have ended. */
   settled(): Promise<unknown>
 }
 
@@ -32,7 +32,7 @@ export function routeOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): Route 
 
 const keyOf = ({ owner, host }: Route) => `${host} ${owner}`
 
-/** `signal` breaks tries off: nobody knows then whether they arrived, so they are made again. */
+/** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
   { store, outbound, clock, random, log }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
@@ -61,15 +61,18 @@ export function openTries(
     if (silent.size > mostSilent) silent.delete(oldest)
   }
 
-  /** With all that waits for it, which else would go out when somebody enables it again, days late. */
+  /**
+   * Fails everything that waits for the endpoint: otherwise it would be sent days late when the endpoint is enabled
+   * again.
+   */
   async function disable({ id }: Endpoint, now: number): Promise<void> {
-    await store.disableEndpoint(id, now, 'The receiver answered 410 (Gone).')
+    await store.disableEndpoint(id, now, 'The receiver responded with 410 (Gone).')
     log.warn('webhook endpoint disabled', { endpoint: id, status: 410 })
     const step = { now, error: 'endpoint_disabled', limit: stepRows }
     while ((await store.failDeliveries(id, step)) === stepRows);
   }
 
-  /** Until the lease ends: then somebody else may have it. */
+  /** Tries until the lease ends. After that another process may have claimed the delivery. */
   async function record(outcome: DeliveryOutcome, leaseUntil: number): Promise<void> {
     for (;;) {
       try {
@@ -96,14 +99,14 @@ export function openTries(
   }
 
   return {
-    underWay: () => active.values(),
+    running: () => active.values(),
     isSilent: (route) => silent.has(keyOf(route)),
     begin(delivery, endpoint, leaseUntil) {
-      const running = run(delivery, endpoint, leaseUntil).finally(() => {
-        active.delete(running)
+      const ended = run(delivery, endpoint, leaseUntil).finally(() => {
+        active.delete(ended)
         onEnd()
       })
-      active.set(running, routeOf(endpoint))
+      active.set(ended, routeOf(endpoint))
     },
     settled: () => Promise.all(active.keys()),
   }

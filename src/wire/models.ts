@@ -4,7 +4,7 @@ const textLike = (description: string, example: string) =>
   ({ type: 'string', description, examples: [example] }) as const
 const pixels = (description: string, example: number) =>
   ({ type: 'integer', minimum: 1, description, examples: [example] }) as const
-const usual = 'The default, if the request does not say.'
+const usual = 'The default, if the request omits the field.'
 
 const ModelParameter = shape(
   'A parameter of a model.',
@@ -13,24 +13,24 @@ const ModelParameter = shape(
     description: text('What it does.'),
     minimum: { type: 'number', description: 'The smallest number.' },
     maximum: { type: 'number', description: 'The largest number.' },
-    maxLength: { type: 'integer', minimum: 0, description: 'The largest number of characters of a text.' },
-    enum: listOf('All values of a text that accepts only these.', { type: 'string' }),
+    maxLength: { type: 'integer', minimum: 0, description: 'The maximum number of characters.' },
+    enum: listOf('The accepted values. Absent if any text is accepted.', { type: 'string' }),
     format: { type: 'string', enum: ['https'], description: 'The text is a URL.' },
     needs_image: { const: true, type: 'boolean', description: 'Accepted only together with a reference image.' },
   },
   { optional: ['minimum', 'maximum', 'maxLength', 'enum', 'format', 'needs_image'] },
 )
 
-const ModelFacts = shape('What is known of a model before it is paid for.', {
+const ModelFacts = shape('Facts that help to choose a model.', {
   audio: { type: 'string', enum: ['always', 'optional', 'never'], description: 'Whether its videos have sound.' },
   image_is: {
     type: ['string', 'null'],
     enum: ['first frame', 'reference', null],
-    description: 'What the image is to the video; null if the model accepts no image.',
+    description: 'How the model uses the image; null if it accepts no image.',
   },
   price: orNull(
-    shape('The price of the provider; null if it is not known.', {
-      usd: { type: 'number', minimum: 0, description: 'In US dollars.' },
+    shape('The provider’s price; null if it is unknown.', {
+      usd: { type: 'number', minimum: 0, description: 'The price in US dollars.' },
       per: { type: 'string', enum: ['second', 'video'], description: 'For each second, or for each video.' },
       on: text('The date of this price.'),
       source: text('The source of this price.'),
@@ -47,18 +47,18 @@ const ModelFacts = shape('What is known of a model before it is paid for.', {
 export const Model = shape(
   'A model that can generate videos, and what it accepts.',
   {
-    id: textLike('Its name, for `model` in a request.', 'studio'),
+    id: textLike('The name to send as `model` in a request.', 'studio'),
     object: always('model'),
     created: { type: 'integer', description: 'When it was released, in Unix seconds.', examples: [1_790_000_000] },
     owned_by: textLike('The provider that generates its videos.', 'studio'),
-    alias_of: text('The model that this is another name of.'),
-    description: textLike('What it is.', 'Built-in procedural renderer'),
+    alias_of: text('The model that this name is an alias of.'),
+    description: textLike('A short description.', 'Built-in procedural renderer'),
     seconds: shape(
       'The lengths of its videos, in seconds as text: a list of values, or a range.',
       {
-        values: listOf('All lengths that it accepts; or else', { type: 'string' }),
-        min: textLike('the shortest,', '1'),
-        max: textLike('and the longest.', '20'),
+        values: listOf('All accepted lengths. Absent if the model accepts a range.', { type: 'string' }),
+        min: textLike('The shortest length. Absent if `values` is present.', '1'),
+        max: textLike('The longest length. Absent if `values` is present.', '20'),
         default: textLike(usual, '4'),
       },
       { optional: ['values', 'min', 'max'] },
@@ -66,20 +66,20 @@ export const Model = shape(
     size: shape(
       'The sizes of its videos, as `<width>x<height>`: a list of values, or a range of sides.',
       {
-        values: listOf('All sizes that it accepts; or else', { type: 'string' }),
+        values: listOf('All accepted sizes. Absent if the model accepts a range.', { type: 'string' }),
         shapes: {
           type: 'object',
-          description: 'The name of each size at the provider; a request may use these words too.',
+          description: 'The resolution and aspect ratio of each size. A request may send these instead of `size`.',
           additionalProperties: {
             type: 'object',
             required: ['resolution', 'aspect_ratio'],
-            properties: { resolution: text('Such as `720p`.'), aspect_ratio: text('Such as `16:9`.') },
+            properties: { resolution: text('For example `720p`.'), aspect_ratio: text('For example `16:9`.') },
             additionalProperties: false,
           },
         },
-        min_side: pixels('the smallest width and height,', 256),
-        max_side: pixels('the largest,', 1920),
-        multiple_of: pixels('and what both must be a multiple of.', 2),
+        min_side: pixels('The smallest width and height. Absent if `values` is present.', 256),
+        max_side: pixels('The largest width and height. Absent if `values` is present.', 1920),
+        multiple_of: pixels('Width and height must be multiples of this. Absent if `values` is present.', 2),
         default: textLike(usual, '1280x720'),
       },
       { optional: ['values', 'shapes', 'min_side', 'max_side', 'multiple_of'] },
@@ -94,9 +94,9 @@ export const Model = shape(
       type: 'object',
       additionalProperties: ModelParameter,
       examples: [{ caption: { type: 'boolean', description: 'Whether the prompt is written into the film.' } }],
-      description: 'What it accepts beyond the fields of every request, by name.',
+      description: 'Its own parameters, by name, in addition to the fields of every request.',
     },
-    makes: listOf('What it can make of another video, if anything.', {
+    makes: listOf('The ways in which it can derive a new video from another one.', {
       type: 'string',
       enum: ['remix', 'edit', 'extension'],
     }),
@@ -111,5 +111,5 @@ export const ModelList = shape('All models, on one page.', {
   data: listOf('The models that the token may use, aliases included.', Model),
 })
 
-/** By their names in the OpenAPI document. */
+/** The keys are the names in the OpenAPI document. */
 export const modelResponses = { Model, ModelParameter, ModelFacts, ModelList }

@@ -6,7 +6,7 @@ import { Video, VideoError } from './videos.ts'
 
 const health = { state: 'ok', reason: null, paused_until: null, failures: 0 }
 
-it('a response of another version fits: more fields, more words, no name of its shape', () => {
+it('a response of another version fits: more fields, other enum values, no `object`', () => {
   assert.ok(fits(OperatorHealth, health))
   assert.ok(fits(OperatorHealth, { ...health, state: 'resting', reason: 'holiday', since: 7 }))
   const failed = pick(Video, ['id', 'error'])
@@ -14,7 +14,7 @@ it('a response of another version fits: more fields, more words, no name of its 
   assert.ok(fits(failed, { id: 'x', error: { code: 'new_code', message: 'no' }, object: 'video' }))
 })
 
-it('a response with a missing field, another type or a time that is none does not fit', () => {
+it('a response with a missing field, another type or an invalid time does not fit', () => {
   const { failures, ...without } = health
   for (const wrong of [null, [], 'ok', {}, without, { ...health, failures: `${failures}` }, { ...health, state: null }])
     assert.equal(fits(OperatorHealth, wrong), false, JSON.stringify(wrong))

@@ -1,11 +1,12 @@
 import type { XStatic } from 'typebox/schema'
 
 /*
- * One JSON Schema for each shape that goes over the wire, as a plain constant: its type is derived from it (`Static`),
- * the API checks requests by it, the OpenAPI document is made of it, and clients read responses by it (`fits`).
+ * One JSON Schema for each shape of a request, a response or an event, as a plain constant. Its type is derived from it
+ * (`Static`), the API validates requests with it, the OpenAPI document contains it, and clients check responses with it
+ * (`fits`).
  */
 
-/** The part of JSON Schema (2020-12, as OpenAPI 3.1 has it) that the shapes use. */
+/** The part of JSON Schema 2020-12 (the dialect of OpenAPI 3.1) that the shapes use. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -31,7 +32,7 @@ export interface Schema {
 
 export type Schemas = Readonly<Record<string, Schema>>
 
-/** The type of what a schema describes. TypeBox knows the scalars; `required` of a `shape` is computed, which it can't read. */
+/** The type that a schema describes. TypeBox knows the scalars, but can't read the computed `required` of a `shape`. */
 export type Static<S> = S extends { readonly oneOf: readonly (infer Option)[] }
   ? Static<Option>
   : S extends { readonly properties: infer Fields; readonly required: readonly (infer Name)[] }
@@ -47,7 +48,7 @@ type Optional<Fields, Name> = { -readonly [Key in Exclude<keyof Fields, Name>]?:
 type Flat<Fields> = { [Key in keyof Fields]: Fields[Key] }
 type NullOf<S> = S extends { readonly type: readonly (infer Name)[] } ? ('null' extends Name ? null : never) : never
 
-/** An object that has all of these fields, but for the optional ones, and no others. */
+/** An object with exactly these fields. Only those in `optional` may be absent. */
 export function shape<const Fields extends Schemas, const Name extends keyof Fields & string = never>(
   description: string,
   properties: Fields,
@@ -73,7 +74,7 @@ export function query<const Fields extends Schemas>(properties: Fields) {
   return { type: 'object', required: [], properties } as const
 }
 
-/** Some fields of a shape, for a reader that needs no others. */
+/** Some fields of a shape, for a reader that needs only these. */
 export function pick<Fields extends Schemas, const Name extends keyof Fields & string>(
   { properties }: { readonly properties: Fields },
   names: readonly Name[],
@@ -82,13 +83,13 @@ export function pick<Fields extends Schemas, const Name extends keyof Fields & s
   return { type: 'object', required: names, properties: picked } as const
 }
 
-/** The same or null. */
+/** The same schema, with null allowed. */
 export function orNull<const S extends Schema & { readonly type: string }>(schema: S) {
   const { type, ...rest } = schema
   return { type: [type, 'null'], ...rest } as Omit<S, 'type'> & { readonly type: readonly [S['type'], 'null'] }
 }
 
-/** A shape that has a name of its own, or null. */
+/** A named shape, or null. */
 export function shapeOrNull<const S extends Schema>(description: string, schema: S) {
   return { oneOf: [schema, { type: 'null' }], description } as const
 }
@@ -114,7 +115,7 @@ export function flag(description: string) {
   return { type: 'boolean', description } as const
 }
 
-/** The type of what fits a schema: any text in place of its words. */
+/** The type of a value that fits a schema: any string in place of the values of an `enum`. */
 export type Read<S> = Widened<Static<S>>
 
 type Widened<T> = T extends string
@@ -128,8 +129,8 @@ type Widened<T> = T extends string
         : T
 
 /**
- * Whether a response has the types of a schema. A server of another version may have more fields and more words than
- * the schema: both fit, so values, patterns and limits are not compared.
+ * Whether a response has the types of a schema. A server of another version may send more fields and other enum values,
+ * so values, patterns and limits are not compared.
  */
 export function fits<const S extends Schema>(schema: S, value: unknown): value is Read<S> {
   return hasTypes(schema, value)
@@ -142,7 +143,7 @@ function hasTypes(schema: Schema, value: unknown): boolean {
   if (format === 'date-time' && value !== null) return !Number.isNaN(Date.parse(String(value)))
   if (Array.isArray(value)) return value.every((item) => !items || hasTypes(items, item))
   if (!isObject(value)) return true
-  // The client knows which shape it requested: `object` may be absent.
+  // The client knows which shape it requested, so `object` may be absent.
   const mayLack = (name: string) => name === 'object' || !required.includes(name)
   return Object.entries(properties).every(([name, field]) =>
     value[name] === undefined ? mayLack(name) : hasTypes(field, value[name]),

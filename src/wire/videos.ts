@@ -3,14 +3,14 @@ import { always, listOf, orNull, query, request, type Schema, type Static, shape
 const example = 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99'
 const idOf = (description: string) => ({ type: 'string', pattern: '^video_[0-9a-f]{48}$', description }) as const
 const id = { ...idOf('The id of the video.'), examples: [example] } as const
-const seconds = (what: string) => ({ type: 'integer', minimum: 0, description: `${what}, in Unix seconds.` }) as const
+const unixTime = (event: string) => ({ type: 'integer', minimum: 0, description: `${event}, in Unix seconds.` }) as const
 const absent = 'Absent, or null for clients that send `X-Stainless-Lang`,'
 
 const prompt = (description: string) => ({ type: 'string', minLength: 1, maxLength: 32_000, description }) as const
 
 /* Responses. */
 
-export const VideoOutput = shape('What was generated, as it was measured when the video was stored.', {
+export const VideoOutput = shape('The properties of the generated video, measured when it was stored.', {
   width: { type: 'integer', minimum: 1, description: 'Width in pixels, as a player shows it.', examples: [1280] },
   height: { type: 'integer', minimum: 1, description: 'Height in pixels.', examples: [720] },
   duration: { type: 'number', minimum: 0, description: 'Length in seconds, to the microsecond.', examples: [4] },
@@ -26,15 +26,15 @@ export const VideoError = shape('Why a video failed.', {
 })
 
 /*
- * A field that does not apply yet is left out, as the specification has it; clients of OpenAI's SDKs get a null
- * instead, as the types of these promise. So such a field is optional, and may be null.
+ * A field that does not apply yet is absent, as the specification says. OpenAI's SDKs get null instead, because their
+ * types promise null. So such a field is optional and may be null.
  */
 export const Video = shape(
-  'A video, from its request to its end.',
+  'A video and its status.',
   {
     id,
     object: always('video'),
-    model: { type: 'string', description: 'The model that was requested, perhaps by an alias.', examples: ['studio'] },
+    model: { type: 'string', description: 'The model that was requested. It may be an alias.', examples: ['studio'] },
     status: {
       type: 'string',
       enum: ['queued', 'in_progress', 'completed', 'failed'],
@@ -46,9 +46,9 @@ export const Video = shape(
       maximum: 100,
       description: 'In percent. 100 if the video is completed, and only then.',
     },
-    created_at: { ...seconds('When the video was requested'), examples: [1_794_709_428] },
-    completed_at: orNull(seconds('When the video was completed')),
-    expires_at: orNull(seconds('When the video expires: until then it can be downloaded')),
+    created_at: { ...unixTime('When the video was created'), examples: [1_794_709_428] },
+    completed_at: orNull(unixTime('When the video was completed')),
+    expires_at: orNull(unixTime('When the video expires and can no longer be downloaded')),
     seconds: {
       type: 'string',
       pattern: '^[1-9][0-9]*$',
@@ -64,10 +64,10 @@ export const Video = shape(
     },
     prompt: { type: 'string', description: 'The prompt of the request.', examples: ['a red fox in snow at dusk'] },
     remixed_from_video_id: orNull(
-      idOf(`The video that this is another version of, by a remix or an edit. ${absent} if there is no such video.`),
+      idOf(`The video that this one is a remix or an edit of. ${absent} if it is neither.`),
     ),
-    error: shapeOrNull(`Why the video failed. ${absent} unless it did.`, VideoError),
-    output: shapeOrNull(`The exact values of a completed video. ${absent} where they are not known.`, VideoOutput),
+    error: shapeOrNull(`Why the video failed. ${absent} unless it failed.`, VideoError),
+    output: shapeOrNull(`The exact values of a completed video. ${absent} if they are unknown.`, VideoOutput),
     warnings: orNull(
       listOf(
         `Unknown fields that were ignored, and how a completed video differs from the request. ${absent} if there is no warning.`,
@@ -77,13 +77,13 @@ export const Video = shape(
     metadata: orNull({
       type: 'object',
       additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
-      description: `What was sent in \`metadata\` and is not a parameter of the model. ${absent} if there is nothing.`,
+      description: `What was sent in \`metadata\` and is not a parameter of the model. ${absent} if there is no metadata.`,
       examples: [{ project: 'snow' }],
     }),
     eta: orNull({
       type: 'integer',
       minimum: 0,
-      description: 'Estimated seconds until the video is finished. Only until then.',
+      description: 'Estimated seconds until the video is finished. Absent once it is finished.',
     }),
     queue_position: orNull({
       type: 'integer',
@@ -93,20 +93,27 @@ export const Video = shape(
   },
   {
     optional: [
-      ...(['completed_at', 'expires_at', 'remixed_from_video_id', 'error', 'output', 'warnings'] as const),
-      ...(['metadata', 'eta', 'queue_position'] as const),
+      'completed_at',
+      'expires_at',
+      'remixed_from_video_id',
+      'error',
+      'output',
+      'warnings',
+      'metadata',
+      'eta',
+      'queue_position',
     ],
   },
 )
 export type Video = Static<typeof Video>
 
-const again = (who: string) => ({ ...id, description: `The id again, as ${who} call it.` }) as const
+const sameId = (clients: string) => ({ ...id, description: `The same as \`id\`, for ${clients}.` }) as const
 
 export const VideoGeneration: Schema = {
   ...Video,
   required: [...Video.required, 'task_id', 'request_id'],
-  properties: { ...Video.properties, task_id: again('new-api and Kong'), request_id: again('clients of xAI') },
-  description: 'A video, at the paths of other services.',
+  properties: { ...Video.properties, task_id: sameId('new-api and Kong'), request_id: sameId('clients of xAI') },
+  description: 'A video, as returned at the paths of other services.',
 }
 
 export const VideoList = shape('One page of videos.', {
@@ -132,15 +139,15 @@ export const ErrorResponse = shape('The shape of every error.', {
       enum: ['invalid_request_error', 'requests', 'server_error'],
       description: 'The kind of error: `server_error` is a fault of the service, `requests` is too many requests.',
     },
-    param: orNull(text('The field that is wrong, if there is one.')),
-    code: orNull(text('What is wrong, for programs.')),
+    param: orNull(text('The field that is wrong; null if the error is not about a field.')),
+    code: orNull(text('The error code, for programs.')),
   }),
 })
 export type ErrorResponse = Static<typeof ErrorResponse>
 
 /* Events. */
 
-export const EventsReset = shape('Events since the one that you named are no longer known.', {
+export const EventsReset = shape('The events after your `Last-Event-ID` are no longer stored.', {
   object: always('events.reset'),
   message: text('What to do, for people.'),
 })
@@ -156,11 +163,11 @@ export const VideoEvent = {
 const deadlines = {
   start_within: {
     type: ['string', 'integer'],
-    description: 'In whole seconds: the video fails if no provider has accepted it by then.',
+    description: 'Whole seconds. The video fails if no provider accepts it within this time.',
   },
   finish_within: {
     type: ['string', 'integer'],
-    description: 'In whole seconds: the video fails if it is not finished by then.',
+    description: 'Whole seconds. The video fails if it is not finished within this time.',
   },
 } as const
 
@@ -189,13 +196,13 @@ export const CreateVideo = request(
     metadata: {
       type: ['object', 'string'],
       description:
-        'Parameters of the model, for clients that have no other place for them; in a form as JSON. Up to 16 other ' +
-        'keys of 64 characters, with values of 512, are kept with the video and returned.',
+        'Parameters of the model, for clients that can’t send them as fields; in a form as JSON. Up to 16 other ' +
+        'keys of up to 64 characters, with values of up to 512, are stored with the video and returned.',
     },
   },
   {
     required: ['prompt'],
-    others: 'Parameters of the model, as `GET /v1/models` lists them. Other names of these fields are understood too.',
+    others: 'Parameters of the model, as `GET /v1/models` lists them. Some other names of these fields are accepted too.',
   },
 )
 export type CreateVideo = Static<typeof CreateVideo>
@@ -203,7 +210,7 @@ export type CreateVideo = Static<typeof CreateVideo>
 export const RemixVideo = request(
   {
     prompt: prompt('What is different in the new video.'),
-    model: text('May be left out: only the model of the original video can remix it.'),
+    model: text('Optional. Only the model of the original video can remix it.'),
     ...deadlines,
   },
   { required: ['prompt'], others },
@@ -213,7 +220,7 @@ const source = {
   video: shape('The original: a video of this token, or in a form an MP4 file of up to 50 MiB.', {
     id: text('The id of a completed video of this token.'),
   }),
-  model: text('Only with a file: the model that generates the video. A stored video stays with its own model.'),
+  model: text('Only with a file: the model that generates the video. A stored video uses its own model.'),
   ...deadlines,
 }
 
@@ -226,7 +233,7 @@ export const ExtendVideo = request(
   {
     prompt: prompt('How the video continues.'),
     ...source,
-    seconds: { type: ['string', 'integer'], description: 'The length of the continuation; what the model accepts.' },
+    seconds: { type: ['string', 'integer'], description: 'The length of the continuation in seconds, as the model accepts it.' },
   },
   { required: ['prompt', 'seconds', 'video'], others },
 )
@@ -235,7 +242,7 @@ export type ExtendVideo = Static<typeof ExtendVideo>
 export const ListVideosQuery = query({
   after: { type: 'string', maxLength: 200, description: 'The page begins after the video with this id.' },
   limit: { type: 'integer', minimum: 0, maximum: 100, default: 20, description: 'The size of the page.' },
-  order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: 'By the time of the request.' },
+  order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: 'The order, by time of creation.' },
   status: { ...Video.properties.status, description: 'Only videos with this status.' },
   model: {
     type: 'string',
@@ -265,7 +272,7 @@ export const DownloadVideoQuery = query({
 })
 export type Variant = NonNullable<Static<typeof DownloadVideoQuery>['variant']>
 
-/** The content type of a variant, and how the name of its file ends. */
+/** The content type of each variant, and the extension of its file name. */
 export const variants = {
   video: { type: 'video/mp4', ending: 'mp4' },
   thumbnail: { type: 'image/webp', ending: 'webp' },
@@ -277,9 +284,16 @@ export const StreamVideosQuery = query({
   last_event_id: text('The same as the header, for clients that can’t send headers.'),
 })
 
-/** By their names in the OpenAPI document. */
+/** The keys are the names in the OpenAPI document. */
 export const videoResponses = {
-  ...{ Video, VideoGeneration, VideoOutput, VideoError, VideoList, DeletedVideo, Error: ErrorResponse },
-  ...{ VideoEvent, EventsReset },
+  Video,
+  VideoGeneration,
+  VideoOutput,
+  VideoError,
+  VideoList,
+  DeletedVideo,
+  Error: ErrorResponse,
+  VideoEvent,
+  EventsReset,
 }
 export const videoRequests = { CreateVideo, RemixVideo, EditVideo, ExtendVideo }

@@ -1,20 +1,20 @@
 import { deliveryStates, eventTypes } from '../core/webhook.ts'
 import { always, count, flag, listOf, orNull, query, request, type Schema, type Static, shape, text } from './schema.ts'
 
-const seconds = (what: string) => count(`${what}, in Unix seconds.`)
+const unixTime = (event: string) => count(`${event}, in Unix seconds.`)
 const deleted = { const: true, type: 'boolean', description: 'Always true.' } as const
 const EventType = { type: 'string', enum: eventTypes, description: 'The event.' } as const
 
 const endpoint = {
-  id: text('Its id.'),
+  id: text('The id of the endpoint.'),
   object: always('webhook_endpoint'),
-  created_at: seconds('When it was created'),
-  updated_at: seconds('When it was last changed'),
+  created_at: unixTime('When it was created'),
+  updated_at: unixTime('When it was last changed'),
   event_types: listOf('The events that it receives.', EventType),
   name: text('A name of your choice.'),
   url: text('The URL that receives events.'),
-  signing_secret_hint: text('The end of its secret, to recognise it by.'),
-  disabled_at: orNull(seconds('Since when it is disabled and receives nothing; null while it is enabled')),
+  signing_secret_hint: text('The last characters of its secret, to recognise it.'),
+  disabled_at: orNull(unixTime('Since when it is disabled and receives nothing; null while it is enabled')),
   disabled_reason: orNull(text('Why it is disabled.')),
 }
 
@@ -33,7 +33,7 @@ function page<const S extends Schema>(description: string, items: S) {
 export const WebhookEndpoint = shape('A URL that receives events of a token.', endpoint)
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>
 
-export const WebhookEndpointWithSecret = shape('An endpoint with its secret, when that is new.', {
+export const WebhookEndpointWithSecret = shape('An endpoint with its new secret.', {
   ...endpoint,
   signing_secret: text('The secret that signs its events. It is shown only here.'),
 })
@@ -42,7 +42,7 @@ export type WebhookEndpointWithSecret = Static<typeof WebhookEndpointWithSecret>
 export const WebhookEndpointList = page('One page of endpoints.', WebhookEndpoint)
 
 export const DeletedWebhookEndpoint = shape('A deleted endpoint.', {
-  id: text('Its id.'),
+  id: text('The id of the endpoint.'),
   object: always('webhook_endpoint.deleted'),
   deleted,
 })
@@ -59,48 +59,48 @@ export const WebhookTest = shape(
     webhook_endpoint_id: text('The endpoint.'),
     event_type: EventType,
     status_code: { type: 'integer', minimum: 100, maximum: 599, description: 'The status of its response.' },
-    success: flag('Whether that is a 2xx. A redirect is a failure: it is not followed.'),
-    message: text('Why it is a failure.'),
+    success: flag('Whether the status is 2xx. A redirect is a failure, because it is not followed.'),
+    message: text('Why the test failed.'),
   },
   { optional: ['message'] },
 )
 export type WebhookTest = Static<typeof WebhookTest>
 
-export const WebhookReplay = shape('What is sent again.', {
+export const WebhookReplay = shape('The result of a replay.', {
   object: always('webhook_endpoint.replay'),
   webhook_endpoint_id: text('The endpoint.'),
   replayed: count('How many deliveries are sent again.'),
 })
 
-const WebhookTry = shape('One try to deliver.', {
-  at: seconds('When it was sent'),
+const WebhookTry = shape('One try to deliver an event.', {
+  at: unixTime('When it was sent'),
   status_code: orNull({ type: 'integer', description: 'The status of the response; null without a response.' }),
   error: orNull(text('Why there was no response.')),
   took_ms: count('How long it took, in milliseconds.'),
 })
 
 export const WebhookDelivery = shape('An event on its way to an endpoint.', {
-  id: text('Its id, and the `webhook-id` of each try.'),
+  id: text('The id of the delivery, and the `webhook-id` of each try.'),
   object: always('webhook_delivery'),
   webhook_endpoint_id: text('The endpoint that receives it.'),
   event_id: text('The id of the event.'),
   event_type: EventType,
   video_id: text('The video of the event.'),
-  created_at: seconds('When the event happened'),
+  created_at: unixTime('When the event happened'),
   state: { type: 'string', enum: deliveryStates, description: 'The state of the delivery.' },
-  next_try_at: orNull(seconds('When the next try is due; null if there is none')),
-  ended_at: orNull(seconds('When it was delivered, or given up')),
+  next_try_at: orNull(unixTime('When the next try is due; null if no try is due')),
+  ended_at: orNull(unixTime('When it was delivered or failed')),
   tries: listOf('All tries, in order.', WebhookTry),
 })
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
 export const WebhookDeliveryList = page('One page of deliveries.', WebhookDelivery)
 
-/** What an endpoint receives. */
-export const WebhookEvent = shape('The body that an endpoint receives, signed as Standard Webhooks has it.', {
+
+export const WebhookEvent = shape('The body that an endpoint receives, signed according to Standard Webhooks.', {
   id: text('The id of the event.'),
   object: always('event'),
-  created_at: seconds('When it happened'),
+  created_at: unixTime('When it happened'),
   type: EventType,
   data: shape('The video of the event.', { id: text('The id of the video.') }),
 })
@@ -131,7 +131,7 @@ export const UpdateWebhookEndpoint = request(fields)
 export type UpdateWebhookEndpoint = Static<typeof UpdateWebhookEndpoint>
 
 export const RotateWebhookSecret = request({
-  keep_old_secret_active_for_24_hours: flag('Whether the old secret signs too, for another 24 hours.'),
+  keep_old_secret_active_for_24_hours: flag('Whether the old secret also signs events, for another 24 hours.'),
 })
 export type RotateWebhookSecret = Static<typeof RotateWebhookSecret>
 
@@ -142,7 +142,7 @@ export const TestWebhookEndpoint = request(
 export type TestWebhookEndpoint = Static<typeof TestWebhookEndpoint>
 
 export const ReplayWebhookEndpoint = request(
-  { since: { type: 'integer', minimum: 0, maximum: 100_000_000_000, description: 'A time in Unix seconds.' } },
+  { since: { type: 'integer', minimum: 0, maximum: 100_000_000_000, description: 'The start time, in Unix seconds.' } },
   { required: ['since'] },
 )
 export type ReplayWebhookEndpoint = Static<typeof ReplayWebhookEndpoint>
@@ -159,19 +159,24 @@ export const ListWebhookDeliveriesQuery = query({
 })
 export type ListWebhookDeliveriesQuery = Static<typeof ListWebhookDeliveriesQuery>
 
-/** By their names in the OpenAPI document. */
+/** The keys are the names in the OpenAPI document. */
 export const webhookResponses = {
-  ...{ WebhookEndpoint, WebhookEndpointWithSecret, WebhookEndpointList, DeletedWebhookEndpoint },
-  ...{
-    WebhookEventTypeList,
-    WebhookTest,
-    WebhookReplay,
-    WebhookDelivery,
-    WebhookTry,
-    WebhookDeliveryList,
-    WebhookEvent,
-  },
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+  WebhookEndpointList,
+  DeletedWebhookEndpoint,
+  WebhookEventTypeList,
+  WebhookTest,
+  WebhookReplay,
+  WebhookDelivery,
+  WebhookTry,
+  WebhookDeliveryList,
+  WebhookEvent,
 }
 export const webhookRequests = {
-  ...{ CreateWebhookEndpoint, UpdateWebhookEndpoint, RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookEndpoint },
+  CreateWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  RotateWebhookSecret,
+  TestWebhookEndpoint,
+  ReplayWebhookEndpoint,
 }

@@ -9,13 +9,13 @@ import type { Log } from '../../telemetry/log.ts'
 import type { VariantKind } from '../../wire/videos.ts'
 import { type Soundness, unusable } from './soundness.ts'
 
-/** An asset of a finished task that somebody may have: the video, or a picture of it. */
-interface Wanted {
+/** A request for an asset of a finished task: the video, or a picture of it. */
+interface AssetRequest {
   task: Task
   asset: Asset
   kind: VariantKind
   range: ByteRange | undefined
-  /** Throws if it may not be had any more. */
+  /** Throws if the asset may no longer be sent. */
   confirm(): Promise<unknown>
   reply: FastifyReply
   /** Sets the headers that say what it is, */
@@ -24,25 +24,25 @@ interface Wanted {
   measured(): FastifyReply
 }
 
-interface Means {
+interface Tools {
   bucket: Bucket
   clock: Clock
   log: Log
   soundness: Soundness
 }
 
-export function chooseHandover(handover: Handover, means: Means): (wanted: Wanted) => Promise<FastifyReply> {
-  const { bucket, clock } = means
-  if (handover === 'proxy') return (wanted) => sendOurselves(wanted, means)
+export function chooseHandover(handover: Handover, tools: Tools): (request: AssetRequest) => Promise<FastifyReply> {
+  const { bucket, clock } = tools
+  if (handover === 'proxy') return (request) => sendOurselves(request, tools)
   if (handover === 'redirect') {
     const link = bucket.link?.bind(bucket)
     if (!link) throw new Error('this bucket has no links to redirect to')
-    return (wanted) => redirect(wanted, link, clock)
+    return (request) => redirect(request, link, clock)
   }
   const path = bucket.path?.bind(bucket)
   if (!path) throw new Error('this bucket has no folder that a front server could send from')
   const root = handover.accel.replace(/(?<!\/)\/*$/, '/')
-  // Conditions were ours to check; ranges are for the front server, which also says that it has them.
+  // Conditions are checked here. The front server handles ranges, and sets `accept-ranges` itself.
   return async ({ asset, kind, describe }) =>
     describe()
       .removeHeader('accept-ranges')
@@ -51,9 +51,9 @@ export function chooseHandover(handover: Handover, means: Means): (wanted: Wante
       .send()
 }
 
-async function sendOurselves({ task, asset, range, confirm, reply, measured }: Wanted, means: Means) {
-  const { bucket, log, soundness } = means
-  // Opened before anything is said about it: what can't be opened must not be described.
+async function sendOurselves({ task, asset, range, confirm, reply, measured }: AssetRequest, tools: Tools) {
+  const { bucket, log, soundness } = tools
+  // Opened before its headers are set, so that an error does not carry them.
   const object = await openAsset(bucket, { asset, range, confirm })
   const bytes = range ? range.end - range.start + 1 : asset.bytes
   const stream = range ? object.stream : soundness.check(object.stream, asset)
@@ -70,7 +70,7 @@ async function sendOurselves({ task, asset, range, confirm, reply, measured }: W
   )
 }
 
-/** An answer that becomes an error before its first byte must not be tagged as the video. */
+/** A response that becomes an error before its first byte must not have the headers of the video. */
 function undescribe(reply: FastifyReply): void {
   for (const name of reply.raw.getHeaderNames()) {
     if (name === 'x-request-id' || name === 'vary' || name.startsWith('access-control-')) continue
@@ -79,9 +79,11 @@ function undescribe(reply: FastifyReply): void {
   }
 }
 
-/** The client sends its range there by itself. The link lives no longer than the video does, and is kept half that time. */
-async function redirect(wanted: Wanted, link: NonNullable<Bucket['link']>, clock: Clock) {
-  const { task, asset, kind, reply } = wanted
+/**
+ * The client sends its range to the link. The link expires no later than the video, and is cached for half its life.
+ */
+async function redirect(request: AssetRequest, link: NonNullable<Bucket['link']>, clock: Clock) {
+  const { task, asset, kind, reply } = request
   const left = Math.floor(((task.expiresAt ?? 0) - clock.now()) / 1000)
   const expiresInSeconds = Math.max(1, Math.min(600, left))
   const filename = `${task.id}.${kind.ending}`
@@ -89,10 +91,10 @@ async function redirect(wanted: Wanted, link: NonNullable<Bucket['link']>, clock
   return reply.header('cache-control', `private, max-age=${Math.floor(expiresInSeconds / 2)}`).redirect(location, 302)
 }
 
-/** The object of an asset, if it is there and as long as it was. */
+/** Opens the object of an asset. Throws if it is missing or has another length. */
 export async function openAsset(
   bucket: Bucket,
-  { asset, range, confirm }: Pick<Wanted, 'asset' | 'confirm'> & { range?: ByteRange | undefined },
+  { asset, range, confirm }: Pick<AssetRequest, 'asset' | 'confirm'> & { range?: ByteRange | undefined },
 ): Promise<OpenObject> {
   const object = await bucket.open(asset.key, range)
   if (!object) {
@@ -105,7 +107,7 @@ export async function openAsset(
   throw unusable(`${asset.key} has ${object.bytes} bytes, ${asset.bytes} were stored`)
 }
 
-/** A file that became shorter meanwhile must not look like an answer that is only slow. */
+/** A file that became shorter meanwhile must not look like a slow response. */
 function whole(stream: Readable, bytes: number, onShort: (missing: number) => void): Readable {
   let left = bytes
   stream.on('data', (chunk: Buffer) => {

@@ -16,7 +16,7 @@ interface PictureDependencies {
   bucket: Bucket
   media: Media
   soundness: Soundness
-  /** Where a video lies while it is looked at. */
+  /** The folder for a copy of the video while a picture is made from it. */
   scratch: string
 }
 
@@ -24,21 +24,23 @@ export interface Picture {
   task: Task
   video: Asset
   kind: Still
-  /** Throws `video_expired` or `video_not_found` once the video is gone. */
+  /** Throws `video_expired` or `video_not_found` if the video no longer exists. */
   confirm(): Promise<unknown>
 }
 
-/** Pictures of finished videos, each made when it is first asked for and kept beside its video. */
+/** Pictures of finished videos. Each is created at the first request and stored beside its video. */
 interface Pictures extends AsyncDisposable {
   find(picture: Picture): Promise<Asset>
-  /** Looks for it anew the next time. */
+  /** The next `find` reads the bucket again. */
   forget(asset: Asset): void
 }
 
-/** Each is a copy of a video in the scratch folder and a process that decodes it. One slot is left for other tokens. */
+/**
+ * Each takes a copy of a video in the scratch folder and a process that decodes it. One slot is left for other tokens.
+ */
 const limits = { slots: 2, mostHeld: 1, mostWaiting: 200, what: 'pictures' }
 const patienceMs = 30_000
-/** The oldest is forgotten when there are more, and then read once more. */
+/** If there are more, the oldest is dropped and read again when needed. */
 const mostKnown = 10_000
 
 export function openPictures(tools: PictureDependencies): Pictures {
@@ -63,17 +65,17 @@ export function openPictures(tools: PictureDependencies): Pictures {
     if (stored) return stored
     using _turn = await takeTurn(picture)
     closing.signal.throwIfAborted()
-    const bytes = await make(picture, tools, closing.signal)
+    const bytes = await create(picture, tools, closing.signal)
     const asset = await keep(bucket, key, bytes, closing.signal)
-    await removeUnless(picture, bucket)
+    await removeIfGone(picture, bucket)
     return asset
   }
 
   return {
     async find(picture) {
       const key = keyOf(picture)
-      const there = known.get(key)
-      if (there) return there
+      const cached = known.get(key)
+      if (cached) return cached
       const shared = underway.get(key) ?? obtain(picture, key).finally(() => underway.delete(key))
       underway.set(key, shared)
       const asset = await shared
@@ -90,12 +92,12 @@ export function openPictures(tools: PictureDependencies): Pictures {
   }
 }
 
-/** In the folder that goes when the task does, and never the picture of another video. */
+/** In the folder that is removed with the task. The digest keeps pictures of other videos apart. */
 function keyOf({ task, video, kind }: Picture): string {
   return `${task.id}/${kind}.${video.sha256.slice(0, 16)}.${variants[kind].ending}`
 }
 
-/** Nobody wrote down what a picture is: it is small, and read once. Undefined if there is none. */
+/** The store does not know pictures, so the object is read once. Undefined if it does not exist. */
 async function measure(bucket: Bucket, key: string): Promise<Asset | undefined> {
   await using object = await bucket.open(key)
   if (!object) return undefined
@@ -104,7 +106,7 @@ async function measure(bucket: Bucket, key: string): Promise<Asset | undefined> 
   return { key, bytes: object.bytes, sha256: digest.digest('hex') }
 }
 
-async function make({ task, video, kind, confirm }: Picture, tools: PictureDependencies, signal: AbortSignal) {
+async function create({ task, video, kind, confirm }: Picture, tools: PictureDependencies, signal: AbortSignal) {
   const { bucket, media, soundness, scratch } = tools
   const file = join(scratch, `${task.id}.${kind}.mp4`)
   try {
@@ -114,33 +116,33 @@ async function make({ task, video, kind, confirm }: Picture, tools: PictureDepen
     return await media.still(file, kind, signal)
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'unsupported_output') throw error
-    // The child died or hung over it: that may be the machine's fault, and is no word about the video.
+    // The child process died or hung. That may be the machine's fault and says nothing about the video.
     if (error.retryable)
-      throw new Problem('overloaded', `The ${kind} could not be made now. Try again.`, {
+      throw new Problem('overloaded', `The ${kind} could not be created now. Try again.`, {
         retryable: true,
         cause: error,
       })
-    const message = `The ${kind} could not be made of this video. The video itself can be fetched.`
+    const message = `The ${kind} of this video could not be created. The video itself can be downloaded.`
     throw new Problem('internal', message, { cause: error })
   } finally {
     await rm(file, { force: true })
   }
 }
 
-/** Another process may have been quicker, with bytes of its own: what is stored is the picture. */
+/** Another process may have stored its own bytes first. The stored ones count. */
 async function keep(bucket: Bucket, key: string, bytes: Uint8Array, signal: AbortSignal): Promise<Asset> {
   const put = () => bucket.put(key, [bytes], signal)
   try {
     return await put()
   } catch {
     signal.throwIfAborted()
-    // Two at the same moment may both be refused: then there is nothing yet.
+    // Two puts at the same moment may both fail, and then there is no object yet.
     return (await measure(bucket, key)) ?? (await put())
   }
 }
 
-/** A video that went while its picture was made took nothing of it along. */
-async function removeUnless({ task, confirm }: Picture, bucket: Bucket): Promise<void> {
+/** A video that was removed while its picture was created left the picture behind. */
+async function removeIfGone({ task, confirm }: Picture, bucket: Bucket): Promise<void> {
   try {
     await confirm()
   } catch (error) {

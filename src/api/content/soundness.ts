@@ -3,19 +3,21 @@ import { type Readable, Transform } from 'node:stream'
 import { Problem } from '../../core/problem.ts'
 import type { Asset } from '../../core/task.ts'
 
-/** Enough for every film that is asked for again and again, in a few megabytes. */
+/** Enough for all videos that are often downloaded, in a few megabytes of memory. */
 const remembered = 10_000
 
 export interface Soundness {
-  /** What was found to be damaged is sent no more, whatever part of it is asked for. */
+  /** Throws if the asset is known to be damaged, whichever part of it is requested. */
   refuse(asset: Asset): void
-  /** The whole film. Its last chunk is passed on only if all bytes are right, so that nobody takes it for complete. */
+  /**
+   * Checks a whole asset. The last chunk is sent only if all bytes are right, so a damaged one never looks complete.
+   */
   check(source: Readable, asset: Asset): Readable
 }
 
 /**
- * What this process knows of the bytes of stored films. Disks rot: the first time a film is read wholly its bytes are
- * held against the digest that was taken when it was stored. Later reads of it cost nothing more.
+ * Which stored videos this process knows to be intact or damaged, because disks can fail. The first full read of a
+ * video is compared with the digest from when it was stored. Later reads cost nothing more.
  */
 export function openSoundness(): Soundness {
   const sound = boundedSet(remembered)
@@ -46,18 +48,18 @@ export function openSoundness(): Soundness {
   return { refuse, check }
 }
 
-/** What is stored is not what it was, or is not there: nothing that the client could mend, or should wait for. */
+/** The stored object is damaged or missing. The client can't fix that, and a retry does not help. */
 export function unusable(cause: string): Problem {
   return new Problem(
     'internal',
-    'The stored video is damaged or missing, so it is not sent. Please tell the operator.',
+    'The stored video is damaged or missing, so it is not sent. Please contact the operator.',
     {
       cause: new Error(cause),
     },
   )
 }
 
-/** The oldest is forgotten when there are too many. */
+/** Drops the oldest key if there are too many. */
 function boundedSet(most: number) {
   const keys = new Set<string>()
   return {
@@ -70,20 +72,20 @@ function boundedSet(most: number) {
   }
 }
 
-/** The same bytes; a chunk that `look` throws at is not passed on, and ends them. */
-function through(source: Readable, look: (chunk: Buffer) => void): Readable {
-  const looked = new Transform({
+/** The same bytes. If `inspect` throws, the chunk is not passed on and the stream fails. */
+function through(source: Readable, inspect: (chunk: Buffer) => void): Readable {
+  const inspected = new Transform({
     readableHighWaterMark: 512 * 1024,
     transform(chunk: Buffer, _encoding, done) {
       try {
-        look(chunk)
+        inspect(chunk)
       } catch (error) {
         return done(error as Error)
       }
       done(null, chunk)
     },
   })
-  source.on('error', (error) => looked.destroy(error))
-  looked.once('close', () => source.destroy())
-  return source.pipe(looked)
+  source.on('error', (error) => inspected.destroy(error))
+  inspected.once('close', () => source.destroy())
+  return source.pipe(inspected)
 }

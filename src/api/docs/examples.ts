@@ -1,7 +1,7 @@
 import type { CatalogEntry } from '../../core/catalog.ts'
 
 interface Example {
-  /** For its anchor. */
+  /** The anchor in the page. */
   id: string
   label: string
   code: string
@@ -9,7 +9,9 @@ interface Example {
 
 const prompt = 'a red fox in snow at dusk'
 
-/** Programs that make a film of this model as they stand. `base` is where the service is: a URL without a path. */
+/**
+ * Programs that create a video with this model and run as they are. `base` is the URL of the service without a path.
+ */
 export function examplesOf({ name, card }: CatalogEntry, base: string): Example[] {
   const fields = { model: name, prompt, seconds: String(card.seconds.default), size: card.size.default }
   const image = card.image === 'required' ? `${base}/docs/images/${card.size.default}.png` : undefined
@@ -79,15 +81,15 @@ await writeFile("film.mp4", Buffer.from(await film.arrayBuffer()))
 }
 
 /**
- * Text in JSON, JavaScript and Python alike. What is not plain ASCII is written as a number: a model's name must not
- * look like something else, or be something else, in what people paste into a terminal.
+ * A string literal for JSON, JavaScript and Python alike. Everything that is not plain ASCII is escaped: people paste
+ * this into a terminal, and a model's name must not look like something else there.
  */
 function literal(text: string): string {
   const number = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(text).replace(/[^ -~]/g, number)
 }
 
-/** One word of a shell, whatever is in it. */
+/** One argument of a shell command. */
 function shell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

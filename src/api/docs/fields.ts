@@ -10,7 +10,7 @@ export interface Field {
   description?: string
 }
 
-/** Which of them are to be told from the others. */
+/** Which fields are marked. */
 type Marked = 'required' | 'optional'
 
 export function fieldTable(fields: readonly Field[], marked: Marked = 'required'): Html {
@@ -64,7 +64,7 @@ function mapOf({ additionalProperties }: Schema): Part {
   return ['object of ', typeOf(additionalProperties as Schema)]
 }
 
-/** What the words do not say: the values, the range, the length, what it is if left out. */
+/** The accepted values, the range, the length and the default. */
 function limitsOf(schema: Schema): Part {
   const { enum: values = [], minimum, maximum, maxLength, default: usual } = schema
   const named = values.filter((value) => value !== null)
@@ -74,10 +74,10 @@ function limitsOf(schema: Schema): Part {
     maximum !== undefined && `From ${minimum ?? 'any'} to ${maximum}`,
     maximum === undefined && from !== undefined && `At least ${minimum}`,
     maxLength !== undefined && `Up to ${maxLength.toLocaleString('en')} characters`,
-    usual !== undefined && [html`<code>${String(usual)}</code>`, ' if left out'],
+    usual !== undefined && [html`<code>${String(usual)}</code>`, ' by default'],
   ]
-  const told = limits.filter((limit) => limit !== false)
-  return told.length > 0 && html`<p class="type">${join(told, '. ')}.</p>`
+  const shown = limits.filter((limit) => limit !== false)
+  return shown.length > 0 && html`<p class="type">${join(shown, '. ')}.</p>`
 }
 
 export function join(parts: readonly Part[], between = ', '): Part {

@@ -1,4 +1,4 @@
-/** Text that is HTML already. Whatever else is put into a page is escaped on its way there. */
+/** Text that is already HTML. Everything else is escaped when it is put into a page. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -8,12 +8,12 @@ export class Html {
 
 export type Part = Html | string | number | false | undefined | readonly Part[]
 
-/** html`<p>${text}</p>`: what is filled in is text, unless it is Html itself. */
+/** html`<p>${text}</p>`: values are escaped, unless they are Html. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.reduce((text, next, at) => text + render(parts[at - 1]) + next))
 }
 
-/** Our own sentences: an empty line begins a paragraph, and backticks make code. */
+/** Descriptions: an empty line begins a paragraph, and backticks mark code. */
 export function prose(text: string): Html[] {
   return text.split('\n\n').map((paragraph) => html`<p>${inline(paragraph)}</p>`)
 }
@@ -29,10 +29,17 @@ function render(part: Part): string {
 }
 
 const entities: Readonly<Record<string, string>> = {
-  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '`': '&#96;' },
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
 }
 
-/** Names and descriptions come from engines of others: they are text, and can't turn the text around them either. */
+/**
+ * Names and descriptions come from other people's engines. They can neither add HTML nor reverse the text around them.
+ */
 function escapeText(text: string): string {
   return text
     .toWellFormed()

@@ -2,19 +2,19 @@ import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
 import type { Size } from '../../core/task.ts'
 
-/** An evening sky, from top to bottom. */
+/** The colours of an evening sky, from top to bottom. */
 const colours = [
   [38, 44, 92],
   [206, 104, 92],
   [252, 214, 150],
 ] as const
 
-/** A PNG of that size, for examples that need one. Each row is one colour, so that it costs next to nothing. */
+/** A PNG of that size, for examples that need an image. Each row has one colour, so that it compresses well. */
 export async function drawImage({ width, height }: Size): Promise<Buffer> {
   const rowBytes = 1 + width * 3
   const rows = Buffer.alloc(rowBytes * height)
   for (let row = 0; row < height; row += 1) {
-    // The byte before a row says that it is written as it is.
+    // The first byte of a row is its filter: 0, which is none.
     rows.fill(Buffer.from(colourAt(row / height)), row * rowBytes + 1, (row + 1) * rowBytes)
   }
   const head = Buffer.alloc(13)

@@ -10,10 +10,10 @@ export function renderModels(catalog: Catalog): string {
   const entries = [...catalog.entries.values()]
   const body = [
     heading(1, 'top', 'Models'),
-    html`<p class="lead">What can be asked for here. A token may be limited to some of them.</p>`,
+    html`<p class="lead">The models of this service. A token may be limited to some of them.</p>`,
     entries.length > 0
       ? table(['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'], entries.map(modelRow))
-      : html`<p>There are none yet: enable a provider in filmgate.yaml.</p>`,
+      : html`<p>There are no models yet. Enable a provider in filmgate.yaml.</p>`,
   ]
   return renderPage({ title: 'Models', place: 'models', body })
 }
@@ -21,9 +21,9 @@ export function renderModels(catalog: Catalog): string {
 function modelRow({ name, card }: CatalogEntry): Part[] {
   const { seconds, size, image, facts, description } = card
   const lengths = 'values' in seconds ? seconds.values.join(', ') : `${seconds.min} to ${seconds.max}`
-  const told = name === card.id ? description : `Another name of ${card.id}`
+  const meaning = name === card.id ? description : `Alias of ${card.id}`
   return [
-    html`<a href="${addressOf(name)}">${name}</a><span class="type">${told}</span>`,
+    html`<a href="${addressOf(name)}">${name}</a><span class="type">${meaning}</span>`,
     lengths,
     'values' in size && size.values.length === 1
       ? size.default
@@ -42,16 +42,16 @@ export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string)
   const body = [
     heading(1, 'top', name),
     html`<p class="lead">${card.description}</p>`,
-    html`<dl class="facts">${rows.map(([term, told]) => html`<dt>${term}</dt><dd>${told}</dd>`)}</dl>`,
+    html`<dl class="facts">${rows.map(([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>`)}</dl>`,
     heading(2, 'parameters', 'Parameters'),
     parameters.length > 0
       ? [
-          html`<p>Beside the <a href="/docs#createVideo">fields of every request</a>, or in <code>metadata</code>.</p>`,
+          html`<p>Send these as <a href="/docs#createVideo">fields of the request</a>, or in <code>metadata</code>.</p>`,
           table(['Field', 'Meaning'], parameters.map(parameterRow)),
         ]
-      : html`<p>None beyond the <a href="/docs#createVideo">fields of every request</a>.</p>`,
+      : html`<p>Only the <a href="/docs#createVideo">fields of every request</a>.</p>`,
     heading(2, 'examples', 'Examples'),
-    html`<p>They run as they stand, and leave <code>film.mp4</code> in the folder. The token is in the environment:
+    html`<p>These run as they are, and save <code>film.mp4</code> in the current folder. Set the token first:
 <code>export FILMGATE_TOKEN=…</code></p>`,
     examples.map(({ id, label, code }) => codeBlock(label, code, id)),
   ]
@@ -61,13 +61,13 @@ export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string)
 export function renderNoModel(name: string, catalog: Catalog): string {
   const body = [
     heading(1, 'top', 'There is no such model'),
-    html`<p class="lead">Nothing here is called <code>${name.slice(0, 200)}</code>.
+    html`<p class="lead">There is no model named <code>${name.slice(0, 200)}</code>.
 <a href="/docs/models">All models</a></p>`,
   ]
   return renderPage({ title: 'No such model', place: 'models', body, contents: renderNames(catalog) })
 }
 
-/** Far more than anybody would look through. */
+/** More than anybody would read. */
 const mostNames = 200
 
 function renderNames(catalog: Catalog): Html {
@@ -76,23 +76,23 @@ function renderNames(catalog: Catalog): Html {
   return html`<section><h2><a href="/docs/models">All models</a></h2><ul>${items}</ul></section>`
 }
 
-/** A slash in a name is written as %2F, so that no name leads out of the folder. */
+/** A slash in a name becomes %2F, so that no name leads out of the folder. */
 function addressOf(name: string): string {
   return `/docs/models/${encodeURIComponent(name.toWellFormed())}`
 }
 
-function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, told: Part][] {
+function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, value: Part][] {
   const isDefault = catalog.defaultModel === name
   return [
-    ['Model', [html`<code>${name}</code>`, isDefault && ', which is used if a request names none']],
+    ['Model', [html`<code>${name}</code>`, isDefault && ', the default']],
     ...(name === card.id
       ? []
-      : [['Another name of', html`<a href="${addressOf(card.id)}">${card.id}</a>`] as [string, Part]]),
-    ['Made by', card.ownedBy],
+      : [['Alias of', html`<a href="${addressOf(card.id)}">${card.id}</a>`] as [string, Part]]),
+    ['Provider', card.ownedBy],
     ['Seconds', secondsOf(card.seconds)],
     ['Size', sizeOf(card.size)],
     ['Reference image', imageOf(card)],
-    ...(card.makes?.length ? [['Of other videos', card.makes.join(', ')] as [string, Part]] : []),
+    ...(card.makes?.length ? [['From other videos', card.makes.join(', ')] as [string, Part]] : []),
     ...factRows(card.facts, card.failuresBilled),
   ]
 }
@@ -100,13 +100,13 @@ function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, 
 const code = (value: string | number) => html`<code>${value}</code>`
 
 function secondsOf(rule: SecondsRule): Part {
-  const taken: Part =
+  const accepted: Part =
     'values' in rule ? join(rule.values.map(code)) : [code(rule.min), ' to ', code(rule.max), ', whole']
-  return [taken, '; ', code(rule.default), ' if left out']
+  return [accepted, '; ', code(rule.default), ' by default']
 }
 
 function sizeOf(rule: SizeRule): Part {
-  const usual: Part = ['; ', code(rule.default), ' if left out']
+  const usual: Part = ['; ', code(rule.default), ' by default']
   if (!('values' in rule))
     return [`Each side ${rule.minSide} to ${rule.maxSide} pixels, a multiple of ${rule.multipleOf}`, usual]
   const words = (size: string): Part => {
@@ -117,21 +117,21 @@ function sizeOf(rule: SizeRule): Part {
 }
 
 function imageOf({ image, facts }: ModelCard): Part {
-  const as = facts?.imageIs ? `: ${facts.imageIs === 'first frame' ? 'the first frame' : 'something to go by'}` : ''
-  return { none: 'Not taken', optional: `Optional${as}`, required: `Required${as}` }[image]
+  const as = facts?.imageIs ? `: ${facts.imageIs === 'first frame' ? 'the first frame' : 'a reference'}` : ''
+  return { none: 'Not accepted', optional: `Optional${as}`, required: `Required${as}` }[image]
 }
 
-function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term: string, told: Part][] {
+function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term: string, value: Part][] {
   if (!facts) return []
   const { audio, price, keptMs, usuallyMs } = facts
   const rows: [string, Part][] = [
-    ['Sound', { always: 'Always', optional: 'If asked for', never: 'Never' }[audio]],
+    ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
     ['Price', price && `US$ ${price.usd} per ${price.per}, as of ${price.on} (${price.source})`],
-    ['Failed videos', failuresBilled ? 'Are charged for' : 'Are not charged for'],
+    ['Failed videos', failuresBilled ? 'Charged' : 'Not charged'],
     ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
-    ['Kept by the provider', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own`],
-  ].map(([term, told]) => [term as string, told ?? false])
-  return rows.filter(([, told]) => told !== false)
+    ['Provider keeps it for', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own copy`],
+  ].map(([term, value]) => [term as string, value ?? false])
+  return rows.filter(([, value]) => value !== false)
 }
 
 function duration(ms: number): string {
@@ -145,7 +145,7 @@ function parameterRow([name, rule]: [string, ParameterRule]): Part[] {
     [code(name), html`<span class="type">${rule.type}</span>`],
     [
       html`<p>${rule.description}</p>`,
-      html`<p class="type">${rangeOf(rule)}${rule.needsImage && ' Only together with a reference image.'}</p>`,
+      html`<p class="type">${rangeOf(rule)}${rule.needsImage && ' Only with a reference image.'}</p>`,
     ],
   ]
 }

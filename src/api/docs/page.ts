@@ -4,24 +4,26 @@ import { style } from './style.ts'
 
 interface Page {
   title: string
-  /** Which of the pages it is. */
+  /** The page that the navigation marks as current. */
   place: 'reference' | 'models'
-  /** Where in it one can go, below the links to the pages. */
+  /** The table of contents, below the links to the pages. */
   contents?: Part
   body: Part
 }
 
-/** Nothing runs, and nothing is fetched: whatever an engine calls its model, it stays text. */
+/** No scripts run and nothing is loaded: the name that an engine gives its model can do no harm. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
   ].join('; '),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  // It shows the address under which it was asked for: not for everybody who asks under another.
+  // The page shows the address of the request, so a shared cache must not keep it.
   'cache-control': 'private, no-cache',
 }
 
@@ -56,7 +58,7 @@ ${body}
 `.text
 }
 
-/** A heading that one can link to. */
+/** A heading with a link to itself. */
 export function heading(level: 1 | 2 | 3, id: string, content: Part): Html {
   const tag = new Html(`h${level}`)
   const anchor = html`<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
@@ -70,7 +72,7 @@ export function table(heads: readonly string[], rows: readonly (readonly Part[])
 </table></div>`
 }
 
-/** Nothing but the text is in it, so that it can be copied as it stands. */
+/** Contains only the text, so that it can be copied as it is. */
 export function codeBlock(label: string, code: string, id?: string): Html {
   return html`<figure class="code"><figcaption>${label}</figcaption><pre tabindex="0"${
     id === undefined ? '' : html` id="${id}"`

@@ -10,24 +10,24 @@ import { renderModel, renderModels, renderNoModel } from './model.ts'
 import { pageHeaders } from './page.ts'
 import { renderReference } from './reference.ts'
 
-/** An engine may call any size its own. */
+/** An engine may announce any size. */
 const mostPixels = 9_000_000
 
-/** Stands for the address of the service in a page that is rendered before a client asks for it. */
+/** The placeholder for the address of the service, because the page is rendered once for all clients. */
 const anyBase = 'https://address.invalid'
 
-/** What is told about the service to whoever asks: the document for programs, and pages for people. */
+/** The documentation of the service: the document for programs, and pages for people. */
 export function openPages(routes: readonly Route[], catalog: Catalog) {
   const document = once(() => buildDocument(routes, version()))
   const json = once(() => tagged(JSON.stringify(document())))
-  // Rendering takes 50 ms (measured), and needs no token: it happens once, whatever address clients send.
+  // Rendering takes 50 ms (measured), and anybody can request it, so it happens once.
   const reference = once(() => renderReference(document(), anyBase).split(anyBase))
   const images = new Map<string, Promise<Buffer>>()
   const send = (reply: FastifyReply, page: string) => reply.headers(pageHeaders).send(page)
 
   return {
     async document(request: FastifyRequest, reply: FastifyReply) {
-      // Anybody may read it, also a page of somebody else's that shows such documents.
+      // Anybody may read it, including pages of other origins that show OpenAPI documents.
       reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8')
       return sendTagged(request, reply, json())
     },
@@ -40,7 +40,7 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       if (entry) return send(reply, renderModel(entry, catalog, baseOf(request)))
       return send(reply.code(404), renderNoModel(name, catalog))
     },
-    /** Only in sizes that an example needs: nobody can have others drawn. */
+    /** Only in sizes that an example needs, so that no client can have others drawn. */
     async image(request: FastifyRequest, reply: FastifyReply) {
       const name = /^(\d+x\d+)\.png$/.exec((request.params as { size: string }).size)?.[1] ?? ''
       const size = parseSize(name)
@@ -59,8 +59,8 @@ function version(): string {
 }
 
 /**
- * Where the client found us, for examples that it can paste. It may say anything there, so that what is no plain host
- * is not repeated. A proxy that ends TLS says so.
+ * The address that the client used, for examples that it can paste. The header can have any value, so only a plain host
+ * is repeated. A proxy that ends TLS sets `x-forwarded-proto`.
  */
 function baseOf({ headers, socket }: FastifyRequest): string {
   const { host = '', 'x-forwarded-proto': scheme } = headers
@@ -85,7 +85,7 @@ function tagged(text: string): Tagged {
   return { text, etag: `"${hash('sha256', text)}"` }
 }
 
-/** A client that has it already is only told so. */
+/** Sends 304 if the client has this version. */
 function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, { text, etag }: Tagged) {
   reply.header('etag', etag)
   return headers['if-none-match']?.includes(etag) ? reply.code(304).send() : reply.send(text)

@@ -15,23 +15,23 @@ interface Listed {
   operation: Operation
 }
 
-/** The whole document as a page; `base` is where the service was asked for it. */
+/** The whole document as a page; `base` is the URL of the service. */
 export function renderReference(document: Document, base: string): string {
   const { tags, components, info } = document
   const listed = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   )
   const of = (tag: string) => listed.filter(({ operation }) => operation.tags.some((one) => one === tag))
-  const there = tags.filter(({ name }) => of(name).length > 0)
+  const used = tags.filter(({ name }) => of(name).length > 0)
   const body = [
     heading(1, 'top', 'API reference'),
-    html`<p class="lead">${info.summary}: ask for a video, poll it, fetch an MP4.</p>`,
+    html`<p class="lead">${info.summary}: create a video, poll it, download an MP4.</p>`,
     ...prose(info.description),
     html`<dl class="facts"><dt>Base URL</dt><dd><code>${base}/v1</code></dd>
 <dt>Token</dt><dd><code>Authorization: Bearer &lt;token&gt;</code></dd>
 <dt>For generators</dt><dd><a href="/openapi.json">openapi.json</a>, OpenAPI 3.1</dd>
 <dt>Examples that run</dt><dd>on the page of each <a href="/docs/models">model</a></dd></dl>`,
-    ...there.map(({ name, description }) => [
+    ...used.map(({ name, description }) => [
       heading(2, name, name),
       prose(description),
       of(name).map((one) => renderOperation(one, base, components.schemas)),
@@ -40,8 +40,10 @@ export function renderReference(document: Document, base: string): string {
     renderSchemas(components.schemas),
   ]
   return renderPage({
-    ...{ title: 'API reference', place: 'reference', body },
-    contents: [...there.map(({ name }) => renderTag(name, of(name))), renderOthers()],
+    title: 'API reference',
+    place: 'reference',
+    body,
+    contents: [...used.map(({ name }) => renderTag(name, of(name))), renderOthers()],
   })
 }
 
@@ -59,7 +61,7 @@ function renderOthers(): Html {
 <section><h2><a href="#schemas">Schemas</a></h2></section>`
 }
 
-const whose: Readonly<Record<string, string>> = {
+const tokenNeeds: Readonly<Record<string, string>> = {
   client: 'Needs a client token.',
   operator: 'Needs the operator token.',
 }
@@ -74,12 +76,12 @@ function renderOperation({ method, path, operation }: Listed, base: string, sche
   return html`<section class="operation" aria-labelledby="${operationId}">
 ${heading(3, operationId, summary)}
 <div class="path"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></div>
-<div>${prose(description)}<p class="type">${access === undefined ? 'Needs no token.' : whose[access]}</p>
+<div>${prose(description)}<p class="type">${access === undefined ? 'Needs no token.' : tokenNeeds[access]}</p>
 ${group('Path', fields('path'))}
 ${group('Query', fields('query'))}
 ${requestBody && renderBody(requestBody.content, schemas)}
 ${group('Request headers', fields('header'))}
-<h4>Answers</h4>
+<h4>Responses</h4>
 ${table(['Status', 'Meaning'], Object.entries(responses).map(renderResponse))}</div>
 <div class="examples"><div>${renderExamples({ method, path, operation }, base, schemas)}</div></div>
 </section>`
@@ -116,7 +118,7 @@ function renderResponse([status, { description, headers = {}, content = {}, ...r
       codes.length > 0
         ? html`<p>${join(codes.map((code) => html`<a href="#${code}"><code>${code}</code></a>`))}</p>`
         : prose(description),
-      Object.entries(headers).map(([name, told]) => html`<p><code>${name}</code>: ${inline(told.description)}</p>`),
+      Object.entries(headers).map(([name, header]) => html`<p><code>${name}</code>: ${inline(header.description)}</p>`),
     ],
   ]
 }
@@ -124,7 +126,7 @@ function renderResponse([status, { description, headers = {}, content = {}, ...r
 function renderExamples({ method, path, operation }: Listed, base: string, schemas: Schemas): Part {
   const { requestBody, responses, security } = operation
   const json = requestBody?.content['application/json']
-  const answer = responses['200']?.content?.['application/json']?.schema
+  const result = responses['200']?.content?.['application/json']?.schema
   const token = 'operator' in (security[0] ?? {}) ? '$FILMGATE_OPERATOR_TOKEN' : '$FILMGATE_TOKEN'
   const [verb, output] = [
     method === 'get' ? '' : `-X ${method.toUpperCase()} `,
@@ -142,12 +144,12 @@ function renderExamples({ method, path, operation }: Listed, base: string, schem
   ]
   return [
     codeBlock('Request', line.join(' \\\n  ') + output),
-    answer?.$ref !== undefined && codeBlock('Answer', JSON.stringify(sampleOf(answer, schemas), null, 2)),
+    result?.$ref !== undefined && codeBlock('Response', JSON.stringify(sampleOf(result, schemas), null, 2)),
   ]
 }
 
 function renderErrors(): Part {
-  // The others end a task, and are never the answer to a request.
+  // The others end a task, and are never the response to a request.
   const own = Object.entries(statuses)
     .filter(([code, status]) => status !== 500 || code === 'internal')
     .sort(([, one], [, other]) => one - other)
@@ -158,13 +160,13 @@ function renderErrors(): Part {
   ]
   return [
     heading(2, 'errors', 'Errors'),
-    html`<p>Every error has the same <a href="#schema-Error">shape</a>. OpenAI’s SDKs try again by themselves after 408,
-409, 429 and whatever is 500 or more.</p>`,
+    html`<p>Every error has the same <a href="#schema-Error">shape</a>. OpenAI’s SDKs retry by themselves after 408, 409,
+    429 and every status from 500.</p>`,
     table(
       ['Code', 'Status', 'Meaning'],
       own.map(([code, status]) => row(code, status)),
     ),
-    html`<h3 id="failures">Of a video that failed</h3><p>In its <code>error.code</code>.</p>`,
+    html`<h3 id="failures">Failed videos</h3><p>These codes are in the <code>error.code</code> of a failed video.</p>`,
     table(
       ['Code', 'Meaning'],
       failures.map((code) => [html`<code>${code}</code>`, inline(meanings[code])]),
@@ -175,7 +177,7 @@ function renderErrors(): Part {
 function renderSchemas(schemas: Schemas): Part {
   const one = ([name, schema]: [string, Schemas[string]]) => {
     const fields = fieldsOf(schema)
-    // In a request it counts what must be there, in an answer what may be missing.
+    // In a request the required fields matter, in a response the optional ones.
     const marked = name in responseSchemas ? 'optional' : 'required'
     return html`<section class="schema">
 ${heading(3, `schema-${name}`, name)}

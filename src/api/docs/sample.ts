@@ -1,8 +1,7 @@
 import type { Schema, Schemas } from '../../wire/schema.ts'
 
 /**
- * Something that the schema takes. An optional field is in it only if it has an example: half of them exclude the
- * others.
+ * A value that fits the schema. It has an optional field only if the field has an example: some of them exclude others.
  */
 export function sampleOf(schema: Schema, schemas: Schemas): unknown {
   const { $ref, examples, const: constant, enum: values, default: usual, oneOf, items, properties, required } = schema

@@ -1,4 +1,4 @@
-/** The whole looks of the pages: system fonts, two colour schemes, and room for a phone. */
+/** The stylesheet of all pages: system fonts, light and dark colours, and a layout for phones. */
 export const style = `
 :root {
   --ground: #fdfcfa; --raised: #f5f3ee; --line: #e4e0d8; --ink: #23211d; --soft: #6b665c; --accent: #a4480f;

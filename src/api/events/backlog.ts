@@ -1,31 +1,31 @@
 import type { Told } from '../feed.ts'
 import { type Heard, type Telling, tellInTurn } from './replay.ts'
 
-/** What a client hears while it is still being told what was before. */
+/** Items that arrive while a client still receives older ones. */
 interface Backlog {
-  hear(told: Told): void
+  receive(item: FeedItem): void
   isLive(): boolean
-  /** Tells all that was heard so far, but for these numbers; from then on each thing is told when it is heard. */
-  goLive(but: ReadonlySet<number>): Promise<void>
+  /** Sends all items so far, except these numbers. From then on each item is sent when it arrives. */
+  goLive(except: ReadonlySet<number>): Promise<void>
 }
 
-/** Whoever is so far behind is let go: what it has not heard is kept in the store, not here. */
-const mostHeard = 1_000
+/** A client that is further behind is disconnected. The store keeps what it has not received. */
+const mostPending = 1_000
 
-export function openBacklog(telling: Telling): Backlog {
-  const { client, tell } = telling
-  let early: Heard[] | undefined = []
+function openBacklog(receiver: Receiver): Backlog {
+  const { client, send } = receiver
+  let early: PendingItem[] | undefined = []
   return {
-    hear(told) {
-      if (!early) tell(told)
-      else if (early.length < mostHeard) early.push({ notice: told.notice, id: told.id })
+    receive(item) {
+      if (!early) send(item)
+      else if (early.length < mostPending) early.push({ notice: item.notice, id: item.id })
       else client.drop()
     },
     isLive: () => !early,
-    async goLive(but) {
+    async goLive(except) {
       while (early?.length && !client.isGone()) {
-        const heard = early.splice(0).filter(({ notice }) => !but.has(notice.number))
-        await tellInTurn(heard, telling)
+        const pending = early.splice(0).filter(({ notice }) => !except.has(notice.number))
+        await sendInTurns(pending, receiver)
       }
       early = undefined
     },

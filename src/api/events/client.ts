@@ -3,28 +3,28 @@ import type { Clock } from '../../core/clock.ts'
 import { wantsNulls } from '../wire.ts'
 import type { Unread } from './unread.ts'
 
-/** One connection that is sent events until either side ends it. */
+/** One connection that receives events until either side closes it. */
 export interface StreamClient {
   readonly owner: string
   readonly nulls: boolean
   isGone(): boolean
-  /** Begins the answer. Until then whatever goes wrong is answered as it is elsewhere. */
+  /** Begins the response. Until then errors are returned as on other routes. */
   start(text: string): void
   send(text: string | Buffer): void
-  /** Resolves when there is room for more, or the client is gone: one that takes too long is let go. */
+  /** Resolves when the client has read enough or disconnected. A client that takes too long is disconnected. */
   flushed(): Promise<void>
-  /** Says that, then closes. One that has not begun is left alone. */
+  /** Sends the text, then closes. Does nothing before `start`. */
   end(text: string | Buffer): void
-  /** Without a word: it can come back and go on where it was. */
+  /** Disconnects at once. The client can reconnect and continue where it was. */
   drop(): void
 }
 
-/** One that takes nothing is let go when so much waits for it: it can come back and go on where it was. */
+/** If so many bytes wait for a client that does not read, it is disconnected. */
 const mostWaiting = 2 ** 20
-/** While somebody waits until it has taken what there is, for no longer than other answers are waited for. */
+/** How long `flushed` waits for a client, as for other large responses. */
 const longestStallMs = 120_000
 
-/** Proxies and browsers must neither keep events back nor change them. */
+/** Proxies and browsers must neither delay nor change events. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
@@ -59,7 +59,7 @@ export function openClient({ request, reply, clock, unread, onGone }: ClientOpti
     isGone,
     start(text) {
       reply.hijack()
-      // It left before there was anything to close.
+      // It disconnected before the response began.
       if (isGone()) return onGone()
       isStarted = true
       for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers }))

@@ -2,19 +2,21 @@ import type { Clock } from '../../core/clock.ts'
 import type { FairTurns } from '../../core/fair.ts'
 import { type TaskView, wireStatus } from '../../core/task.ts'
 import type { TaskStore } from '../../stores/store.ts'
-import { openStep, tellingCost, tellPieces } from '../pieces.ts'
+import { openStep, sendCost, sendInPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 import { heartbeat, type Texts } from './texts.ts'
 
-/** A stream, and the tasks in progress that it shows, each with the progress that was told last. Streams may share them. */
+/**
+ * A stream, and the tasks in progress that it shows, each with the progress that was sent last. Streams may share them.
+ */
 export interface Member {
   readonly client: StreamClient
   readonly running: Map<string, number>
-  /** The number from which it could go on; null if it can't. */
-  place(): number | null
+  /** The number from which the client could continue; null if it can't. */
+  position(): number | null
 }
 
-/** What is done for all streams by one timer, which runs only while there are some. */
+/** Heartbeats and progress for all streams, by one timer that runs only while there are streams. */
 export interface Pulse {
   add(member: Member): void
   remove(member: Member): void
@@ -28,14 +30,14 @@ interface PulseDependencies {
 }
 
 const beatMs = 1_000
-/** A heartbeat for each stream in so many beats, not for all in the same one. */
+/** Each stream gets a heartbeat every so many beats, but not all in the same beat. */
 const heartbeatBeats = 15
 const progressBeats = 2
 
 export function openPulse(dependencies: PulseDependencies): Pulse {
   const { clock } = dependencies
   const members = new Map<Member, { phase: number }>()
-  /** The owners whose streams are being told. */
+  /** The owners whose streams are receiving progress. */
   const busy = new Set<string>()
   let stop: AbortController | undefined
   let beats = 0
@@ -45,20 +47,20 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
       await clock.sleep(beatMs, signal)
       if (signal.aborted) return
       beats += 1
-      for (const [{ client, place }, { phase }] of members)
-        if ((beats - phase) % heartbeatBeats === 0) client.send(heartbeat(place()))
+      for (const [{ client, position }, { phase }] of members)
+        if ((beats - phase) % heartbeatBeats === 0) client.send(heartbeat(position()))
       if (beats % progressBeats === 0) lookForProgress()
     }
   }
 
-  /** Owners apart: one with much to tell delays no other, nor a heartbeat. */
+  /** Each owner separately, so that one with much progress delays neither other owners nor heartbeats. */
   function lookForProgress(): void {
     for (const [owner, own] of Map.groupBy(members.keys(), ({ client }) => client.owner)) {
       if (busy.has(owner)) continue
       busy.add(owner)
-      // A store that is away is asked again with the next beat.
-      const told = tellProgress(owner, own, dependencies).catch(() => {})
-      void told.then(() => busy.delete(owner))
+      // If the store is unavailable, the next beat tries again.
+      const sent = sendProgress(owner, own, dependencies).catch(() => {})
+      void sent.then(() => busy.delete(owner))
     }
   }
 
@@ -78,14 +80,14 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
   }
 }
 
-/** The streams that share a set of tasks in progress, each with the progress that they were told last. */
+/** The streams that share a set of tasks in progress, each with the progress that was sent last. */
 interface Group {
   running: Map<string, number>
   clients: StreamClient[]
 }
 
-/** To all streams of an owner that show a task, where it got on since they were told last; a piece in each turn. */
-async function tellProgress(owner: string, members: readonly Member[], dependencies: PulseDependencies): Promise<void> {
+/** Sends new progress to all streams of an owner that show the task, one piece in each turn. */
+async function sendProgress(owner: string, members: readonly Member[], dependencies: PulseDependencies): Promise<void> {
   const { store, texts, turns } = dependencies
   const turn = () => turns.take(owner)
   const shown = groupByTask(members)
@@ -95,11 +97,11 @@ async function tellProgress(owner: string, members: readonly Member[], dependenc
     at += piece.length
     const views = await readPiece(store, owner, piece, turn)
     step.learn(views)
-    const news = piece.flatMap(([id, groups], place) => newsOf(id, views[place], groups))
-    await tellPieces(new Set(news), {
+    const updates = piece.flatMap(([id, groups], index) => updatesOf(id, views[index], groups))
+    await sendInPieces(new Set(updates), {
       turn,
-      costOf: ({ view }) => tellingCost(view),
-      tell: ({ view, client }) => client.send(texts.progress(view, client.nulls)),
+      costOf: ({ view }) => sendCost(view),
+      send: ({ view, client }) => client.send(texts.progress(view, client.nulls)),
     })
   }
 }
@@ -123,16 +125,16 @@ async function readPiece(
   return await Promise.all(piece.map(([id]) => store.read(owner, id)))
 }
 
-/** Who is to be told of its progress. */
-function newsOf(id: string, view: TaskView | undefined, groups: readonly Group[]) {
-  const news: { view: TaskView; client: StreamClient }[] = []
+/** The clients that receive the progress of a task. */
+function updatesOf(id: string, view: TaskView | undefined, groups: readonly Group[]) {
+  const updates: { view: TaskView; client: StreamClient }[] = []
   for (const { running, clients } of groups) {
-    // What it became a notice tells.
+    // A notice reports its new status.
     if (!view || wireStatus(view) !== 'in_progress') running.delete(id)
     else if (view.progress > (running.get(id) ?? view.progress)) {
       running.set(id, view.progress)
-      for (const client of clients) news.push({ view, client })
+      for (const client of clients) updates.push({ view, client })
     }
   }
-  return news
+  return updates
 }

@@ -1,59 +1,59 @@
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../../core/fair.ts'
 import type { NoticeStore, TaskStore } from '../../stores/store.ts'
-import type { Told } from '../feed.ts'
-import { openStep, tellingCost, tellPieces } from '../pieces.ts'
+import type { FeedItem } from '../feed.ts'
+import { openStep, sendCost, sendInPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 
 const pageSize = 200
 
 /**
- * Where a client wants to go on: after that number, from now on, or from a place that is not known here any more. The
- * header is what an EventSource sends by itself, the query is for those that can't.
+ * Where a client wants to continue: after a number, from now on, or after an event that is no longer stored. An
+ * EventSource sends the header by itself; the query is for clients that can't send headers.
  */
-export async function readPlace(request: FastifyRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
-  const { last_event_id: asked } = request.query as { last_event_id?: unknown }
-  const place = request.headers['last-event-id'] ?? asked
-  if (place === undefined || place === '') return 'now'
-  if (typeof place !== 'string' || !/^\d{1,15}$/.test(place)) return 'lost'
+export async function readStart(request: FastifyRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
+  const { last_event_id: fromQuery } = request.query as { last_event_id?: unknown }
+  const lastId = request.headers['last-event-id'] ?? fromQuery
+  if (lastId === undefined || lastId === '') return 'now'
+  if (typeof lastId !== 'string' || !/^\d{1,15}$/.test(lastId)) return 'lost'
   const { first, last } = await store.noticeRange()
-  const after = Number(place)
+  const after = Number(lastId)
   return after < first - 1 || after > last ? 'lost' : after
 }
 
-/** What was heard of: the task itself is read when it is told. */
-export type Heard = Omit<Told, 'view'>
+/** An item whose task is read when it is sent. */
+export type PendingItem = Omit<FeedItem, 'view'>
 
-export interface Telling {
+export interface Receiver {
   store: NoticeStore & TaskStore
   client: StreamClient
   turns: FairTurns
-  tell(told: Told): void
+  send(item: FeedItem): void
 }
 
-/** As fast as the client takes it, and a piece in each turn of its owner. */
-export async function tellInTurn(heard: readonly Heard[], telling: Telling): Promise<void> {
-  const { client, turns, tell } = telling
+/** As fast as the client reads, one piece in each turn of its owner. */
+export async function sendInTurns(pending: readonly PendingItem[], receiver: Receiver): Promise<void> {
+  const { client, turns, send } = receiver
   const step = openStep()
   const turn = async () => {
     await client.flushed()
     return await turns.take(client.owner)
   }
-  for (let at = 0; at < heard.length && !client.isGone(); ) {
-    const piece = heard.slice(at, at + step.size())
+  for (let at = 0; at < pending.length && !client.isGone(); ) {
+    const piece = pending.slice(at, at + step.size())
     at += piece.length
-    const told = await readPiece(piece, telling, turn)
-    step.learn(told.map(({ view }) => view))
-    await tellPieces(new Set(told), { turn, costOf: ({ view }) => tellingCost(view), tell })
+    const items = await readPiece(piece, receiver, turn)
+    step.learn(items.map(({ view }) => view))
+    await sendInPieces(new Set(items), { turn, costOf: ({ view }) => sendCost(view), send })
   }
   await client.flushed()
 }
 
 async function readPiece(
-  piece: readonly Heard[],
-  { store, client }: Telling,
+  piece: readonly PendingItem[],
+  { store, client }: Receiver,
   turn: () => Promise<Disposable>,
-): Promise<Told[]> {
+  ): Promise<FeedItem[]> {
   using _turn = await turn()
   return await Promise.all(
     piece.map(async (one) => ({ ...one, view: await store.read(client.owner, one.notice.task) })),
@@ -61,18 +61,18 @@ async function readPiece(
 }
 
 /**
- * Everything of the client's since then: what happened in a day may be much. Returns the numbers that it was told and may
- * hear again, which are those beyond `safe`.
+ * Sends all events of the owner since a number. Returns the numbers beyond `safe` that were sent: the client may
+ * receive them again from the feed.
  */
-export async function replay(telling: Telling, after: number, safe: number): Promise<Set<number>> {
-  const { store, client } = telling
+export async function replay(receiver: Receiver, after: number, safe: number): Promise<Set<number>> {
+  const { store, client } = receiver
   const numbers = new Set<number>()
-  for (let place = after; !client.isGone(); ) {
-    const notices = await store.noticesOf(client.owner, place, pageSize)
-    const heard = notices.map((notice) => ({ notice, id: Math.min(notice.number, safe) }))
-    await tellInTurn(heard, telling)
+  for (let last = after; !client.isGone(); ) {
+    const notices = await store.noticesOf(client.owner, last, pageSize)
+    const pending = notices.map((notice) => ({ notice, id: Math.min(notice.number, safe) }))
+    await sendInTurns(pending, receiver)
     for (const { number } of notices) if (number > safe) numbers.add(number)
-    place = notices.at(-1)?.number ?? place
+    last = notices.at(-1)?.number ?? last
     if (notices.length < pageSize) break
   }
   return numbers

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import type { FairTurns } from '../../core/fair.ts'
 import type { NoticeStore, TaskStore } from '../../stores/store.ts'
-import type { Told } from '../feed.ts'
+import type { FeedItem } from '../feed.ts'
 import type { Listener, Listeners } from '../listeners.ts'
 import { openBacklog } from './backlog.ts'
 import { openClient, type StreamClient } from './client.ts'
@@ -19,44 +19,44 @@ interface StreamDependencies {
   turns: FairTurns
 }
 
-/** Who asks, and what it is about. */
+/** The client's request, and the tasks that it follows. */
 interface Subject {
   request: FastifyRequest
   reply: FastifyReply
   /** Null is every task of the owner. */
   task: string | null
   running: Map<string, number>
-  tell(told: Told): void
+  send(item: FeedItem): void
   onLeave?(): void
 }
 
-/** A client, and how it is told: it listens before anything is read, and what it hears meanwhile is told after that. */
+/** A client's stream. It listens before anything is read, and items that arrive meanwhile are sent after that. */
 interface Stream {
   readonly client: StreamClient
   start(text: string): void
   /**
-   * Listens, does that, tells all that was heard meanwhile but for the numbers that it returns, and from then on each
-   * thing when it is heard. Throws only where nothing was answered yet.
+   * Listens, calls `begin`, sends all items that arrived meanwhile except the numbers that `begin` returns, and then
+   * each item when it arrives. Throws only before the response has begun.
    */
   run(begin: () => Promise<ReadonlySet<number>>): Promise<void>
 }
 
 export function openStream(dependencies: StreamDependencies, subject: Subject): Stream {
   const { store, clock, listeners, pulse, unread, turns } = dependencies
-  const { request, reply, task, running, tell, onLeave } = subject
+  const { request, reply, task, running, send, onLeave } = subject
   const leave = () => {
     listeners.leave(listener)
     pulse.remove(member)
     onLeave?.()
   }
   const client = openClient({ request, reply, clock, unread, onGone: leave })
-  const backlog = openBacklog({ store, client, tell, turns })
+  const backlog = openBacklog({ store, client, send, turns })
   const dismiss = () => client.end(goodbye)
-  const listener: Listener = { owner: client.owner, task, hear: backlog.hear, dismiss }
-  // While something is still to be told there is no place to go on from, and of one task never.
-  const isTold = () => backlog.isLive() && !listeners.isBehind(client.owner)
-  const place = () => (task === null && isTold() ? listeners.safe() : null)
-  const member: Member = { client, running, place }
+  const listener: Listener = { owner: client.owner, task, receive: backlog.receive, dismiss }
+  // The client can continue from a number only if nothing waits for it, and never in the stream of one task.
+  const isCurrent = () => backlog.isLive() && !listeners.isBehind(client.owner)
+  const position = () => (task === null && isCurrent() ? listeners.safe() : null)
+  const member: Member = { client, running, position }
   return {
     client,
     start(text) {
@@ -71,7 +71,7 @@ export function openStream(dependencies: StreamDependencies, subject: Subject): 
       } catch (error) {
         leave()
         if (!reply.sent) throw error
-        // What has begun can't be answered otherwise any more.
+        // The response has begun, so it can't become an error.
         client.end(interrupted)
       }
     },

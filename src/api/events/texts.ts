@@ -3,33 +3,33 @@ import type { EventsReset } from '../../wire/videos.ts'
 import type { Estimates } from '../estimates.ts'
 import { toWireDeleted, toWireVideo } from '../wire.ts'
 
-/* What goes over the wire of a stream of events: the format of HTML's EventSource, and our events in it. */
+/* The text of an event stream, in the format of HTML's EventSource. */
 
-/** How long a client waits before it comes back. */
+/** How long a client waits before it reconnects. */
 const retry = 'retry: 3000\n'
 
 /**
- * Keeps proxies from taking the connection for dead, and tells us of one that is. With a number, a client of which no
- * video changes for long does not fall behind what is kept: a block without data only sets the id.
+ * Keeps proxies from closing the connection, and detects one that is dead. A block without data only sets the id, so a
+ * client whose videos do not change for long can still continue from a number that is stored.
  */
 export function heartbeat(id: number | null): string {
   return id === null ? ':\n\n' : `:\nid: ${id}\n\n`
 }
 
-export const goodbye = ': the service is about to stop, come back\n\n'
-export const interrupted = ': the rest can not be read now, come back\n\n'
+export const goodbye = ': the service is stopping, please reconnect\n\n'
+export const interrupted = ': the rest can not be read now, please reconnect\n\n'
 
-/** With a number a client can go on from here later, even if nothing happens until then. */
+/** With a number, the client can continue from here later, even without an event until then. */
 export function opening(id: number | null): string {
-  return `: here is what happens from now on\n${retry}${id === null ? '' : `id: ${id}\n`}\n`
+  return `: events from now on\n${retry}${id === null ? '' : `id: ${id}\n`}\n`
 }
 
 export function resetText(id: number): string {
-  const message = 'What happened since your Last-Event-ID is not known here any more: list the videos, GET /v1/videos.'
+  const message = 'The events since your Last-Event-ID are no longer stored. List the videos with GET /v1/videos.'
   return eventText('reset', { object: 'events.reset', message } satisfies EventsReset, id)
 }
 
-/** By the present state of a task; made once for all who are told, who share its bytes while they wait. */
+/** The events of the current state of a task. Each is built once, and all its receivers share the bytes. */
 export interface Texts {
   status(view: TaskView, nulls: boolean, id: number): Buffer
   progress(view: TaskView, nulls: boolean): Buffer
@@ -42,7 +42,7 @@ export function openTexts(estimates: Estimates): Texts {
     id: number | null
     bytes: Buffer
   }
-  // Apart: clients that want nulls and clients that don't may alternate.
+  // Two caches, because clients that want nulls and clients that don't may alternate.
   const [withNulls, without] = [new WeakMap<TaskView, Made>(), new WeakMap<TaskView, Made>()]
   const textOf = (name: string, view: TaskView, nulls: boolean, id: number | null): Buffer => {
     const made = nulls ? withNulls : without
@@ -54,7 +54,7 @@ export function openTexts(estimates: Estimates): Texts {
   }
   return {
     status: (view, nulls, id) => textOf(`video.${wireStatus(view)}`, view, nulls, id),
-    // Without a number: it is no news that could be told again.
+    // Without a number: progress is not replayed.
     progress: (view, nulls) => textOf('video.progress', view, nulls, null),
     deleted: (task, id) => eventText('video.deleted', toWireDeleted(task), id),
   }

@@ -1,6 +1,6 @@
-/** How many bytes wait in the streams of each token because their clients do not read them. */
+/** Counts the bytes that wait in the streams of each token because their clients do not read them. */
 export interface Unread {
-  /** What waits in a stream now; `drop` is how to end that stream, and tells it from the others. */
+  /** Sets how many bytes wait in a stream. `drop` closes that stream, and identifies it. */
   set(owner: string, drop: () => void, bytes: number): void
 }
 
@@ -9,7 +9,7 @@ interface Held {
   streams: Map<() => void, number>
 }
 
-/** Where a token has more than that in all its streams, the stream that holds most is let go. */
+/** If more bytes wait in all streams of a token, the stream with the most is closed. */
 export function openUnread(mostOfOne = 32 * 2 ** 20): Unread {
   const owners = new Map<string, Held>()
   return {

@@ -18,7 +18,7 @@ export const responseSchemas: Schemas = {
   ...serviceResponses,
 }
 
-/** The shapes that have a name in the document: elsewhere in it they are references. */
+/** The shapes that have a name in the document. Elsewhere in it they are references. */
 const names = new Map<Schema, string>(
   Object.entries({ ...responseSchemas, ...videoRequests, ...webhookRequests, ...operatorRequests }).map(
     ([name, schema]) => [schema, name],
@@ -27,7 +27,7 @@ const names = new Map<Schema, string>(
 
 export type Document = ReturnType<typeof buildDocument>
 
-/** OpenAPI 3.1. The routes are held against it by `test/openapi.test.ts`. */
+/** OpenAPI 3.1. `test/openapi.test.ts` compares it with the routes. */
 export function buildDocument(routes: readonly Route[], version: string) {
   const paths: Record<string, Record<string, ReturnType<typeof toOperation>>> = {}
   const bodies: Record<string, Schema> = {}
@@ -67,7 +67,7 @@ function refer(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** A schema as the document has it: what has a name is a reference. */
+/** A schema of the document: a named shape is a reference. */
 function toSchema(schema: Schema): Schema {
   const name = names.get(schema)
   return name === undefined ? partsOf(schema) : refer(name)
@@ -87,14 +87,14 @@ function fieldsOf(properties: Schemas): Schemas {
   return Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, toSchema(field)]))
 }
 
-/** What an endpoint receives. */
+/** The request that an endpoint receives. */
 function toWebhook(type: string) {
   return {
     operationId: type.replace(/\.(\w)/, (_dot, letter: string) => letter.toUpperCase()),
     tags: ['Webhooks'],
     summary: `Sent when \`${type}\` happens`,
     requestBody: { required: true, content: { 'application/json': { schema: toSchema(WebhookEvent) } } },
-    responses: { '2XX': { description: 'It is delivered.' }, default: { description: 'It is sent again later.' } },
+    responses: { '2XX': { description: 'The event is delivered.' }, default: { description: 'The event is sent again later.' } },
   }
 }
 
@@ -157,7 +157,7 @@ function contentOf(body: Body): Readonly<Record<string, MediaType>> {
   if (as === 'json') return json
   return {
     ...json,
-    // A file has no example that could be read.
+    // A file has no readable example.
     'multipart/form-data': { schema: refer(`${name}Form`), ...(!files && { example }) },
     'application/x-www-form-urlencoded': { schema: refer(name) },
   }
@@ -179,7 +179,7 @@ function bodySchemas(body: Body): Schemas {
   }
 }
 
-/** Any body may be malformed in these ways, also one that is sent where none is expected. */
+/** The errors of any body, even of one that is not expected. */
 const bodyErrors: readonly ProblemCode[] = ['invalid_json', 'body_too_large', 'unsupported_media_type']
 
 function responsesOf(route: Route) {
@@ -195,8 +195,8 @@ function responsesOf(route: Route) {
     description: 'Any other error.',
     content: { 'application/json': { schema: toSchema(ErrorResponse) } },
   }
-  const told = Object.entries(answers).map(([status, answer]) => [status, toResponse(answer)])
-  return Object.fromEntries([...told, ...failed, ['default', other]]) as Record<string, Response>
+  const succeeded = Object.entries(answers).map(([status, answer]) => [status, toResponse(answer)])
+  return Object.fromEntries([...succeeded, ...failed, ['default', other]]) as Record<string, Response>
 }
 
 export interface Response {
@@ -205,18 +205,18 @@ export interface Response {
   readonly content?: Readonly<Record<string, { schema: Schema }>>
   /** The codes that an error of this status may have. */
   readonly 'x-codes'?: readonly ProblemCode[]
-  /** What the `data` of each event of a stream is: OpenAPI 3.1 has no word for it. */
+  /** The `data` of each event of a stream: OpenAPI 3.1 has no keyword for it. */
   readonly 'x-event-data'?: Schema
 }
 
 function toResponse({ description, type = 'application/json', schema, headers, events }: Answer): Response {
-  const told = Object.entries(headers ?? {}).map(([name, what]) => [
+  const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
-    { description: what, schema: { type: 'string' } },
+    { description: text, schema: { type: 'string' } },
   ])
   return {
     description,
-    ...(headers && { headers: Object.fromEntries(told) }),
+    ...(headers && { headers: Object.fromEntries(described) }),
     ...(schema && { content: Object.fromEntries([type].flat().map((one) => [one, { schema: toSchema(schema) }])) }),
     ...(events && { 'x-event-data': toSchema(events) }),
   }

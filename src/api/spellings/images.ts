@@ -14,7 +14,7 @@ export interface NamedImage {
 type Images = { [Field in 'image' | 'last_image']?: NamedImage }
 type Found = NamedImage & { field: keyof Images }
 
-/** Takes the images out of the fields, in whichever form they are. Throws for an image that the model does not take. */
+/** Removes the images from the fields, in any form. Throws for an image that the model does not accept. */
 export function takeImages(given: Fields, isOwn: (name: string) => boolean, card: ModelCard | undefined): Images {
   const images: Images = {}
   for (const [name, value] of Object.entries(given)) {
@@ -50,25 +50,25 @@ function isSame(one: NamedImage['value'], other: NamedImage['value']): boolean {
 }
 
 function second(earlier: NamedImage, { param }: NamedImage, card: ModelCard | undefined): Problem {
-  const takes = card ? `Model '${card.id}' accepts one image` : 'A request has one image'
-  const last = takesLast(card) ? ", and the last frame as 'last_image'" : ''
-  const message = `'${param}' is another image than '${earlier.param}'. ${takes}${last}.`
+  const accepted = card ? `Model '${card.id}' accepts one image` : 'A request has one image'
+  const last = acceptsLast(card) ? ", and the last frame as 'last_image'" : ''
+  const message = `'${param}' is another image than '${earlier.param}'. ${accepted}${last}.`
   return new Problem('invalid_value', message, { param })
 }
 
 function refuseLast({ param, value }: NamedImage, card: ModelCard | undefined): void {
-  if (takesLast(card) && typeof value === 'string') return
-  const reason = takesLast(card)
+  if (acceptsLast(card) && typeof value === 'string') return
+  const reason = acceptsLast(card)
     ? "Send the last frame as 'last_image', with an https URL."
     : `${card ? `Model '${card.id}'` : 'This request'} accepts no last frame. Leave it out.`
   throw new Problem('invalid_value', `'${param}' can't be used. ${reason}`, { param })
 }
 
-function takesLast(card: ModelCard | undefined): boolean {
+function acceptsLast(card: ModelCard | undefined): boolean {
   return card !== undefined && Object.hasOwn(card.parameters, 'last_image')
 }
 
-/** More than any client sends; comparing them one by one must stay cheap. */
+/** More than any client sends. They are compared one by one, which must stay cheap. */
 const mostListed = 16
 
 function readImages(field: keyof Images, param: string, sent: Field): Found[] {
@@ -83,7 +83,7 @@ function readImages(field: keyof Images, param: string, sent: Field): Found[] {
   return listed.map((one, at) => readImage(field, isOne ? param : `${param}[${at}]`, one))
 }
 
-/** A form has only text: an object or a list is JSON there. Neither a URL nor base64 begins like that. */
+/** In a form an object or a list is JSON text. Neither a URL nor base64 begins with a brace or a bracket. */
 function fromJson(text: string, param: string): Field {
   if (!/^\s{0,100}[[{]/.test(text)) return text
   try {

@@ -1,5 +1,5 @@
 /*
- * What clients of other services send by habit, and what it means here. Data only: `../spellings.ts` reads it,
+ * The fields that clients of other services send, and their meaning here. Data only: `../spellings.ts` reads it,
  * docs/api.md shows it. A name that is a parameter of the requested model keeps the model's meaning.
  */
 
@@ -31,10 +31,10 @@ export const otherNames: Readonly<Record<string, { means: Meaning; sentBy: strin
   end_image_url: { means: 'last frame', sentBy: 'fal' },
 }
 
-/** Two fields that are one of ours together. */
+/** Two fields that together are one of ours. */
 export const pair = { names: ['width', 'height'], means: 'size', sentBy: 'new-api, Azure Sora 1' } as const
 
-/** Within `metadata` they would look as if they had an effect. */
+/** They have no effect in `metadata`, so they are refused there. */
 export const namesElsewhere: readonly string[] = [...Object.keys(otherNames), ...pair.names]
 
 /** Other ways to write the value of a field. */
@@ -51,8 +51,8 @@ export const otherValues: readonly { field: Meaning; written: readonly string[];
 ]
 
 /**
- * Fields that are accepted with these values and change nothing; with any value where there is no list. `instead` is
- * for clients that send another one; without it the field is then judged like any other.
+ * Fields that are accepted with these values, or with any value if there is no list, and have no effect. `instead` is
+ * the advice for any other value; without it the field is then checked like any other.
  */
 export const withoutEffect: Readonly<Record<string, { values?: readonly string[]; instead?: string }>> = {
   user: {},

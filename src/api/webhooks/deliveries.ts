@@ -14,11 +14,11 @@ import type { limitWrites } from '../rates.ts'
 import { bodyFaults, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
-import { endpointPath, limited, missing, own, place, type WebhookDependencies } from './endpoints.ts'
+import { endpointPath, rateErrors, endpointErrors, ownEndpoint, pageStart, type WebhookDependencies } from './endpoints.ts'
 
 const deliveryPath = { ...endpointPath, webhook_delivery_id: 'The id of the delivery.' }
 
-/** Our own addition to OpenAI's endpoints. */
+/** OpenAI's API has no deliveries. */
 export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: ReturnType<typeof limitWrites>): Route[] {
   const deliveries = openDeliveries(dependencies)
   const options = { onRequest }
@@ -28,11 +28,12 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
       id: 'replayWebhookEndpoint',
       summary: 'Send failed events again',
       description:
-        'After the receiver is fixed: sends all deliveries again that failed since then, or that wait after a failed try.',
+        'Sends all deliveries again that failed since the given time, or that wait after a failed try. Use it after the ' +
+        'receiver is fixed.',
       path: endpointPath,
       body: { schema: ReplayWebhookEndpoint, as: 'json', example: { since: 1_794_709_428 } },
       answers: { 200: { description: 'How many deliveries are sent again.', schema: WebhookReplay } },
-      errors: [...missing, ...bodyFaults, ...limited, 'invalid_request'],
+      errors: [...endpointErrors, ...bodyFaults, ...rateErrors, 'invalid_request'],
       options,
       handler: deliveries.replayFailed,
     },
@@ -44,60 +45,60 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
       path: endpointPath,
       query: { schema: ListWebhookDeliveriesQuery },
       answers: { 200: { description: 'One page.', schema: WebhookDeliveryList } },
-      errors: [...missing, 'invalid_value'],
+      errors: [...endpointErrors, 'invalid_value'],
       handler: deliveries.list,
     },
     {
       at: 'GET /v1/webhook_endpoints/:id/deliveries/:delivery',
       id: 'retrieveWebhookDelivery',
       summary: 'Show a delivery',
-      description: 'With each try, and its response.',
+      description: 'The delivery with all its tries and their results.',
       path: deliveryPath,
       answers: { 200: { description: 'The delivery.', schema: WebhookDelivery } },
-      errors: [...missing, 'webhook_delivery_not_found'],
+      errors: [...endpointErrors, 'webhook_delivery_not_found'],
       handler: deliveries.retrieve,
     },
     {
       at: 'POST /v1/webhook_endpoints/:id/deliveries/:delivery/replay',
       id: 'replayWebhookDelivery',
       summary: 'Send a delivery again',
-      description: 'In any state. The receiver recognises it by its `webhook-id`, which stays.',
+      description: 'Works in any state. The `webhook-id` stays the same, so the receiver can recognise the event.',
       path: deliveryPath,
       answers: { 200: { description: 'The delivery.', schema: WebhookDelivery } },
-      errors: [...missing, ...limited, 'webhook_delivery_not_found', 'invalid_request'],
+      errors: [...endpointErrors, ...rateErrors, 'webhook_delivery_not_found', 'invalid_request'],
       options,
       handler: deliveries.replay,
     },
   ]
 }
 
-/** What went to an endpoint, and what became of it. */
+/** The deliveries to an endpoint, and their results. */
 export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'store' | 'clock'>) {
   return {
     async list(request: FastifyRequest) {
-      const { id } = await own(request, store)
+      const { id } = await ownEndpoint(request, store)
       const { after = '', state } = request.query as ListWebhookDeliveriesQuery
       const limit = readLimit(request, ListWebhookDeliveriesQuery)
-      const found = await store.deliveries(id, { ...place(after), ...(state && { state }), limit: limit + 1 })
+      const found = await store.deliveries(id, { ...pageStart(after), ...(state && { state }), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireDelivery), { hasMore: found.length > limit })
     },
     async retrieve(request: FastifyRequest) {
-      const { id } = await own(request, store)
+      const { id } = await ownEndpoint(request, store)
       const { delivery } = request.params as { delivery: string }
       const found = isDeliveryId(delivery) ? await store.delivery(id, delivery) : undefined
       if (!found) throw deliveryNotFound(delivery)
       return toWireDelivery(found)
     },
-    /** Sends it again, whatever became of it: the receiver knows it by its id. */
+    /** In any state: the receiver recognises the event by its id. */
     async replay(request: FastifyRequest) {
-      const { id } = await enabled(request, store)
+      const { id } = await enabledEndpoint(request, store)
       const { delivery } = request.params as { delivery: string }
       const found = isDeliveryId(delivery) ? await store.replay(id, delivery, clock.now()) : undefined
       if (!found) throw deliveryNotFound(delivery)
       return toWireDelivery(found)
     },
     async replayFailed(request: FastifyRequest) {
-      const { id } = await enabled(request, store)
+      const { id } = await enabledEndpoint(request, store)
       const { since } = request.body as ReplayWebhookEndpoint
       const now = clock.now()
       let replayed = 0
@@ -135,10 +136,10 @@ function toWireDelivery(delivery: Delivery): WebhookDelivery {
   }
 }
 
-async function enabled(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
-  const endpoint = await own(request, store)
+async function enabledEndpoint(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
+  const endpoint = await ownEndpoint(request, store)
   if (endpoint.disabledAt === null) return endpoint
-  const fix = `Enable it first: POST /v1/webhook_endpoints/${endpoint.id} with {}, or 'filmgate webhooks enable'.`
+  const fix = `Enable it first: send POST /v1/webhook_endpoints/${endpoint.id} with {}, or run 'filmgate webhooks enable'.`
   throw new Problem('invalid_request', `This endpoint is disabled, so nothing is sent there. ${fix}`)
 }
 

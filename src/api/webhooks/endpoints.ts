@@ -40,22 +40,22 @@ export interface WebhookDependencies {
 
 const mostEndpoints = 16
 const overlapMs = 24 * 3_600_000
-/** Each may hang for as long as its receiver likes. */
-const testLimits = { most: 64, mostOfOne: 4, what: 'tests of webhook endpoints' }
-/** Longer than outbound has patience with a receiver. */
+/** Each waits for its receiver, up to `patienceMs`. */
+const testLimits = { most: 64, mostOfOne: 4, items: 'tests of webhook endpoints' }
+/** Longer than the timeout of outbound requests to a receiver. */
 const patienceMs = 30_000
 
 export const endpointPath = { webhook_endpoint_id: 'The id of the endpoint.' }
 /** Errors of too many writes, and of an endpoint that does not exist. */
-export const limited = ['rate_limit_exceeded'] as const
-export const missing = ['webhook_endpoint_not_found', 'storage_unavailable'] as const
+export const rateErrors = ['rate_limit_exceeded'] as const
+export const endpointErrors = ['webhook_endpoint_not_found', 'storage_unavailable'] as const
 
 const theEndpoint = { 200: { description: 'The endpoint.', schema: WebhookEndpoint } }
 const withSecret = { 200: { description: 'The endpoint.', schema: WebhookEndpointWithSecret } }
 
 type Hook = ReturnType<typeof limitWrites>
 
-/** As OpenAI's SDKs manage endpoints. `onRequest` limits what resolves a host name or sends to it. */
+/** The same routes as in OpenAI's API. `onRequest` limits those that resolve a host name or send to it. */
 export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hook): Route[] {
   const endpoints = openEndpoints(dependencies)
   const options = { onRequest }
@@ -71,16 +71,16 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
     {
       at: 'POST /v1/webhook_endpoints',
       id: 'createWebhookEndpoint',
-      summary: 'Add an endpoint',
+      summary: 'Create an endpoint',
       description:
-        'From now on it receives the events of every video of this token. Keep `signing_secret`: it is shown only here.',
+        'The endpoint receives the events of every video of this token from now on. Save `signing_secret`: it is shown only here.',
       body: {
         schema: CreateWebhookEndpoint,
         as: 'json',
         example: { name: 'production', url: 'https://example.com/webhooks', event_types: ['video.completed'] },
       },
       answers: withSecret,
-      errors: [...bodyFaults, ...limited, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
+      errors: [...bodyFaults, ...rateErrors, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
       options,
       handler: endpoints.create,
     },
@@ -98,17 +98,17 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       at: 'GET /v1/webhook_endpoints/:id',
       id: 'retrieveWebhookEndpoint',
       summary: 'Show an endpoint',
-      description: 'Without its secret.',
+      description: 'The endpoint, without its secret.',
       path: endpointPath,
       answers: theEndpoint,
-      errors: missing,
+      errors: endpointErrors,
       handler: endpoints.retrieve,
     },
     {
       at: 'POST /v1/webhook_endpoints/:id',
       id: 'updateWebhookEndpoint',
       summary: 'Change an endpoint',
-      description: 'Fields that are left out stay. A disabled endpoint is enabled.',
+      description: 'Omitted fields stay the same. A disabled endpoint is enabled.',
       path: endpointPath,
       body: {
         schema: UpdateWebhookEndpoint,
@@ -117,7 +117,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
         example: { event_types: ['video.failed'] },
       },
       answers: theEndpoint,
-      errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type', 'invalid_value', 'invalid_webhook_url'],
+      errors: [...endpointErrors, ...rateErrors, 'unknown_parameter', 'invalid_type', 'invalid_value', 'invalid_webhook_url'],
       options,
       handler: endpoints.update,
     },
@@ -125,17 +125,17 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       at: 'DELETE /v1/webhook_endpoints/:id',
       id: 'deleteWebhookEndpoint',
       summary: 'Delete an endpoint',
-      description: 'It receives nothing any more.',
+      description: 'The endpoint receives no more events.',
       path: endpointPath,
       answers: { 200: { description: 'The endpoint is deleted.', schema: DeletedWebhookEndpoint } },
-      errors: missing,
+      errors: endpointErrors,
       handler: endpoints.remove,
     },
     {
       at: 'POST /v1/webhook_endpoints/:id/rotate_secret',
       id: 'rotateWebhookSecret',
-      summary: 'Change the secret',
-      description: 'The new secret signs events at once; on request both sign for 24 hours.',
+      summary: 'Rotate the signing secret',
+      description: 'The new secret signs events at once. On request, the old one also signs for 24 hours.',
       path: endpointPath,
       body: {
         schema: RotateWebhookSecret,
@@ -144,26 +144,26 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
         example: { keep_old_secret_active_for_24_hours: true },
       },
       answers: withSecret,
-      errors: [...missing, ...limited, 'unknown_parameter', 'invalid_type'],
+      errors: [...endpointErrors, ...rateErrors, 'unknown_parameter', 'invalid_type'],
       options,
       handler: endpoints.rotate,
     },
     {
       at: 'POST /v1/webhook_endpoints/:id/test',
       id: 'testWebhookEndpoint',
-      summary: 'Send a test',
-      description: 'Sent at once, and once. The id of its video is all zeros.',
+      summary: 'Send a test event',
+      description: 'The event is sent once, immediately. The id of its video is all zeros.',
       path: endpointPath,
       body: { schema: TestWebhookEndpoint, as: 'json', example: { event_type: 'video.completed' } },
       answers: { 200: { description: 'The response of the endpoint.', schema: WebhookTest } },
-      errors: [...missing, ...bodyFaults, ...limited, 'webhook_unanswered', 'overloaded'],
+      errors: [...endpointErrors, ...bodyFaults, ...rateErrors, 'webhook_unanswered', 'overloaded'],
       options,
       handler: endpoints.test,
     },
   ]
 }
 
-/** A token's endpoints. Another's is as absent as one that never was. */
+/** The endpoints of a token. To this token, those of other tokens don't exist. */
 function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) {
   const change = async ({ owner, id }: Endpoint, changes: EndpointChange) => {
     const endpoint = await store.updateEndpoint(owner, id, { ...changes, updatedAt: clock.now() })
@@ -180,31 +180,41 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       await checkUrl(request, url)
       const now = clock.now()
       const endpoint: Endpoint = {
-        ...{ id: newEndpointId(now, random), owner: request.token.name, name: text(name, 'name'), url },
-        ...{ eventTypes: unique(types), secret: newSigningSecret(random), oldSecret: null, oldSecretUntil: null },
-        ...{ createdAt: now, updatedAt: now, disabledAt: null, disabledWhy: null },
+        id: newEndpointId(now, random),
+        owner: request.token.name,
+        name: text(name, 'name'),
+        url,
+        eventTypes: unique(types),
+        secret: newSigningSecret(random),
+        oldSecret: null,
+        oldSecretUntil: null,
+        createdAt: now,
+        updatedAt: now,
+        disabledAt: null,
+        disabledWhy: null,
       }
       if (await store.insertEndpoint(endpoint, mostEndpoints)) return toWireEndpointWithSecret(endpoint)
-      const message = `This token has ${mostEndpoints} webhook endpoints, and may have no more. Delete one first.`
+      const message = `This token has ${mostEndpoints} webhook endpoints, which is the limit. Delete one first.`
       throw new Problem('invalid_request', message)
     },
     async list(request: FastifyRequest) {
       const { after = '' } = request.query as ListWebhookEndpointsQuery
       const limit = readLimit(request, ListWebhookEndpointsQuery)
-      const found = await store.endpoints(request.token.name, { ...place(after), limit: limit + 1 })
+      const found = await store.endpoints(request.token.name, { ...pageStart(after), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireEndpoint), { hasMore: found.length > limit })
     },
-    retrieve: async (request: FastifyRequest) => toWireEndpoint(await own(request, store)),
+    retrieve: async (request: FastifyRequest) => toWireEndpoint(await ownEndpoint(request, store)),
     async update(request: FastifyRequest) {
       const { name, url, event_types: types } = (request.body ?? {}) as UpdateWebhookEndpoint
-      const endpoint = await own(request, store)
+      const endpoint = await ownEndpoint(request, store)
       if (url !== undefined) await checkUrl(request, url)
       const changes: EndpointChange = {
         ...(name !== undefined && { name: text(name, 'name') }),
         ...(url !== undefined && { url }),
         ...(types !== undefined && { eventTypes: unique(types) }),
-        // Whoever touches it means it to work.
-        ...{ disabledAt: null, disabledWhy: null },
+        // A change always enables the endpoint.
+        disabledAt: null,
+        disabledWhy: null,
       }
       return toWireEndpoint(isSame(endpoint, changes) ? endpoint : await change(endpoint, changes))
     },
@@ -215,29 +225,29 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
     },
     async rotate(request: FastifyRequest) {
       const { keep_old_secret_active_for_24_hours: keep = false } = (request.body ?? {}) as RotateWebhookSecret
-      const endpoint = await own(request, store)
+      const endpoint = await ownEndpoint(request, store)
       const [oldSecret, oldSecretUntil] = keep ? [endpoint.secret, clock.now() + overlapMs] : [null, null]
       const changes = { secret: newSigningSecret(random), oldSecret, oldSecretUntil }
       return toWireEndpointWithSecret(await change(endpoint, changes))
     },
-    /** Sent from here and now, once; it is in no list of deliveries. */
+    /** Sent by this process, immediately and once. It is not in the list of deliveries. */
     async test(request: FastifyRequest) {
       const { event_type: type } = request.body as TestWebhookEndpoint
-      const endpoint = await own(request, store)
+      const endpoint = await ownEndpoint(request, store)
       const now = clock.now()
       const sample = Buffer.from(random(16)).toString('hex')
       const ids = { id: `wh_test_${sample}`, event: `evt_test_${sample}`, task: `video_${'0'.repeat(48)}` }
       const signed = signedRequest({ ...ids, type, createdAt: now }, endpoint, now)
-      using _place = tests.take(endpoint.owner)
+      using _slot = tests.take(endpoint.owner)
       const posted = await outbound.of(endpoint.owner).post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
       if ('status' in posted) return toWireTest(endpoint, type, posted.status)
-      throw new Problem('webhook_unanswered', `The endpoint gave no answer: ${words[posted.error]}.`)
+      throw new Problem('webhook_unanswered', `The endpoint did not respond: ${failureReasons[posted.error]}.`)
     },
     types: async () => toWireList(eventTypes),
   }
 }
 
-/** `disabled_at`, `disabled_reason` and the `message` of a failed test are ours; the rest is as OpenAI has it. */
+/** `disabled_at`, `disabled_reason` and the `message` of a failed test are our additions to OpenAI's API. */
 function toWireEndpoint(endpoint: Endpoint): WebhookEndpoint {
   return {
     id: endpoint.id,
@@ -253,7 +263,7 @@ function toWireEndpoint(endpoint: Endpoint): WebhookEndpoint {
   }
 }
 
-/** Only where it was made: nobody is shown it again. */
+/** Only in the response that creates the secret. It is never shown again. */
 function toWireEndpointWithSecret(endpoint: Endpoint): WebhookEndpointWithSecret {
   return { ...toWireEndpoint(endpoint), signing_secret: endpoint.secret }
 }
@@ -272,35 +282,35 @@ function toWireTest(endpoint: Endpoint, type: EventType, status: number): Webhoo
 function failureOf(status: number): string {
   const isRedirect = status >= 300 && status < 400
   return isRedirect
-    ? `The endpoint redirects (status ${status}). Webhooks follow no redirect: use the URL that it redirects to.`
+    ? `The endpoint redirects (status ${status}). Webhooks do not follow redirects. Use the URL that it redirects to.`
     : `The endpoint responded with status ${status}. Only a 2xx counts as delivered.`
 }
 
-const words: Readonly<Record<Extract<Posted, { error: string }>['error'], string>> = {
-  url_refused: 'its URL leads to where webhooks may not go, as to a private address that the operator does not allow',
+const failureReasons: Readonly<Record<Extract<Posted, { error: string }>['error'], string>> = {
+  url_refused: 'its URL is not allowed, for example because it leads to a private address',
   name_not_found: 'its host name was not found',
   name_lookup_failed: 'the name servers of this service did not resolve its host name',
-  connection_failed: 'no connection came about, or it broke',
+  connection_failed: 'the connection failed or broke',
   certificate_refused: 'its certificate was not accepted',
   timed_out: 'it took longer than 15 seconds',
-  answer_unreadable: 'what it sent back is not HTTP, or its headers are too large or too many',
+  answer_unreadable: 'its response is not HTTP, or has too many or too large headers',
 }
 
-/** The endpoint that a path names, if it is the token's own. */
-export async function own(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
+/** The endpoint in the path, if it belongs to the token. */
+export async function ownEndpoint(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
   const { id } = request.params as { id: string }
   const endpoint = isEndpointId(id) ? await store.endpoint(request.token.name, id) : undefined
   if (!endpoint) throw endpointNotFound(id)
   return endpoint
 }
 
-/** Where a page begins. Any text is a place in the order but for this, which no database takes. */
-export function place(after: string): { after?: string } {
-  if (after.includes('\0')) throw new Problem('invalid_value', 'Invalid value. Use an id.', { param: 'after' })
+/** Where a page begins. Any text works as a position in the order, except NUL, which no database accepts. */
+export function pageStart(after: string): { after?: string } {
+  if (after.includes('\0')) throw new Problem('invalid_value', "Invalid 'after'. Use an id.", { param: 'after' })
   return after === '' ? {} : { after }
 }
 
-/** In the order of their making. */
+/** In order of creation. */
 function newEndpointId(now: number, random: Random): string {
   return `whe_${now.toString(16).padStart(12, '0')}${Buffer.from(random(12)).toString('hex')}`
 }
