@@ -104,7 +104,7 @@ it('sends nothing while no connection can be opened, and no endpoint is blamed',
   assert.equal(delivery?.tries, 1)
 })
 
-it('delivers what a task comes to, and tries again on time where that fails', async () => {
+it('delivers the result of a task, and tries again on time if that fails', async () => {
   let status = 500
   await using loop = await world(() => answered(status))
   await loop.store.insertEndpoint(newEndpoint('1'), 9)
@@ -128,7 +128,7 @@ it('delivers what a task comes to, and tries again on time where that fails', as
   assert.deepEqual(loop.posts.map(({ id }) => id === made?.id).sort(), [false, false, true, true])
 })
 
-it('lives through a store that is away, and records what was answered when it is back', async () => {
+it('survives a store that is unavailable, and records the responses later', async () => {
   let away = false
   const failing =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
@@ -154,7 +154,7 @@ it('lives through a store that is away, and records what was answered when it is
   assert.equal(loop.posts.length, 1)
 })
 
-it('a receiver that answers 410 gets nothing more: what waits for it has failed, and so has nobody else', async () => {
+it('a receiver that responds with 410 gets nothing more: its pending deliveries fail, and no others', async () => {
   const all = Promise.withResolvers<void>()
   await using loop = await world(async ({ url }) => {
     await all.promise
@@ -175,7 +175,7 @@ it('a receiver that answers 410 gets nothing more: what waits for it has failed,
   assert.equal(loop.posts.filter(({ url }) => url.includes('gone')).length, before)
 })
 
-it('a host that hangs takes its own places and nobody else’s', async () => {
+it('a host that hangs takes only its own slots', async () => {
   const hung = Promise.withResolvers<Posted>()
   await using loop = await world(({ url }) => (url.includes('dead') ? hung.promise : answered(200)))
   await loop.store.insertEndpoint(newEndpoint('1', { url: 'https://dead.test/' }), 9)
@@ -189,7 +189,7 @@ it('a host that hangs takes its own places and nobody else’s', async () => {
   hung.resolve({ error: 'timed_out' })
 })
 
-it('what waits for a token that is gone waits, and goes out when it is back', async () => {
+it('deliveries of a removed token wait, and are sent when the token exists again', async () => {
   let isBack = false
   await using loop = await world(() => answered(200), { knows: (owner) => owner !== 'alice' || isBack })
   await loop.store.insertEndpoint(newEndpoint('1'), 9)
@@ -202,7 +202,7 @@ it('what waits for a token that is gone waits, and goes out when it is back', as
   await loop.until(async () => isDelivered(await loop.states()), 500)
 })
 
-it('an end waits for what is under way, and breaks off what takes too long', async () => {
+it('closing waits for running tries, and aborts those that take too long', async () => {
   const slow = Promise.withResolvers<Posted>()
   const loop = await world(({ url, signal }) => {
     if (url.includes('slow')) return slow.promise

@@ -1,11 +1,10 @@
 import { type Bell, openBell } from './core/bell.ts'
 import { stepRows } from './core/row.ts'
 import { openRotation, type Rotation } from './core/shares.ts'
-import { type DeliveryOptions, idleMs, leaseMs } from './deliveries/options.ts'
 import { shareOut } from './deliveries/share.ts'
-import { openTries, routeOf, type Tries } from './deliveries/tries.ts'
+import { type DeliveryOptions, idleMs, leaseMs, openTries, routeOf, type Tries } from './deliveries/tries.ts'
 
-export type { DeliveryOptions } from './deliveries/options.ts'
+export type { DeliveryOptions } from './deliveries/tries.ts'
 
 /** Disposing drains: no new claims; running tries get `graceMs` to end, then they are aborted and keep their lease. */
 type Deliveries = AsyncDisposable

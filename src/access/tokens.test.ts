@@ -36,7 +36,7 @@ async function make({ rows, store }: ReturnType<typeof tokenStore>) {
   return secret
 }
 
-it('is shown although the answer of the store was lost', async () => {
+it('is shown although the response of the store was lost', async () => {
   const stored = tokenStore((rows, token, turn) => {
     add(rows, token)
     if (turn === 0) throw new Error('the connection broke')
@@ -54,13 +54,13 @@ it('is shown although the store had done nothing when the connection broke', asy
   assert.ok(await make(stored))
 })
 
-it('is not shown where another process was quicker: its token is the one', async () => {
+it('is not shown if another process was quicker: its token is used', async () => {
   const stored = tokenStore(add)
   stored.rows.push({ kind: 'client', name: 'default', digest: 'theirs', models: ['*'] })
   assert.equal(await make(stored), null)
 })
 
-it('stops the start where the store takes none', async () => {
+it('stops the start if the store accepts no token', async () => {
   const stored = tokenStore(() => {
     throw new Error('it is away')
   })

@@ -7,6 +7,7 @@ import { authenticate } from './auth.ts'
 import { multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, openContent } from './content.ts'
+import { limitUnread } from './crowding.ts'
 import { derivedRoutes } from './derive.ts'
 import { docRoutes, redirectToDocs } from './docs.ts'
 import { openEstimates } from './estimates.ts'
@@ -24,7 +25,6 @@ import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
-import { limitUnread } from './unread.ts'
 import { parseUrlencoded, urlencoded } from './urlencoded.ts'
 import { createVideo, generationRoutes, generations, type UploadHooks } from './videos.ts'
 import { deliveryRoutes } from './webhooks/deliveries.ts'
@@ -114,7 +114,7 @@ function addClientRoutes(scope: FastifyInstance, routes: readonly Route[], depen
   addRefusals(scope)
 }
 
-/** Routes of OpenAI’s Videos API that are not offered. Their paths would otherwise match the id of a video. */
+/** Routes of OpenAI's Videos API that are not offered. Their paths would otherwise match the id of a video. */
 function addRefusals(scope: FastifyInstance): void {
   const config = { isRefusal: true } as const
   // Refused before the body is read: nothing in it could change the response.

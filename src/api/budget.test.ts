@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openBudget } from './budget.ts'
 
-it('gives room in the order of asking, and never more than there is', async () => {
+it('gives bytes in order of the calls, and never more than there are', async () => {
   const budget = openBudget(10)
   const first = await budget.take(6)
   const order: string[] = []
@@ -16,13 +16,13 @@ it('gives room in the order of asking, and never more than there is', async () =
   assert.deepEqual(order, ['large', 'small'])
 })
 
-it('lets one that asks for more than all have it when nobody else has any', async () => {
+it('a request for more than the total gets it when all bytes are free', async () => {
   const budget = openBudget(10)
   using share = await budget.take(1_000)
   assert.ok(share)
 })
 
-it('gives up on one that waited too long, and goes on with the next', async () => {
+it('refuses a request that waited too long, and continues with the next', async () => {
   const patience = new AbortController()
   const budget = openBudget(10, () => patience.signal)
   const first = await budget.take(10)
@@ -34,7 +34,7 @@ it('gives up on one that waited too long, and goes on with the next', async () =
   assert.ok(next)
 })
 
-it('drops one whose client is gone from the line, and gives its place to the next', async () => {
+it('drops a waiting request whose client disconnected, and continues with the next', async () => {
   const budget = openBudget(10)
   const first = await budget.take(10)
   const gone = new AbortController()
@@ -48,7 +48,7 @@ it('drops one whose client is gone from the line, and gives its place to the nex
   assert.ok(share)
 })
 
-it('leaves room for others, however much one owner asks for', async () => {
+it('leaves bytes for others, however much one owner requests', async () => {
   const budget = openBudget(100)
   const signal = new AbortController().signal
   const take = (owner: string, bytes: number) => budget.take(bytes, { owner, gone: signal })

@@ -4,17 +4,16 @@ import type { Clock } from '../core/clock.ts'
 import type { Handover } from '../core/handover.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
-import { isTaskId, type Task } from '../core/task.ts'
+import { type Asset, isTaskId, type Task } from '../core/task.ts'
 import type { Media } from '../media/media.ts'
 import type { TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { DownloadVideoQuery, type Variant, variants } from '../wire/videos.ts'
-import { finished } from './content/finished.ts'
 import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
 import { openSoundness } from './content/soundness.ts'
 import { notFound } from './errors.ts'
-import type { Answer, Route } from './route.ts'
+import type { Route, RouteResponse } from './route.ts'
 import { dropStalled } from './server.ts'
 import { videoPath } from './videos.ts'
 
@@ -38,7 +37,7 @@ const described = {
 const bytes = {
   type: Object.values(variants).map(({ type }) => type),
   schema: { type: 'string', format: 'binary', description: 'Its bytes.' },
-} satisfies Partial<Answer>
+} satisfies Partial<RouteResponse>
 
 function downloadVideo(handler: Route['handler']): Route {
   return {
@@ -51,7 +50,7 @@ function downloadVideo(handler: Route['handler']): Route {
     path: videoPath,
     query: { schema: DownloadVideoQuery },
     headers: { Range: 'The part to send, for example `bytes=0-1023`.', 'If-None-Match': 'An ETag. If it is current, the response is 304 without a body.' },
-    answers: {
+    responses: {
       200: { description: 'The video, or a picture of it.', ...bytes, headers: described },
       206: {
         description: 'The requested part.',
@@ -156,4 +155,19 @@ function wantedRange({ headers }: FastifyRequest, etag: string, modified: Date, 
   if (condition !== undefined && condition !== etag && Date.parse(String(condition)) !== modified.getTime())
     return undefined
   return parseRange(headers.range, bytes)
+}
+
+/** The stored video of a finished task. Throws the reason if there is no video. */
+function finished(task: Task, now: number): { video: Asset; completedAt: number } {
+  if (task.state === 'failed') {
+    throw new Problem('video_failed', `The video failed: ${task.error?.message ?? 'generation failed'}`)
+  }
+  if (task.state !== 'completed') {
+    throw new Problem('video_not_ready', 'Video is not ready yet, use GET /v1/videos/{video_id} to check its status.')
+  }
+  const { video, completedAt, expiresAt } = task
+  // A video without bytes has expired, even if the clock was set back.
+  if (video && completedAt !== null && expiresAt !== null && now < expiresAt) return { video, completedAt }
+  const when = new Date(expiresAt ?? now).toISOString()
+  throw new Problem('video_expired', `The video expired at ${when} and was removed.`)
 }

@@ -68,14 +68,14 @@ async function fill({ join, hang }: Served): Promise<void> {
   for (let at = 0; at < most - 2; at += 1) await hang(await join())
 }
 
-it('a client that is served among few may stay, and among many is let go with its response', async () => {
+it('with few connections they stay open, with many each response closes its own', async () => {
   await using served = await serve()
   assert.doesNotMatch(await served.ask(await served.join(), '/quick'), /connection: close/i)
   for (let at = 0; at < 4; at += 1) await served.hang(await served.join())
   assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 200 [\s\S]*connection: close/i)
 })
 
-it('at the limit a client is told to come back, and the health is told all the same', async () => {
+it('at the limit a request gets `overloaded`, and health checks still work', async () => {
   await using served = await serve()
   await fill(served)
   const refused = await served.ask(await served.join(), '/quick')
@@ -83,7 +83,7 @@ it('at the limit a client is told to come back, and the health is told all the s
   assert.match(await served.ask(await served.join(), '/livez'), /^HTTP\/1\.1 200 /)
 })
 
-it('refusals are one warning, and another after a minute without any', async () => {
+it('refusals are logged once per minute', async () => {
   await using served = await serve()
   await fill(served)
   const refuse = async () => assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 503 /)
@@ -96,7 +96,7 @@ it('refusals are one warning, and another after a minute without any', async () 
   assert.equal(served.lines.length, 2)
 })
 
-it('an idle connection makes room for one that comes', async () => {
+it('an idle connection is closed for a new one', async () => {
   await using served = await serve()
   const idle = await served.join()
   assert.match(await served.ask(idle, '/quick'), /^HTTP\/1\.1 200 /)
@@ -108,7 +108,7 @@ it('an idle connection makes room for one that comes', async () => {
   next.destroy()
 })
 
-it('a connection that says nothing makes room, but not at once', async () => {
+it('a connection without a request is closed for a new one, but not at once', async () => {
   await using served = await serve()
   const silent = await served.join()
   for (let at = 0; at < most - 3; at += 1) await served.hang(await served.join())

@@ -36,7 +36,7 @@ const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
 
 const common = {
   headers: submitHeaders,
-  answers: { 200: { description: 'The new video, as it was stored.', schema: Video, headers: ignored } },
+  responses: { 200: { description: 'The new video, as it was stored.', schema: Video, headers: ignored } },
   errors: [
     ...bodyFaults,
     'invalid_multipart',

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Catalog } from '../core/catalog.ts'
 import type { openPages } from './docs/pages.ts'
 import { notFoundHandler } from './errors.ts'
-import type { Answer, Route } from './route.ts'
+import type { Route, RouteResponse } from './route.ts'
 
 type Pages = ReturnType<typeof openPages>
 
-const page: Answer = { description: 'An HTML page.', type: 'text/html', schema: { type: 'string' } }
-const unchanged: Answer = {
+const page: RouteResponse = { description: 'An HTML page.', type: 'text/html', schema: { type: 'string' } }
+const unchanged: RouteResponse = {
   description: 'Your copy is current.',
   headers: { ETag: 'Identifies this version: send it as `If-None-Match`.' },
 }
@@ -29,7 +29,7 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       id: 'describe',
       summary: 'Get the OpenAPI document',
       description: 'OpenAPI 3.1, generated from the routes.',
-      answers: {
+      responses: {
         200: { description: 'The document.', schema: { type: 'object', additionalProperties: true } },
         304: unchanged,
       },
@@ -40,7 +40,7 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       id: 'readReference',
       summary: 'Read the API reference',
       description: 'The OpenAPI document as an HTML page.',
-      answers: { 200: page, 304: unchanged },
+      responses: { 200: page, 304: unchanged },
       handler: later('reference'),
     },
     {
@@ -48,7 +48,7 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       id: 'readModels',
       summary: 'Read about all models',
       description: 'A page with all models, which links to a page for each.',
-      answers: { 200: page },
+      responses: { 200: page },
       handler: later('models'),
     },
     {
@@ -57,7 +57,7 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       summary: 'Read about a model',
       description: 'What the model accepts, and examples that run as they are.',
       path: { model: 'The name of the model.' },
-      answers: { 200: page, 404: { ...page, description: 'There is no such model.' } },
+      responses: { 200: page, 404: { ...page, description: 'There is no such model.' } },
       handler: later('model'),
     },
     {
@@ -66,7 +66,7 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       summary: 'Get an image for the examples',
       description: 'A PNG in the default size of a model that requires an image.',
       path: { size: 'The size and `.png`, for example `1280x720.png`.' },
-      answers: {
+      responses: {
         200: { description: 'The image.', type: 'image/png', schema: { type: 'string', format: 'binary' } },
       },
       errors: ['unknown_url'],

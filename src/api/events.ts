@@ -14,7 +14,7 @@ import { openUnread, type Unread } from './events/unread.ts'
 import type { FeedItem } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
-import type { Answer, Route } from './route.ts'
+import type { Route, RouteResponse } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
 
 interface EventDependencies {
@@ -33,7 +33,7 @@ interface Parts extends EventDependencies {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-const stream: Answer = {
+const stream: RouteResponse = {
   description: 'Events, until the connection is closed. A comment every 15 seconds keeps it alive.',
   type: 'text/event-stream',
   schema: { type: 'string', description: '`event`, `id` and `data` as in HTML’s EventSource; `data` is a `VideoEvent`.' },
@@ -57,7 +57,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
         '`video.progress`, `video.completed`, `video.failed`, `video.deleted`.',
       path: videoPath,
       headers: sdkHeader,
-      answers: { 200: stream },
+      responses: { 200: stream },
       errors: ['video_not_found', 'overloaded', 'storage_unavailable'],
       options,
       handler: streamOne(parts),
@@ -71,7 +71,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
         'itself when it reconnects. The event `reset` means that this id is too old: list the videos instead.',
       query: { schema: StreamVideosQuery, isReadByHand: true },
       headers: { 'Last-Event-ID': 'The `id` of the last event that you received.', ...sdkHeader },
-      answers: { 200: stream },
+      responses: { 200: stream },
       errors: ['overloaded', 'storage_unavailable'],
       options,
       handler: streamAll(parts),

@@ -4,14 +4,14 @@ import { manualClock } from '../core/clock.fixture.ts'
 import type { Notice } from '../core/notice.ts'
 import type { TaskView } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
-import { openFeed, type Told } from './feed.ts'
+import { type FeedItem, openFeed } from './feed.ts'
 
 /* The feed, on a store whose notices become visible when the test wants, and by its clock. */
 
 function stage() {
   const clock = manualClock(1_000_000)
   const rows = new Map<number, Notice>()
-  const hearers = new Set<() => void>()
+  const subscribers = new Set<() => void>()
   const log: string[] = []
   let isAway = false
   let reads = 0
@@ -31,19 +31,19 @@ function stage() {
     noticeRange: async () => guarded(() => ({ first: visible()[0]?.number ?? 0, last: visible().at(-1)?.number ?? 0 })),
     read: async (_owner: string, id: string) => guarded(() => ({ id, state: 'completed' }) as TaskView),
     onNotice(hearer: () => void) {
-      hearers.add(hearer)
-      return () => hearers.delete(hearer)
+      subscribers.add(hearer)
+      return () => subscribers.delete(hearer)
     },
   } as unknown as Store
   const write = (event: string) => void log.push(event)
-  const heard: Told[] = []
+  const received: FeedItem[] = []
   const wanted = (notice: Notice) => notice.owner !== 'nobody'
   const feed = openFeed(
     { store, clock, log: { info: write, warn: write, error: write } },
-    { wants: wanted, hear: (told) => void heard.push(told) },
+    { wants: wanted, receive: (item) => void received.push(item) },
   )
   return {
-    ...{ feed, clock, hearers, log, heard },
+    ...{ feed, clock, subscribers, log, received },
     reads: () => reads,
     /** Visible from now on; nobody is told unless `ring` is called. */
     commit(...numbers: number[]) {
@@ -51,7 +51,7 @@ function stage() {
         rows.set(number, { number, owner: 'alice', task: `task ${number}`, at: 1, kind: 'completed' })
     },
     ring() {
-      for (const hearer of hearers) hearer()
+      for (const hearer of subscribers) hearer()
     },
     /** One that was written just now. */
     commitNow(number: number) {
@@ -63,8 +63,8 @@ function stage() {
     away(now: boolean) {
       isAway = now
     },
-    numbers: () => heard.map(({ notice }) => notice.number),
-    ids: () => heard.map(({ id }) => id),
+    numbers: () => received.map(({ notice }) => notice.number),
+    ids: () => received.map(({ id }) => id),
   }
 }
 
@@ -73,7 +73,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
-it('tells what comes after the first one joined, in order, and nothing from before', async () => {
+it('passes on notices after the first listener joined, in order, and none from before', async () => {
   const { feed, commit, ring, numbers, ids } = stage()
   commit(1, 2, 3)
   await feed.join()
@@ -86,7 +86,7 @@ it('tells what comes after the first one joined, in order, and nothing from befo
   assert.equal(feed.safe(), 5)
 })
 
-it('tells what becomes visible after a greater number, and promises no number beyond what is missing', async () => {
+it('passes on a notice that becomes visible late, and promises no number beyond a missing one', async () => {
   const { feed, commit, ring, numbers, ids } = stage()
   commit(1)
   await feed.join()
@@ -122,7 +122,7 @@ it('gives up on a number that was rolled back, but not before its time', async (
   assert.equal(feed.safe(), 2)
 })
 
-it('waits for what was under way, with a smaller number than the newest, when the first one joined', async () => {
+it('waits for a notice below the newest that was not committed when the first listener joined', async () => {
   const { feed, commit, ring, numbers, ids } = stage()
   commit(7, 9)
   await feed.join()
@@ -134,7 +134,7 @@ it('waits for what was under way, with a smaller number than the newest, when th
   assert.deepEqual(ids(), [8])
 })
 
-it('waits for one that is under way although nothing below it is kept, for as long as that can be', async () => {
+it('waits for an uncommitted notice although none below it is stored, as long as it may take', async () => {
   const { feed, clock, commit, commitNow, ring, numbers, ids } = stage()
   commitNow(2)
   await feed.join()
@@ -150,7 +150,7 @@ it('waits for one that is under way although nothing below it is kept, for as lo
   assert.equal(feed.safe(), 2)
 })
 
-it('looks by itself each second where nobody rings', async () => {
+it('looks each second even if the store announces nothing', async () => {
   const { feed, clock, commit, numbers } = stage()
   await feed.join()
   await settle()
@@ -162,7 +162,7 @@ it('looks by itself each second where nobody rings', async () => {
   assert.deepEqual(numbers(), [1])
 })
 
-it('reads once for many rings, and once more for those that came meanwhile', async () => {
+it('reads once for many announcements, and once more for those that came meanwhile', async () => {
   const { feed, ring, reads } = stage()
   await feed.join()
   await settle()
@@ -172,7 +172,7 @@ it('reads once for many rings, and once more for those that came meanwhile', asy
   assert.ok(reads() - before <= 2, `${reads() - before} reads`)
 })
 
-it('reads no task that nobody listens for, and goes on beyond a page', async () => {
+it('reads no task without a listener, and continues beyond a page', async () => {
   const { feed, commit, leaveAlone, ring, numbers, reads } = stage()
   await feed.join()
   await settle()
@@ -185,7 +185,7 @@ it('reads no task that nobody listens for, and goes on beyond a page', async () 
   assert.ok(reads() - before <= 5, `${reads() - before} reads`)
 })
 
-it('keeps its place while the store is away, and catches up when it is back', async () => {
+it('keeps its position while the store is unavailable, and catches up later', async () => {
   const { feed, clock, commit, ring, away, numbers, log } = stage()
   await feed.join()
   commit(2)
@@ -208,14 +208,14 @@ it('keeps its place while the store is away, and catches up when it is back', as
   assert.equal(log.length, 2)
 })
 
-it('costs nothing while nobody listens, and starts anew for the next one', async () => {
-  const { feed, clock, commit, ring, hearers, numbers, reads } = stage()
+it('does nothing without listeners, and starts again for the next one', async () => {
+  const { feed, clock, commit, ring, subscribers, numbers, reads } = stage()
   await feed.join()
   await feed.join()
   feed.leave()
-  assert.equal(hearers.size, 1)
+  assert.equal(subscribers.size, 1)
   feed.leave()
-  assert.equal(hearers.size, 0)
+  assert.equal(subscribers.size, 0)
   await settle()
   const before = reads()
   commit(1)
@@ -230,12 +230,12 @@ it('costs nothing while nobody listens, and starts anew for the next one', async
   assert.deepEqual(numbers(), [2])
 })
 
-it('refuses who comes while the store is away, and serves the one who comes when it is back', async () => {
-  const { feed, commit, ring, away, hearers, numbers } = stage()
+it('refuses listeners while the store is unavailable, and accepts them later', async () => {
+  const { feed, commit, ring, away, subscribers, numbers } = stage()
   away(true)
   await assert.rejects(feed.join(), /away/)
   feed.leave()
-  assert.equal(hearers.size, 0)
+  assert.equal(subscribers.size, 0)
   away(false)
   await feed.join()
   commit(1)

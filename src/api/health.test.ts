@@ -55,7 +55,7 @@ const broken = () => Promise.reject(new Error('it is broken'))
 
 const fine = { status: 'ok', reason: null, store: 'ok', bucket: 'ok' }
 
-it('the store decides, the bucket is only told of', async () => {
+it('the store decides, the bucket is only reported', async () => {
   assert.deepEqual(await ready().ask(), [200, fine])
   assert.deepEqual(await ready({ bucket: broken }).ask(), [200, { ...fine, bucket: 'unavailable' }])
   const reason = 'The database does not respond in time, or refuses to write. The log has the cause.'
@@ -97,7 +97,7 @@ it('the log has the cause once, and says when it is over', async () => {
   )
 })
 
-it('one that drains says so at once, whatever it said a moment ago', async () => {
+it('a process that drains reports it at once', async () => {
   const stop = new AbortController()
   const service = ready({}, stop.signal)
   assert.deepEqual(await service.ask(), [200, fine])
@@ -105,7 +105,7 @@ it('one that drains says so at once, whatever it said a moment ago', async () =>
   assert.deepEqual(await service.ask(), [503, { ...fine, status: 'draining', reason: 'The service is stopping.' }])
 })
 
-it('all who ask within 5 s share one question, or within a second where it was answered badly', async () => {
+it('all requests within 5 s share one check, or within 1 s if it failed', async () => {
   for (const [store, freshMs] of [
     [async () => undefined, 5_000],
     [broken, 1_000],
@@ -122,7 +122,7 @@ it('all who ask within 5 s share one question, or within a second where it was a
   }
 })
 
-it('a bucket that hangs is answered for, and not asked again until it has answered', async () => {
+it('a bucket that hangs is reported, and not checked again until it has responded', async () => {
   const hanging = Promise.withResolvers<undefined>()
   const service = ready({ bucket: () => hanging.promise })
   const first = service.ask()

@@ -31,7 +31,7 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
       id: 'live',
       summary: 'Is the process alive?',
       description: 'Restart the process if it does not respond.',
-      answers: { 200: { description: 'The process is alive.', schema: Alive } },
+      responses: { 200: { description: 'The process is alive.', schema: Alive } },
       handler: async () => ({ status: 'ok' }),
     },
     {
@@ -39,7 +39,7 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
       id: 'ready',
       summary: 'Is the process ready?',
       description: 'If not, send requests to another process.',
-      answers: {
+      responses: {
         200: { description: 'The process is ready.', schema: Readiness },
         503: { description: 'The process is not ready; `reason` says why.', schema: Readiness },
       },
@@ -104,13 +104,13 @@ interface Check {
  * while one hangs, no second one is started.
  */
 function shareCheck(
-  check: () => Promise<unknown>,
+  probe: () => Promise<unknown>,
   clock: Clock,
   report: (found: StorageState, cause?: unknown) => void,
 ): () => Promise<StorageState> {
   let last: Check | undefined
-  const begin = (): RunningCheck => {
-    const ended = check().then(
+  const begin = (): Check => {
+    const ended = probe().then(
       (): StorageState => {
         report('ok')
         return 'ok'

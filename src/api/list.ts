@@ -31,7 +31,7 @@ export function listVideos(dependencies: ListDependencies): Route {
     description: 'The videos of this token, the newest first. For the next page send `last_id` as `after`.',
     headers: sdkHeader,
     query: { schema: ListVideosQuery },
-    answers: { 200: { description: 'One page.', schema: VideoList } },
+    responses: { 200: { description: 'One page.', schema: VideoList } },
     errors: ['invalid_value', 'storage_unavailable'],
     options: { onRequest: dropStalled },
     handler: list(dependencies),

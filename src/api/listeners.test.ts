@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import type { Notice } from '../core/notice.ts'
 import type { Store } from '../stores/store.ts'
-import type { Told } from './feed.ts'
+import type { FeedItem } from './feed.ts'
 import { openListeners } from './listeners.ts'
 import { openPieceTurns } from './pieces.ts'
 
@@ -42,11 +42,11 @@ function stage(most: number, prompt = 'a fox') {
 }
 
 function listener(task: string | null = 'task', owner = 'alice') {
-  const heard: string[] = []
+  const received: string[] = []
   return {
-    ...{ owner, task, dismissed: false, heard },
-    hear({ notice }: Told) {
-      heard.push(notice.task)
+    ...{ owner, task, dismissed: false, received },
+    receive({ notice }: FeedItem) {
+      received.push(notice.task)
     },
     dismiss() {
       this.dismissed = true
@@ -54,7 +54,7 @@ function listener(task: string | null = 'task', owner = 'alice') {
   }
 }
 
-it('takes no more than it can serve, and another when one has left', async () => {
+it('accepts no more listeners than the limit, and another one when one has left', async () => {
   const { listeners, hearers } = stage(2)
   const [one, two, three] = [listener(), listener(null, 'bob'), listener('task', 'carol')]
   await listeners.join(one)
@@ -69,7 +69,7 @@ it('takes no more than it can serve, and another when one has left', async () =>
   assert.equal(hearers.size, 0)
 })
 
-it('keeps half of all places from any one token', async () => {
+it('one token gets at most half of all slots', async () => {
   const { listeners, hearers } = stage(4)
   const own = [listener(), listener(null)]
   for (const one of own) await listeners.join(one)
@@ -87,21 +87,21 @@ it('keeps half of all places from any one token', async () => {
   assert.equal(hearers.size, 0)
 })
 
-it('lets go of one that can not be told, and tells the others all', async () => {
+it('disconnects a listener that throws, and sends everything to the others', async () => {
   const { listeners, happen, errors } = stage(9)
   const broken = listener('one')
-  broken.hear = () => {
+  broken.receive = () => {
     throw new Error('broken')
   }
   const [same, all, next] = [listener('one'), listener(null), listener('two')]
   for (const one of [broken, same, all, next]) await listeners.join(one)
   happen('one', 'two')
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual([same.heard, all.heard, next.heard], [['one'], ['one', 'two'], ['two']])
+  assert.deepEqual([same.received, all.received, next.received], [['one'], ['one', 'two'], ['two']])
   assert.equal(broken.dismissed, true)
   happen('one')
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual([same.heard, errors.length], [['one', 'one'], 1])
+  assert.deepEqual([same.received, errors.length], [['one', 'one'], 1])
   for (const one of [same, all, next]) listeners.leave(one)
 })
 
@@ -120,14 +120,14 @@ it('lets a token have 64 for the same video, 64 for all, and more for other vide
   await listeners.join(listener('one'))
 })
 
-it('tells many of a long prompt in turns: another token need not wait for all of them', async () => {
+it('sends a long prompt to many listeners in turns: another token does not wait for all of them', async () => {
   const { listeners, happenTo } = stage(1_000, 'x'.repeat(32_000))
   const crowd = Array.from({ length: 60 }, () => listener(null))
-  const told = () => crowd.filter(({ heard }) => heard.length > 0).length
+  const told = () => crowd.filter(({ received }) => received.length > 0).length
   const seen: { told: number; isBehind: boolean }[] = []
   const other = {
     ...listener(null, 'bob'),
-    hear: () => seen.push({ told: told(), isBehind: listeners.isBehind('alice') }),
+    receive: () => seen.push({ told: told(), isBehind: listeners.isBehind('alice') }),
   }
   for (const each of [...crowd, other]) await listeners.join(each)
   happenTo('alice', 'one')
@@ -137,11 +137,11 @@ it('tells many of a long prompt in turns: another token need not wait for all of
   assert.ok((seen[0]?.told ?? 60) < 10, `${seen[0]?.told} of the crowd came first`)
   happenTo('alice', 'two')
   for (let turn = 0; turn < 60; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  for (const { heard } of crowd) assert.deepEqual(heard, ['one', 'two'])
+  for (const { received } of crowd) assert.deepEqual(received, ['one', 'two'])
   assert.equal(listeners.isBehind('alice'), false)
 })
 
-it('lets go of a token that is too far behind, and keeps the others', async () => {
+it('disconnects the listeners of a token that is too far behind, and keeps the others', async () => {
   const { listeners, happenTo } = stage(1_000, 'x'.repeat(32_000))
   const crowd = Array.from({ length: 64 }, () => listener(null))
   const other = listener(null, 'bob')
@@ -149,12 +149,12 @@ it('lets go of a token that is too far behind, and keeps the others', async () =
   happenTo('alice', ...Array.from({ length: 400 }, (_, at) => String(at)))
   happenTo('bob', 'of bob')
   for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual([other.heard, other.dismissed], [['of bob'], false])
+  assert.deepEqual([other.received, other.dismissed], [['of bob'], false])
   assert.ok(crowd.every(({ dismissed }) => dismissed))
   assert.equal(listeners.isBehind('alice'), false)
 })
 
-it('forgets one that leaves while the feed is being opened, and one that it could not be opened for', async () => {
+it('forgets a listener that leaves while the feed opens, and one whose feed could not be opened', async () => {
   const { listeners, hearers, away } = stage(2)
   const hasty = listener()
   const joining = listeners.join(hasty)
@@ -171,7 +171,7 @@ it('forgets one that leaves while the feed is being opened, and one that it coul
   assert.equal(hearers.size, 0)
 })
 
-it('dismisses everybody when the service is about to stop', async () => {
+it('dismisses all listeners when the service stops', async () => {
   const { listeners, draining } = stage(9)
   const all = [listener(), listener(null)]
   for (const one of all) await listeners.join(one)

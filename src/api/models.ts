@@ -12,7 +12,7 @@ export function modelRoutes(catalog: Catalog): Route[] {
       id: 'listModels',
       summary: 'List the models',
       description: 'The models that this token may use, and what each accepts.',
-      answers: { 200: { description: 'All models.', schema: ModelList } },
+      responses: { 200: { description: 'All models.', schema: ModelList } },
       handler: listModels(catalog),
     },
     {
@@ -22,7 +22,7 @@ export function modelRoutes(catalog: Catalog): Route[] {
       summary: 'Show a model',
       description: 'A name may contain slashes, as they are or as `%2F`.',
       path: { model: 'The name of the model.' },
-      answers: { 200: { description: 'The model.', schema: Model } },
+      responses: { 200: { description: 'The model.', schema: Model } },
       errors: ['model_not_found'],
       handler: async ({ token, params }) => toWireModel(findModel(catalog, token, (params as { '*': string })['*'])),
     },

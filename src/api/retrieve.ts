@@ -31,7 +31,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       path: videoPath,
       query: { schema: RetrieveVideoQuery, isReadByHand: true },
       headers: { Prefer: '`wait=30` has the same effect as `?wait=30`.', ...sdkHeader },
-      answers: {
+      responses: {
         200: {
           description: 'The video.',
           schema: Video,
@@ -47,7 +47,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       summary: 'Delete a video',
       description: 'Deletes the video at once, in any state. A running job is stopped, and the stored bytes are removed.',
       path: videoPath,
-      answers: { 200: { description: 'The video is deleted.', schema: DeletedVideo } },
+      responses: { 200: { description: 'The video is deleted.', schema: DeletedVideo } },
       errors: ['video_not_found', 'storage_unavailable'],
       // A worker stops the job and removes the bytes.
       async handler(request): Promise<DeletedVideo> {

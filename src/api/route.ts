@@ -19,7 +19,7 @@ export interface Route {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Body
   /** By status, without errors. */
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly responses: Readonly<Record<number, RouteResponse>>
   /** Its own errors. The error of a wrong token and those of any body are added to them. */
   readonly errors?: readonly ProblemCode[]
   readonly handler: RouteHandlerMethod
@@ -48,7 +48,7 @@ export interface Body {
   readonly example: Readonly<Record<string, unknown>>
 }
 
-export interface Answer {
+export interface RouteResponse {
   readonly description: string
   /** One content type or several; application/json by default. */
   readonly type?: string | readonly string[]

@@ -5,7 +5,7 @@ import { openLog } from '../telemetry/log.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
-it('a worker says that requests go elsewhere, and others what they have', async () => {
+it('a worker names the roles that serve requests, and other processes name their routes', async () => {
   const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
   const clock = { now: () => 0, sleep: () => new Promise<void>(() => {}) }
   for (const [healthOnly, said] of [

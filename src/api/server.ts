@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import fastify, {
   type FastifyHttpOptions,
   type FastifyInstance,
@@ -8,9 +9,9 @@ import fastify, {
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import type { Log } from '../telemetry/log.ts'
-import { openCors } from './cors.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
+import { ignoredHeader } from './extras.ts'
 import { jsonParser } from './json.ts'
 import { collectMethods } from './methods.ts'
 import { toProblem } from './validation.ts'
@@ -137,4 +138,96 @@ function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>,
 /** Azure has the same routes at /openai/v1, and some clients omit one of the two parts, or both. */
 function fromAzure(url: string): string {
   return url.replace(/^(\/openai)?(\/v1)?(?=\/(videos|models|webhook_endpoints|webhook_event_types)(?![\w-]))/, '/v1')
+}
+
+/** Response headers that a page may read, in addition to those that every page may read. */
+const exposed = [
+  'x-request-id',
+  'retry-after',
+  'openai-poll-after-ms',
+  ignoredHeader,
+  'allow',
+  'preference-applied',
+  'etag',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'content-disposition',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+].join(', ')
+
+interface Cors {
+  /** Lets the page read the response, if its origin is allowed. Runs first, so that errors can be read too. */
+  allow(request: FastifyRequest, reply: FastifyReply): void
+  /** Responds to a preflight request. False if the request is not a preflight. */
+  answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean
+}
+
+/**
+ * Lets pages of these origins read the responses; `*` allows every origin. Never with credentials: the page itself
+ * sends the token, not the browser.
+ */
+function openCors(origins: readonly string[]): Cors {
+  const isAny = origins.includes('*')
+  const isAllowed = (origin: string | undefined) => origin !== undefined && (isAny || origins.includes(origin))
+  return {
+    allow({ headers: { origin } }, reply) {
+      // A cache must not use the response for one origin for another.
+      if (!isAny) reply.header('vary', 'Origin')
+      if (origin === undefined || !isAllowed(origin)) return
+      reply.header('access-control-allow-origin', isAny ? '*' : origin)
+      reply.header('access-control-expose-headers', exposed)
+    },
+    answerPreflight({ method, headers }, reply) {
+      const { origin, 'access-control-request-method': wantedMethod, 'access-control-request-headers': wanted } = headers
+      if (method !== 'OPTIONS' || wantedMethod === undefined || !isAllowed(origin)) return false
+      reply.removeHeader('access-control-expose-headers')
+      reply.header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')
+      // All headers that the page wants to send are allowed: SDKs have headers of their own, and none gives more
+      // access.
+      if (wanted !== undefined) reply.header('access-control-allow-headers', wanted)
+      reply.header('access-control-max-age', '7200').code(204).send()
+      return true
+    },
+  }
+}
+
+/** A client that takes longer to read its response is disconnected. */
+const finishMs = 15_000
+/** A request may be on its way on a connection that looks idle. It is still served for this long. */
+const graceMs = 100
+
+/** Closes a server without disconnecting clients that have sent a request. */
+export function openClosing(app: Pick<FastifyInstance, 'server' | 'close'>, clock: Clock): () => Promise<void> {
+  const { server } = app
+  const all = new Set<Socket>()
+  // Connections without a request yet: Node counts them as busy when it closes.
+  const silent = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    all.add(socket)
+    silent.add(socket)
+    socket.once('close', () => {
+      all.delete(socket)
+      silent.delete(socket)
+    })
+  })
+  server.on('request', ({ socket }) => silent.delete(socket))
+
+  return async () => {
+    // From now on each response tells its client to use another connection next time.
+    server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+    if (all.size > silent.size) await clock.sleep(graceMs)
+    const closed = new AbortController()
+    // A connection whose response ends only now would be kept open for the next request.
+    server.keepAliveTimeout = 1
+    const closing = app.close().finally(() => closed.abort())
+    // The first request of a new connection may also be on its way.
+    if (silent.size > 0) await clock.sleep(graceMs, closed.signal)
+    for (const socket of silent) socket.destroy()
+    await Promise.race([closing, clock.sleep(finishMs, closed.signal)])
+    server.closeAllConnections()
+    await closing
+  }
 }

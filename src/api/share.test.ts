@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { openShare } from './share.ts'
 
 it('a token at its limit is refused, another is served, and all together have a limit too', () => {
-  const share = openShare({ most: 3, mostOfOne: 2, items: 'streams', instead: 'poll' })
+  const share = openShare({ most: 3, mostOfOne: 2, items: 'streams', advice: 'poll' })
   const [first] = [share.take('a'), share.take('a')]
   assert.throws(() => share.take('a'), { code: 'rate_limit_exceeded', message: /^This token has 2 streams at once/ })
   share.take('b')

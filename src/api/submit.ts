@@ -13,9 +13,8 @@ import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
 import type { Video } from '../wire/videos.ts'
-import { keyOf, openKeys } from './keys.ts'
 import type { Reference } from './reference.ts'
-import { openRepeats } from './repeats.ts'
+import { keyOf, openKeys, openRepeats } from './repeats.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {

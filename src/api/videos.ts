@@ -53,7 +53,7 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       readByHand: ['resolution', 'aspect_ratio', 'metadata'],
       example: { model: 'studio', prompt: 'a red fox in snow at dusk', seconds: '4', size: '1280x720' },
     },
-    answers: { 200: { description: 'The video, as it was stored.', schema: Video, headers: ignored } },
+    responses: { 200: { description: 'The video, as it was stored.', schema: Video, headers: ignored } },
     errors: [
       ...bodyFaults,
       'invalid_image',
@@ -81,7 +81,7 @@ export function generationRoutes(create: Route, retrieve: Route): Route[] {
   const same = (route: Route, of: string) => ({
     ...route,
     description: `The same as \`${of}\`, for clients that use this path. The response also has the id as \`task_id\` and \`request_id\`.`,
-    answers: { 200: { description: '', ...route.answers[200], schema: VideoGeneration } },
+    responses: { 200: { description: '', ...route.responses[200], schema: VideoGeneration } },
     options: { ...route.options, preSerialization: nameTwice },
   })
   return generations.flatMap(({ path, name }): Route[] => [

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { openRotation } from '../core/shares.ts'
 import { inAll, perHost, type Route, shareOut, type Traffic } from './share.ts'
 
-const none: Traffic = { underWay: () => [], isSilent: () => false }
+const none: Traffic = { running: () => [], isSilent: () => false }
 const routes = (count: number, owner: string, host: string) => Array<Route>(count).fill({ owner, host })
 const endpoints = (count: number, owner: string, host: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => ({ id: `${owner}${at}`, owner, host: host(at) }))
@@ -15,8 +15,8 @@ const sum = (claims: { endpoint: string; limit: number }[], of = '') =>
 it('gives an owner half of the slots of a host, and another owner of the same host some at once', () => {
   const alice = endpoints(1, 'alice', () => 'relay')
   assert.deepEqual(share(alice), [{ endpoint: 'alice0', limit: perHost / 2 }])
-  const underWay = () => routes(perHost / 2, 'alice', 'relay')
-  assert.deepEqual(share([...alice, ...endpoints(1, 'bob', () => 'relay')], { underWay }), [
+  const running = () => routes(perHost / 2, 'alice', 'relay')
+  assert.deepEqual(share([...alice, ...endpoints(1, 'bob', () => 'relay')], { running }), [
     { endpoint: 'bob0', limit: perHost / 4 },
   ])
 })
@@ -34,8 +34,8 @@ it('shares the slots of a host among the endpoints of an owner, and all slots am
 
 it('has slots at once for an owner who comes when all of another’s endpoints are busy', () => {
   const alice = endpoints(16, 'alice', (at) => `h${at}`)
-  const underWay = () => Array.from({ length: inAll / 2 }, (_, at) => ({ owner: 'alice', host: `h${at % 16}` }))
-  const claims = share([...alice, ...endpoints(1, 'bob', () => 'live')], { underWay })
+  const running = () => Array.from({ length: inAll / 2 }, (_, at) => ({ owner: 'alice', host: `h${at % 16}` }))
+  const claims = share([...alice, ...endpoints(1, 'bob', () => 'live')], { running })
   assert.deepEqual([sum(claims, 'alice'), sum(claims, 'bob')], [0, perHost / 2])
 })
 
@@ -57,7 +57,7 @@ it('keeps half of all slots for hosts that respond, and shares the other half am
   const silent = (owner: string) => endpoints(50, owner, (at) => `${owner}${at}`)
   const claims = share([...silent('alice'), ...endpoints(1, 'live', () => 'live')], { isSilent })
   assert.deepEqual([sum(claims, 'alice'), sum(claims, 'live')], [inAll / 4, perHost / 2])
-  const underWay = () => Array.from({ length: inAll / 4 }, (_, at) => ({ owner: 'alice', host: `alice${at}` }))
-  const next = share([...silent('alice'), ...silent('bob')], { isSilent, underWay })
+  const running = () => Array.from({ length: inAll / 4 }, (_, at) => ({ owner: 'alice', host: `alice${at}` }))
+  const next = share([...silent('alice'), ...silent('bob')], { isSilent, running })
   assert.deepEqual([sum(next, 'alice'), sum(next, 'bob')], [0, inAll / 8])
 })

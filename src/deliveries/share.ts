@@ -5,7 +5,7 @@ import type { EndpointClaim } from '../stores/store.ts'
 export const perHost = 16
 export const inAll = 64
 
-/** One owner’s requests to one host. */
+/** One owner's requests to one host. */
 export interface Route {
   owner: string
   host: string

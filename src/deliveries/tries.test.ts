@@ -7,7 +7,7 @@ import { newEndpoint } from '../stores/contract/webhooks.ts'
 import type { Store } from '../stores/store.ts'
 import { mostSilent, openTries, routeOf, slowMs } from './tries.ts'
 
-it('knows who did not respond the last time, or slowly, of the hosts that were tried last', async () => {
+it('remembers hosts that did not respond the last time, or slowly', async () => {
   let posted: Posted = { error: 'timed_out' }
   let tookMs = 0
   const clock = manualClock(0)

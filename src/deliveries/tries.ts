@@ -1,4 +1,5 @@
-import { chance } from '../core/clock.ts'
+import type { Access } from '../access.ts'
+import { type Clock, chance, type Random } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { askedMs } from '../core/retry-after.ts'
 import { stepRows } from '../core/row.ts'
@@ -10,8 +11,30 @@ import {
   signedRequest,
   type WebhookDelivery,
 } from '../core/webhook.ts'
-import { type DeliveryOptions, idleMs } from './options.ts'
+import type { ClientOutbound } from '../outbound.ts'
+import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Route, Traffic } from './share.ts'
+
+export interface DeliveryOptions {
+  store: DeliveryStore & EndpointStore & NoticeStore
+  outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
+  clock: Clock
+  random: Random
+  log: Log
+  /**
+   * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
+   */
+  hasFiles: () => boolean
+  /** The deliveries of an owner without a token wait until the token exists again. */
+  access: Pick<Access, 'knows'>
+}
+
+/** The longest time between two looks, even if nothing rings the bell. */
+export const idleMs = 1_000
+
+/** Longer than a try may take, so that no lease is renewed. Deliveries of a dead process are tried again after it. */
+export const leaseMs = 60_000
 
 /** The limit of routes that are remembered as silent: clients can name any number of hosts. */
 export const mostSilent = 1_000

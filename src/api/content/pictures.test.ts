@@ -39,7 +39,7 @@ async function world(still: Media['still'], change: (bucket: Bucket) => Partial<
 
 const pictureOf = async () => Buffer.from('a picture')
 
-it('no more than two are made at once, one of a token, and each only once', async () => {
+it('at most two pictures are created at once, one for each token, and each only once', async () => {
   const open = Promise.withResolvers<void>()
   let [now, most, made] = [0, 0, 0]
   const { pictures, film, leftovers } = await world(async () => {
@@ -65,7 +65,7 @@ it('no more than two are made at once, one of a token, and each only once', asyn
   assert.deepEqual(leftovers(), [])
 })
 
-it('tokens take turns: one that wants very many keeps another waiting only for those under way', async () => {
+it('tokens take turns: however many one requests, another waits only for the running ones', async () => {
   const made: string[] = []
   const { pictures, film } = await world(async (path) => {
     made.push(path)
@@ -80,7 +80,7 @@ it('tokens take turns: one that wants very many keeps another waiting only for t
   await many
 })
 
-it('when too many wait, the next is told to come again; what is there already need not wait', async () => {
+it('when too many wait, the next request gets `overloaded`; a stored picture does not wait', async () => {
   const open = Promise.withResolvers<void>()
   const { pictures, film, disk } = await world(async () => {
     await open.promise
@@ -100,7 +100,7 @@ it('when too many wait, the next is told to come again; what is there already ne
   )
 })
 
-it('what another process stored first is the picture, be it other bytes', async () => {
+it('a picture that another process stored first is used, even with other bytes', async () => {
   const { pictures, film } = await world(pictureOf, (disk) => ({
     async put(key, _body, signal) {
       await disk.put(key, [Buffer.from('a picture of theirs')], signal)
@@ -110,7 +110,7 @@ it('what another process stored first is the picture, be it other bytes', async 
   assert.equal((await pictures.find(await film())).bytes, 'a picture of theirs'.length)
 })
 
-it('two that were refused in the same moment try once more', async () => {
+it('two puts that failed at the same moment are tried again', async () => {
   let refusals = 1
   const { pictures, film } = await world(pictureOf, (disk) => ({
     async put(key, body, signal) {
@@ -121,7 +121,7 @@ it('two that were refused in the same moment try once more', async () => {
   assert.equal((await pictures.find(await film())).bytes, 'a picture'.length)
 })
 
-it('nothing stays of a video that went while its picture was made; of one whose row can not be read it does', async () => {
+it('the picture of a video that was removed meanwhile is removed; that of one whose row can not be read stays', async () => {
   for (const [code, stays] of [
     ['video_expired', false],
     ['video_not_found', false],
@@ -137,7 +137,7 @@ it('nothing stays of a video that went while its picture was made; of one whose 
   }
 })
 
-it('a video that the child can not read is named as such, and each who asks is told', async () => {
+it('a video that the child can not read is reported as such, to each request', async () => {
   const { pictures, film, leftovers } = await world(async () => {
     throw new Problem('unsupported_output', 'It could not be decoded.')
   })
@@ -147,14 +147,14 @@ it('a video that the child can not read is named as such, and each who asks is t
   assert.deepEqual(leftovers(), [])
 })
 
-it('a child that died over a video is no word about it: who asks again may get his picture', async () => {
+it('a child that died says nothing about the video: the next request may succeed', async () => {
   const { pictures, film } = await world(async () => {
     throw new Problem('unsupported_output', 'It could not be decoded.', { cause: 'SIGSEGV', retryable: true })
   })
   await assert.rejects(pictures.find(await film()), { code: 'overloaded', retryable: true })
 })
 
-it('closing ends what is being made, and waits for it', async () => {
+it('closing aborts running pictures, and waits for them', async () => {
   const begun = Promise.withResolvers<void>()
   const { pictures, film, leftovers } = await world(
     (_path, _kind, signal) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openUnread } from './unread.ts'
 
-it('lets go of the stream that holds most, where all of a token hold too much together', () => {
+it('closes the stream with the most bytes if all streams of a token have too many', () => {
   const unread = openUnread(100)
   const gone: string[] = []
   const stream = (name: string, owner = 'alice') => {

@@ -7,7 +7,7 @@ import { serviceResponses } from '../../wire/service.ts'
 import { ErrorResponse, videoRequests, videoResponses } from '../../wire/videos.ts'
 import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
 import { statuses } from '../errors.ts'
-import { type Answer, accessTo, type Body, type Route, tagOf, tags } from '../route.ts'
+import { accessTo, type Body, type Route, type RouteResponse, tagOf, tags } from '../route.ts'
 import { meanings } from './codes.ts'
 
 export const responseSchemas: Schemas = {
@@ -183,7 +183,7 @@ function bodySchemas(body: Body): Schemas {
 const bodyErrors: readonly ProblemCode[] = ['invalid_json', 'body_too_large', 'unsupported_media_type']
 
 function responsesOf(route: Route) {
-  const { at, answers, errors = [] } = route
+  const { at, responses, errors = [] } = route
   const codes = [
     ...errors,
     ...(accessTo(route) === 'anyone' ? [] : (['invalid_api_key'] as const)),
@@ -195,7 +195,7 @@ function responsesOf(route: Route) {
     description: 'Any other error.',
     content: { 'application/json': { schema: toSchema(ErrorResponse) } },
   }
-  const succeeded = Object.entries(answers).map(([status, answer]) => [status, toResponse(answer)])
+  const succeeded = Object.entries(responses).map(([status, response]) => [status, toResponse(response)])
   return Object.fromEntries([...succeeded, ...failed, ['default', other]]) as Record<string, Response>
 }
 
@@ -209,7 +209,7 @@ export interface Response {
   readonly 'x-event-data'?: Schema
 }
 
-function toResponse({ description, type = 'application/json', schema, headers, events }: Answer): Response {
+function toResponse({ description, type = 'application/json', schema, headers, events }: RouteResponse): Response {
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: 'string' } },
