@@ -266,7 +266,7 @@ describe('bodies', () => {
   })
   it('JSON that is empty, or has a name that reaches into objects, is refused as such', async () => {
     for (const [body, message] of [
-      ['', /^The body is empty: send a JSON object\.$/],
+      ['', /^The body is empty\. Send a JSON object\.$/],
       ['{"prompt":"x","image":{"__proto__":1}}', /^The body has a field named '__proto__'/],
       ['{"constructor":{"prototype":1}}', /'prototype' within 'constructor'/],
       ['{"__proto__":1', /^The body is not valid JSON\.$/],
@@ -331,7 +331,7 @@ describe('bodies', () => {
     for (const answer of [service.submit({ ...film, prompt: long }), multipart({ prompt: `${long}x` })]) {
       const fault = await faultOf(await answer)
       assert.deepEqual([fault.status, fault.code], [413, 'body_too_large'])
-      assert.match(fault.message ?? '', /all that is not the reference image may have up to 1 MiB/)
+      assert.match(fault.message ?? '', /everything except the reference image may have up to 1 MiB/)
     }
   })
   it('objects of more fields than any request has, in JSON and in a form', async () => {

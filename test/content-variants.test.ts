@@ -100,7 +100,7 @@ for (const { variant, type, ending, size } of kinds) {
       416,
       'range_not_satisfiable',
       null,
-      `The ${variant} has ${bytes.length} bytes; the range asks for others.`,
+      `The ${variant} has ${bytes.length} bytes. Request a range within them.`,
     ])
   })
 }

@@ -154,7 +154,7 @@ it('a model that can’t, that is not for this token, or that did not make it', 
     [400, 'invalid_value', 'model'],
     /You have no access to a model that can/,
   )
-  await refuses(edits({ model: other }), [400, 'invalid_value', 'model'], /was made by 'studio'/)
+  await refuses(edits({ model: other }), [400, 'invalid_value', 'model'], /Only 'studio', which generated the video, can be used/)
   await refuses(post(paths.edit, formOf({ prompt: 'x', video: mp4(bytes) })), [
     ...[400, 'missing_required_parameter', 'model'],
   ])
@@ -274,7 +274,7 @@ it('clients that disconnect while they wait for room leave nothing reserved', as
 
 it('characters can not be created, and paths that only accept POST have no GET', async () => {
   const form = formOf({ name: 'Fox', video: mp4(bytes) })
-  const what = /^No model here makes characters\. Describe the character in the prompt/
+  const what = /^No model here generates characters\. Describe the character in the prompt/
   await refuses(post('/v1/videos/characters', form), [400, 'invalid_request', null], what)
   await refuses(post('/v1/videos/characters', { name: 'Fox' }), [400, 'invalid_request', null], what)
   await refuses(service.fetch('/v1/videos/characters'), [400, 'invalid_request', null], what)

@@ -127,7 +127,7 @@ describe('the pages', () => {
     const html = await modelPage('acme/still')
     for (const told of ['acme/still', '256x256', 'Required', 'seed', 'caption', 'The same seed makes the same film'])
       assert.ok(html.includes(told), told)
-    assert.match(await modelPage('sora-2'), /Another name of[\s\S]*href="\/docs\/models\/studio"/)
+    assert.match(await modelPage('sora-2'), /Alias of[\s\S]*href="\/docs\/models\/studio"/)
   })
 })
 

@@ -165,7 +165,7 @@ it('streams end with a word when the service is about to stop, and so does one t
   assert.equal(await all.next(), undefined)
   const late = await open(stage, '/v1/videos/events')
   await late.nextBlock()
-  assert.match((await late.nextBlock()) ?? '', /^: the service is about to stop/)
+  assert.match((await late.nextBlock()) ?? '', /^: the service is stopping/)
   assert.equal(await late.nextBlock(), undefined)
   await untilNoListeners(stage)
 })

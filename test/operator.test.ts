@@ -188,7 +188,7 @@ it('lists jobs that may have cost money and belong to no task', async () => {
     ['limit=0', 'limit', /expected a whole number from 1 to 999/],
     ['limit=1000', 'limit', /expected a whole number from 1 to 999/],
     ['limit=abc', 'limit', /expected a whole number from 1 to 999/],
-    ['page=2', 'page', /^Unknown parameter: 'page'\. This request takes: state, limit\.$/],
+    ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: state, limit\.$/],
   ] as const) {
     const { status, body } = await call(`/attempts?${query}`)
     assert.deepEqual([status, body.error?.param], [400, param], query)
@@ -266,7 +266,7 @@ describe('a held task', () => {
     const turned = Object.fromEntries(Object.entries(operation).toReversed())
     const { status, body } = await own.post('adopt', { operation: turned })
     assert.equal(status, 400)
-    assert.match(body.error?.message ?? '', /^Operation \{.*"film":"att_\w+".* of account 'studio' belongs to another/)
+    assert.match(body.error?.message ?? '', /^Operation \{.*"film":"att_\w+".* of account 'studio' already belongs to another/)
     assert.equal((await own.post('give_up')).status, 200)
   })
 
@@ -277,7 +277,7 @@ describe('a held task', () => {
     for (const operation of [{}, ' ', 'gen-8814', { ...mine, seconds: 900 }, ...films]) {
       const { status, body } = await own.post('adopt', { operation })
       assert.deepEqual([status, body.error?.param], [400, 'operation'], JSON.stringify(operation))
-      assert.match(body.error?.message ?? '', /Those of account 'studio' look like \{"film":"<the id of the attempt>"/)
+      assert.match(body.error?.message ?? '', /Operations of account 'studio' look like \{"film":"<the id of the attempt>"/)
     }
     assert.equal((await own.show()).state, 'held')
     assert.equal((await own.post('adopt', { operation: mine })).status, 200)
@@ -298,7 +298,7 @@ describe('a held task', () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(`/tasks/${id}/give_up`)))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array(7).fill(400)])
     for (const { body } of answers.filter(({ status }) => status === 400))
-      assert.match(body.error?.message ?? '', /is failed, not held|is being worked on at this moment/)
+      assert.match(body.error?.message ?? '', /is failed, not held|is being processed at this moment/)
   })
 })
 
@@ -311,7 +311,7 @@ it('a task that is not held, not there or deleted can not be decided', async () 
     const decide = (task: string) => post(`/tasks/${task}/${decision}`, { operation: 'op-1' })
     const { status, body } = await decide(id)
     assert.deepEqual([status, body.error?.type, body.error?.code], [400, 'invalid_request_error', 'invalid_request'])
-    assert.match(body.error?.message ?? '', /is completed, not held: there is nothing to decide/)
+    assert.match(body.error?.message ?? '', /is completed, not held\. There is nothing to decide/)
     assert.notEqual((await decide(deleted)).status, 200)
     for (const unknown of [unknownId, 'nonsense', '%00']) assert.equal((await decide(unknown)).status, 404)
   }
@@ -341,7 +341,7 @@ it('a body that is not accepted is refused with what is', async () => {
     return [status, answer.error?.code, answer.error?.param, answer.error?.message]
   }
   assert.deepEqual(await send('adopt', 'application/json', '{"operation":"x","more":1}'), [
-    ...[400, 'unknown_parameter', 'more', "Unknown parameter: 'more'. This request takes: operation."],
+    ...[400, 'unknown_parameter', 'more', "Unknown parameter: 'more'. This request accepts: operation."],
   ])
   const [, code, , message] = await send('adopt', 'application/json', '{"operation":{"__proto__":1}}')
   assert.equal(code, 'invalid_json')
@@ -353,7 +353,7 @@ it('a body that is not accepted is refused with what is', async () => {
     ...[415, 'unsupported_media_type', null, 'Send the request as application/json.'],
   ])
   assert.deepEqual(await send('give_up', 'text/plain', 'please'), [
-    ...[415, 'unsupported_media_type', null, 'This request has no body: send none, and no Content-Type.'],
+    ...[415, 'unsupported_media_type', null, 'This request has no body. Send no body and no Content-Type.'],
   ])
   assert.deepEqual(await send('give_up', 'application/json', '{'), [
     ...[400, 'invalid_json', null, 'The body is not valid JSON.'],
@@ -369,7 +369,7 @@ it('what is not there is not found, however long its name', async () => {
   for (const name of ['nobody', long]) {
     const { status, body } = await post(`/accounts/${name}/resume`)
     assert.deepEqual([status, body.error?.code], [404, 'account_not_found'])
-    assert.match(body.error?.message ?? '', /^There is no account '(nobody|x{100})'\. Configured are: studio\.$/)
+    assert.match(body.error?.message ?? '', /^There is no account '(nobody|x{100})'\. Configured accounts: studio\.$/)
   }
 })
 
@@ -493,7 +493,7 @@ describe('the command line', () => {
     assert.equal(answer.code, 1)
     assert.match(
       answer.stderr,
-      /can't be the operation of attempt 'att_\w+'\. Those of account 'studio' look like \{"film"/,
+      /can't be the operation of attempt 'att_\w+'\. Operations of account 'studio' look like \{"film"/,
     )
   })
 
@@ -542,7 +542,7 @@ describe('the command line', () => {
     assert.equal(stderr, "Other processes have accounts of their own, which can't be resumed here: studio@5ad1.\n")
     const resumed = await runCli(['accounts', 'resume', 'studio@5ad1'], options)
     assert.equal(resumed.code, 1)
-    assert.match(resumed.stderr, /another process's own account, and can't be resumed here\. Its pause ends by itself/)
+    assert.match(resumed.stderr, /another process's account, which can't be resumed here\. Its pause ends by itself/)
   })
 })
 

@@ -35,7 +35,7 @@ it('what is too much is 429 with when to come back, makes nothing, and passes wi
   assert.ok(Number(refused.headers.get('retry-after-ms')) <= wait * 1_000)
   const { error } = (await refused.json()) as { error: { code: string; message: string; type: string } }
   assert.deepEqual([error.code, error.type], ['rate_limit_exceeded', 'requests'])
-  assert.match(error.message, /2 videos a minute/)
+  assert.match(error.message, /2 videos per minute/)
   const { data } = (await (await service.fetch('/v1/videos')).json()) as { data: unknown[] }
   assert.equal(data.length, 2)
   const client = new OpenAI({ apiKey: token, baseURL: `${service.url}/v1`, maxRetries: 0 })
@@ -78,7 +78,7 @@ it('writes to webhook endpoints have a rate for each token, whatever its videos'
     assert.equal(error.code, 'rate_limit_exceeded')
     assert.match(
       error.message,
-      /may create, change, test and replay webhook endpoints 60 times a minute\. Try again in /,
+      /may create, change, test and replay webhook endpoints 60 times per minute\. Try again in /,
     )
   }
   const read = await service.fetch('/v1/webhook_endpoints', { headers: { authorization: 'Bearer many' } })

@@ -26,7 +26,7 @@ it('a token that is only warned has unknown parameters left out and named, and n
   assert.equal(answer.headers.get('x-filmgate-ignored'), 'sead, camera, na%C3%AFve, metadata.duration')
   const video = (await answer.json()) as Video
   const warnings = ['sead', 'camera', 'naïve', 'metadata.duration'].map(
-    (name) => `\`${name}\` is not a parameter of studio, and was left out.`,
+    (name) => `\`${name}\` is not a parameter of studio and was ignored.`,
   )
   assert.deepEqual([video.warnings, video.metadata], [warnings, { job: 'a' }])
   for (;;) {

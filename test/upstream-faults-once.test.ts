@@ -125,7 +125,7 @@ it('one operation that is adopted for three held tasks at once is one’s, and t
   for (const odd of [{}, ' ', '..', 'a/b']) {
     const answer = await adopt(ids[0] ?? '', odd)
     assert.equal(answer.status, 400)
-    assert.match(await answer.text(), /Those of account 'main' look like \\"job_/)
+    assert.match(await answer.text(), /Operations of account 'main' look like \\"job_/)
   }
   const operation = way.upstream.ledger().accepts[0]?.id
   const answers = await Promise.all(ids.map((id) => adopt(id, operation)))

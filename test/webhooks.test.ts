@@ -60,7 +60,7 @@ describe('webhooks', { concurrency: 3 }, () => {
     const tested = await webhooks.test(made.id, { event_type: 'video.completed' })
     assert.deepEqual([tested.status_code, tested.success, tested.webhook_endpoint_id], [200, true, made.id])
     for (const [status, message] of [
-      [307, /redirects \(status 307\)\. Webhooks follow no redirect/],
+      [307, /redirects \(status 307\)\. Webhooks do not follow redirects/],
       [500, /status 500\. Only a 2xx/],
     ] as const) {
       world.receiver.handle = (_, response) => void response.writeHead(status, { location: `${url}/moved` }).end()

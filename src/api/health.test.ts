@@ -58,7 +58,7 @@ const fine = { status: 'ok', reason: null, store: 'ok', bucket: 'ok' }
 it('the store decides, the bucket is only reported', async () => {
   assert.deepEqual(await ready().ask(), [200, fine])
   assert.deepEqual(await ready({ bucket: broken }).ask(), [200, { ...fine, bucket: 'unavailable' }])
-  const reason = 'The database does not respond in time, or refuses to write. The log has the cause.'
+  const reason = 'The database does not respond in time, or refuses writes. See the log for the cause.'
   const away = { status: 'unavailable', reason, store: 'unavailable', bucket: 'ok' }
   assert.deepEqual(await ready({ store: broken }).ask(), [503, away])
 })

@@ -22,7 +22,7 @@ const endpoint = {
   updated_at: now / 1000 - 60,
   signing_secret_hint: 'whsec_****abcd',
   disabled_at: now / 1000 - 30,
-  disabled_reason: 'The receiver answered 410 (Gone).',
+  disabled_reason: 'The receiver responded with 410 (Gone).',
 }
 
 /** Runs it in this process; returns what it said, and asked. */
@@ -52,7 +52,7 @@ async function run(args: string[], answer: unknown) {
 it('shows an endpoint with what is wrong with it, and nothing that could move the cursor', async () => {
   const { out } = await run(['show', 'whe_1'], endpoint)
   assert.match(out, /^id +whe_1\n/)
-  assert.match(out, /\ndisabled +30 s ago \(2026-11-15T11:59:30.000Z\): The receiver answered 410 \(Gone\)\.\n/)
+  assert.match(out, /\ndisabled +30 s ago \(2026-11-15T11:59:30.000Z\): The receiver responded with 410 \(Gone\)\.\n/)
   assert.ok(!out.includes('\u001b'))
   const { out: listed } = await run(['list'], { data: [endpoint], has_more: false })
   assert.match(listed, /whe_1 +disabled +films/)

@@ -143,7 +143,7 @@ it('a video that the child can not read is reported as such, to each request', a
   })
   const picture = await film()
   for (const asking of [pictures.find(picture), pictures.find(picture)])
-    await assert.rejects(asking, { code: 'internal', message: /^The thumbnail could not be made of this video\./ })
+    await assert.rejects(asking, { code: 'internal', message: /^The thumbnail of this video could not be created\./ })
   assert.deepEqual(leftovers(), [])
 })
 
