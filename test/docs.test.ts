@@ -139,7 +139,7 @@ function exampleOf(html: string, id: string): string {
   return code.replace(/&(#?\w+);/g, (_all, name: string) => signs[name] ?? '?')
 }
 
-async function makesFilm(command: string, args: string[]): Promise<void> {
+async function savesVideo(command: string, args: string[]): Promise<void> {
   const env = { ...process.env, FILMGATE_TOKEN: token }
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [said, code] = await Promise.all([
@@ -147,8 +147,8 @@ async function makesFilm(command: string, args: string[]): Promise<void> {
     new Promise((resolve) => child.on('close', resolve)),
   ])
   assert.equal(code, 0, said.join('\n'))
-  const path = join(folder, 'film.mp4')
-  assert.ok(existsSync(path), 'film.mp4 was not made')
+  const path = join(folder, 'video.mp4')
+  assert.ok(existsSync(path), 'video.mp4 was not saved')
   assert.equal(readFileSync(path).toString('latin1', 4, 8), 'ftyp')
   rmSync(path)
 }
@@ -160,18 +160,18 @@ const python = [join(root, '.venv', 'bin', 'python'), 'python3'].find(
 for (const name of ['studio', 'acme/still', evil]) {
   describe(`the examples of ${JSON.stringify(name).slice(0, 30)}`, () => {
     it('curl makes a film, and does nothing else', async () => {
-      await makesFilm('bash', ['-ec', exampleOf(await modelPage(name), 'curl')])
+      await savesVideo('bash', ['-ec', exampleOf(await modelPage(name), 'curl')])
       assert.ok(!existsSync(join(folder, 'harmed')))
     })
     it('Node makes a film', async () => {
       writeFileSync(join(folder, 'example.mjs'), exampleOf(await modelPage(name), 'node'))
-      await makesFilm(process.execPath, ['example.mjs'])
+      await savesVideo(process.execPath, ['example.mjs'])
     })
     it('Python makes a film', async (test) => {
       if (!python)
         return test.skip('no Python with the openai package: python3 -m venv .venv && .venv/bin/pip install openai')
       writeFileSync(join(folder, 'example.py'), exampleOf(await modelPage(name), 'python'))
-      await makesFilm(python, ['example.py'])
+      await savesVideo(python, ['example.py'])
     })
   })
 }

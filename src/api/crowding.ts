@@ -42,7 +42,7 @@ export function limitConnections(server: FastifyInstance['server'], { most, cloc
     surplus.add(socket)
     server.closeIdleConnections()
   })
-  /** Closes the oldest connection without a request. False if there is none to close. */
+  /** Closes the oldest connection without a request. False if there is no such connection. */
   const closeSilent = (): boolean => {
     const [[socket, since] = []] = silent
     if (!socket || since === undefined || Math.abs(clock.now() - since) < silentMs) return false

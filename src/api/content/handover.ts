@@ -18,9 +18,9 @@ interface AssetRequest {
   /** Throws if the asset may no longer be sent. */
   confirm(): Promise<unknown>
   reply: FastifyReply
-  /** Sets the headers that say what it is, */
+  /** Sets the headers that describe the asset. */
   describe(): FastifyReply
-  /** and those that say which part of it is sent. */
+  /** Sets these and the headers of the part that is sent. */
   measured(): FastifyReply
 }
 

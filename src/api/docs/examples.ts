@@ -40,7 +40,7 @@ ${body.join(' \\\n')} \\
 until curl -fsS ${base}/v1/videos/$ID -H "Authorization: Bearer $FILMGATE_TOKEN" \\
   | grep -qE '"status":"(completed|failed)"'; do sleep 2; done
 
-curl -fsSL ${base}/v1/videos/$ID/content -H "Authorization: Bearer $FILMGATE_TOKEN" -o film.mp4
+curl -fsSL ${base}/v1/videos/$ID/content -H "Authorization: Bearer $FILMGATE_TOKEN" -o video.mp4
 `
 }
 
@@ -56,7 +56,7 @@ video = client.videos.create_and_poll(
 ${[...lines, ...(image ? [reference] : [])].join('\n')}
 )
 assert video.status == "completed", video.error
-client.videos.download_content(video.id).write_to_file("film.mp4")
+client.videos.download_content(video.id).write_to_file("video.mp4")
 `
 }
 
@@ -75,8 +75,8 @@ while (video.status === "queued" || video.status === "in_progress") {
   video = await openai.videos.retrieve(video.id)
 }
 if (video.status === "failed") throw new Error(video.error.message)
-const film = await openai.videos.downloadContent(video.id)
-await writeFile("film.mp4", Buffer.from(await film.arrayBuffer()))
+const content = await openai.videos.downloadContent(video.id)
+await writeFile("video.mp4", Buffer.from(await content.arrayBuffer()))
 `
 }
 

@@ -51,7 +51,7 @@ export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string)
         ]
       : html`<p>Only the <a href="/docs#createVideo">fields of every request</a>.</p>`,
     heading(2, 'examples', 'Examples'),
-    html`<p>These run as they are, and save <code>film.mp4</code> in the current folder. Set the token first:
+    html`<p>These run as they are, and save <code>video.mp4</code> in the current folder. Set the token first:
 <code>export FILMGATE_TOKEN=…</code></p>`,
     examples.map(({ id, label, code }) => codeBlock(label, code, id)),
   ]

@@ -130,7 +130,7 @@ function renderExamples({ method, path, operation }: Listed, base: string, schem
   const token = 'operator' in (security[0] ?? {}) ? '$FILMGATE_OPERATOR_TOKEN' : '$FILMGATE_TOKEN'
   const [verb, output] = [
     method === 'get' ? '' : `-X ${method.toUpperCase()} `,
-    responses['200']?.content?.['video/mp4'] ? ' \\\n  -L -o film.mp4' : '',
+    responses['200']?.content?.['video/mp4'] ? ' \\\n  -L -o video.mp4' : '',
   ]
   const line = [
     `curl ${verb}${base}${path}`,
