@@ -13,7 +13,7 @@ import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
 import { openSoundness } from './content/soundness.ts'
 import { notFound } from './errors.ts'
-import type { Route, RouteResponse } from './route.ts'
+import { pathParam, type Route, type RouteResponse } from './route.ts'
 import { dropStalled } from './server.ts'
 import { videoPath } from './videos.ts'
 
@@ -134,7 +134,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
 
 /** The whole task: a `TaskView` has no key in the bucket. */
 async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task> {
-  const { id } = request.params as { id: string }
+  const id = pathParam(request, 'id')
   const task = isTaskId(id) ? await store.find(id) : undefined
   if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id)
   return task

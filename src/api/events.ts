@@ -14,7 +14,7 @@ import { openUnread, type Unread } from './events/unread.ts'
 import type { FeedItem } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
-import type { Route, RouteResponse } from './route.ts'
+import { pathParam, type Route, type RouteResponse } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
 
 interface EventDependencies {
@@ -83,7 +83,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
 function streamOne(parts: Parts): Handler {
   const { store, estimates, listeners, texts } = parts
   return async (request, reply) => {
-    const { id } = request.params as { id: string }
+    const id = pathParam(request, 'id')
     if (!isTaskId(id)) throw notFound(id)
     const running = new Map<string, number>()
     let status: string | undefined

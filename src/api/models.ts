@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, findModel, mayUse } from '../core/catalog.ts'
 import type { Token } from '../core/token.ts'
 import { Model, ModelList } from '../wire/models.ts'
-import type { Route } from './route.ts'
+import { pathParam, type Route } from './route.ts'
 import { toWireList, toWireModel } from './wire.ts'
 
 export function modelRoutes(catalog: Catalog): Route[] {
@@ -24,7 +24,7 @@ export function modelRoutes(catalog: Catalog): Route[] {
       path: { model: 'The name of the model.' },
       responses: { 200: { description: 'The model.', schema: Model } },
       errors: ['model_not_found'],
-      handler: async ({ token, params }) => toWireModel(findModel(catalog, token, (params as { '*': string })['*'])),
+      handler: async (request) => toWireModel(findModel(catalog, request.token, pathParam(request, '*'))),
     },
   ]
 }

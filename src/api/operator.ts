@@ -16,7 +16,7 @@ import {
   OperatorAttemptList,
   OperatorTask,
 } from '../wire/operator.ts'
-import type { Route } from './route.ts'
+import { pathParam, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
 import { toWireList, toWireOutput } from './wire.ts'
 
@@ -79,7 +79,7 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
 
 function showTask({ store }: OperatorDependencies) {
   return async (request: FastifyRequest) => {
-    const { id } = request.params as { id: string }
+    const id = pathParam(request, 'id')
     const task = isTaskId(id) ? await store.find(id) : undefined
     if (!task) throw taskNotFound(id)
     return describeTask(task, store)
@@ -130,7 +130,7 @@ function listAccounts({ store, accounts, healths, clock }: OperatorDependencies)
  */
 function resumeAccount({ accounts, healths, clock, log }: OperatorDependencies) {
   return async (request: FastifyRequest): Promise<OperatorAccount> => {
-    const { name } = request.params as { name: string }
+    const name = pathParam(request, 'name')
     const account = accounts.get(name)
     if (!account) throw accountNotFound(name, [...accounts.keys()])
     await healths.learn()

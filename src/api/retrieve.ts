@@ -5,7 +5,7 @@ import { DeletedVideo, RetrieveVideoQuery, Video } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimate, Estimates } from './estimates.ts'
 import type { Listeners } from './listeners.ts'
-import type { Route } from './route.ts'
+import { pathParam, type Route } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
 import { readUntil, readWait, type WaitDependencies, waitForChange } from './wait.ts'
 import { toWireDeleted, toWireVideo, wantsNulls } from './wire.ts'
@@ -51,7 +51,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       errors: ['video_not_found', 'storage_unavailable'],
       // A worker stops the job and removes the bytes.
       async handler(request): Promise<DeletedVideo> {
-        const { id } = request.params as { id: string }
+        const id = pathParam(request, 'id')
         if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
         return toWireDeleted(id)
       },
@@ -66,7 +66,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
 function retrieve(dependencies: RetrieveDependencies) {
   const { store, estimates } = dependencies
   return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { id } = request.params as { id: string }
+    const id = pathParam(request, 'id')
     const send = (task: TaskView, estimate?: Estimate) => {
       if (estimate) reply.header('openai-poll-after-ms', String(estimate.pollAfterMs))
       reply.send(toWireVideo(task, { nulls: wantsNulls(request), ...(estimate && { estimate }) }))

@@ -1,4 +1,4 @@
-import type { FastifyInstance, HTTPMethods, RouteHandlerMethod, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, HTTPMethods, RouteHandlerMethod, RouteOptions } from 'fastify'
 import type { ProblemCode } from '../core/problem.ts'
 import type { Schema, Schemas } from '../wire/schema.ts'
 
@@ -89,6 +89,11 @@ export function accessTo(route: Pick<Route, 'at'>): 'client' | 'operator' | 'any
   const tag = tagOf(route)
   if (tag === 'Service') return 'anyone'
   return tag === 'Operator' ? 'operator' : 'client'
+}
+
+/** A parameter of the path, by its name in `at`. */
+export function pathParam({ params }: Pick<FastifyRequest, 'params'>, name: string): string {
+  return (params as Readonly<Record<string, string>>)[name] ?? ''
 }
 
 export function addRoute(app: FastifyInstance, { at, query, body, handler, options }: Route): void {

@@ -7,7 +7,7 @@ import { type Catalog, parseSize } from '../../core/catalog.ts'
 import type { Size } from '../../core/task.ts'
 import { notFoundHandler } from '../errors.ts'
 import { buildDocument } from '../openapi/document.ts'
-import type { Route } from '../route.ts'
+import { pathParam, type Route } from '../route.ts'
 import { renderModel, renderModels, renderNoModel } from './model.ts'
 import { pageHeaders } from './page.ts'
 import { renderReference } from './reference.ts'
@@ -37,14 +37,14 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       sendTagged(request, reply.headers(pageHeaders), tagged(reference().join(baseOf(request)))),
     models: async (_request: FastifyRequest, reply: FastifyReply) => send(reply, renderModels(catalog)),
     async model(request: FastifyRequest, reply: FastifyReply) {
-      const name = (request.params as { '*': string })['*']
+      const name = pathParam(request, '*')
       const entry = catalog.entries.get(name)
       if (entry) return send(reply, renderModel(entry, catalog, baseOf(request)))
       return send(reply.code(404), renderNoModel(name, catalog))
     },
     /** Only in sizes that an example needs, so that no client can have others drawn. */
     async image(request: FastifyRequest, reply: FastifyReply) {
-      const name = /^(\d+x\d+)\.png$/.exec((request.params as { size: string }).size)?.[1] ?? ''
+      const name = /^(\d+x\d+)\.png$/.exec(pathParam(request, 'size'))?.[1] ?? ''
       const size = parseSize(name)
       const entries = [...catalog.entries.values()]
       const isNeeded = entries.some(({ card }) => card.image === 'required' && card.size.default === name)

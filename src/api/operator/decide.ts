@@ -10,7 +10,7 @@ import { leaseMs } from '../../core/timing.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import { AdoptTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
-import { bodyFaults, type Route } from '../route.ts'
+import { bodyFaults, pathParam, type Route } from '../route.ts'
 
 /*
  * An operator's decisions about a held task, whose submit has an unknown outcome. A decision takes the same lease as a
@@ -128,7 +128,7 @@ async function decide(
   { store, clock, log }: OperatorDependencies,
   decision: (held: Held) => Promise<Outcome & { name: string }>,
 ) {
-  const { id } = request.params as { id: string }
+  const id = pathParam(request, 'id')
   const now = clock.now()
   const seen = isTaskId(id) ? await store.find(id) : undefined
   const task = seen && (await store.claimOne(id, 'held', now + leaseMs))

@@ -11,7 +11,7 @@ import {
   WebhookReplay,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { bodyFaults, type Route } from '../route.ts'
+import { bodyFaults, pathParam, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
 import { endpointPath, rateErrors, endpointErrors, ownEndpoint, pageStart, type WebhookDependencies } from './endpoints.ts'
@@ -84,7 +84,7 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
     },
     async retrieve(request: FastifyRequest) {
       const { id } = await ownEndpoint(request, store)
-      const { delivery } = request.params as { delivery: string }
+      const delivery = pathParam(request, 'delivery')
       const found = isDeliveryId(delivery) ? await store.delivery(id, delivery) : undefined
       if (!found) throw deliveryNotFound(delivery)
       return toWireDelivery(found)
@@ -92,7 +92,7 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
     /** In any state: the receiver recognises the event by its id. */
     async replay(request: FastifyRequest) {
       const { id } = await enabledEndpoint(request, store)
-      const { delivery } = request.params as { delivery: string }
+      const delivery = pathParam(request, 'delivery')
       const found = isDeliveryId(delivery) ? await store.replay(id, delivery, clock.now()) : undefined
       if (!found) throw deliveryNotFound(delivery)
       return toWireDelivery(found)

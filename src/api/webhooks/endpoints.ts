@@ -26,7 +26,7 @@ import {
   WebhookTest,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { bodyFaults, type Route } from '../route.ts'
+import { bodyFaults, pathParam, type Route } from '../route.ts'
 import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWireList, toWirePage, unixSeconds } from '../wire.ts'
@@ -219,7 +219,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       return toWireEndpoint(isSame(endpoint, changes) ? endpoint : await change(endpoint, changes))
     },
     async remove(request: FastifyRequest) {
-      const { id } = request.params as { id: string }
+      const id = pathParam(request, 'id')
       if (!isEndpointId(id) || !(await store.deleteEndpoint(request.token.name, id))) throw endpointNotFound(id)
       return { id, object: 'webhook_endpoint.deleted', deleted: true }
     },
@@ -298,7 +298,7 @@ const failureReasons: Readonly<Record<Extract<Posted, { error: string }>['error'
 
 /** The endpoint in the path, if it belongs to the token. */
 export async function ownEndpoint(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
-  const { id } = request.params as { id: string }
+  const id = pathParam(request, 'id')
   const endpoint = isEndpointId(id) ? await store.endpoint(request.token.name, id) : undefined
   if (!endpoint) throw endpointNotFound(id)
   return endpoint
