@@ -13,7 +13,10 @@ import type { EngineOptions } from './engine/options.ts'
 import type { Runs } from './engine/runs.ts'
 
 const tokenOf = (secret: string, fields: Partial<Token> = {}): Token => ({
-  ...{ kind: 'client', name: 'anna', digest: digestSecret(secret), models: ['*'] },
+  kind: 'client',
+  name: 'anna',
+  digest: digestSecret(secret),
+  models: ['*'],
   ...fields,
 })
 
@@ -25,7 +28,11 @@ function openProcess() {
   const random = (count: number) => new Uint8Array(count)
   const log = { info() {}, warn() {}, error() {} }
   const app = buildApp({
-    ...{ access, catalog, clock, random, log },
+    access,
+    catalog,
+    clock,
+    random,
+    log,
     store: {},
     bucket: {},
   } as unknown as AppDependencies)
@@ -39,7 +46,7 @@ function openProcess() {
   const tools = { catalog, accounts: new Map() }
   const queue = { worker: { limit: 1 }, where: 'queue', lagMs: 0 }
   const claim = openClaims(
-    { ...{ access, store, tools, clock, random }, healths: noHealths } as unknown as EngineOptions,
+    { access, store, tools, clock, random, healths: noHealths } as unknown as EngineOptions,
     {
       lanes: { all: [queue as never], extend: async () => {}, nextDues: async () => new Map() },
       runs: { active: new Set(), renewedAt: 0 } as unknown as Runs,

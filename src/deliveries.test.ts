@@ -58,7 +58,10 @@ async function world(
     hasFiles,
   })
   return {
-    ...{ store, clock, posts, deliveries },
+    store,
+    clock,
+    posts,
+    deliveries,
     /** Another task of that owner has come to its end. */
     async end(number: string, owner = 'alice') {
       const held = await sent(store, number, `attempt_${number}`, { owner })

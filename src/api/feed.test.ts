@@ -43,7 +43,11 @@ function stage() {
     { wants: wanted, receive: (item) => void received.push(item) },
   )
   return {
-    ...{ feed, clock, subscribers, log, received },
+    feed,
+    clock,
+    subscribers,
+    log,
+    received,
     reads: () => reads,
     /** Visible from now on; nobody is told unless `ring` is called. */
     commit(...numbers: number[]) {

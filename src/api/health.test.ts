@@ -36,7 +36,8 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
   const app = fastify()
   app.get('/readyz', readyz(dependencies))
   return {
-    ...{ asked, said },
+    asked,
+    said,
     async ask() {
       const answer = await app.inject('/readyz')
       return [answer.statusCode, answer.json()] as const

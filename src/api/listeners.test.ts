@@ -27,7 +27,11 @@ function stage(most: number, prompt = 'a fox') {
   const errors: string[] = []
   const log = { info() {}, warn() {}, error: (event: string) => void errors.push(event) }
   const listeners = openListeners({
-    ...{ store, clock: manualClock(), log, draining: draining.signal, turns: openPieceTurns() },
+    store,
+    clock: manualClock(),
+    log,
+    draining: draining.signal,
+    turns: openPieceTurns(),
     connections: { most: Math.ceil(most / 0.75) },
   })
   const away = (now: boolean) => {
@@ -44,7 +48,10 @@ function stage(most: number, prompt = 'a fox') {
 function listener(task: string | null = 'task', owner = 'alice') {
   const received: string[] = []
   return {
-    ...{ owner, task, dismissed: false, received },
+    owner,
+    task,
+    dismissed: false,
+    received,
     receive({ notice }: FeedItem) {
       received.push(notice.task)
     },

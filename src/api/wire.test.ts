@@ -4,9 +4,22 @@ import type { TaskView } from '../core/task.ts'
 import { toWireVideo } from './wire.ts'
 
 const requested: TaskView = {
-  ...{ id: 'video_1', model: 'm', prompt: 'a fox', seconds: 8, size: { width: 1280, height: 720 }, createdAt: 1_000 },
-  ...{ state: 'running', progress: 40, startedAt: 2_000, completedAt: null, expiresAt: null, error: null },
-  ...{ remixedFrom: null, videoFacts: null, warnings: [], metadata: null },
+  id: 'video_1',
+  model: 'm',
+  prompt: 'a fox',
+  seconds: 8,
+  size: { width: 1280, height: 720 },
+  createdAt: 1_000,
+  state: 'running',
+  progress: 40,
+  startedAt: 2_000,
+  completedAt: null,
+  expiresAt: null,
+  error: null,
+  remixedFrom: null,
+  videoFacts: null,
+  warnings: [],
+  metadata: null,
 }
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 7 }
 const ended = { state: 'completed', progress: 100, completedAt: 3_000, expiresAt: 4_000 } as const
