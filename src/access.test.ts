@@ -20,7 +20,7 @@ const tokenOf = (secret: string, fields: Partial<Token> = {}): Token => ({
   ...fields,
 })
 
-/** The API and the claims of one process, and the registry that both of them ask. */
+/** The API and the claims of one process, and the registry that both use. */
 function openProcess() {
   const access = openAccess({ tokens: [tokenOf('of ben', { name: 'ben' })], ratePerMinute: 100 })
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
@@ -55,7 +55,7 @@ function openProcess() {
   )
   return {
     access,
-    /** What a request with this secret sees. */
+    /** The models that a request with this secret sees. */
     async read(secret: string) {
       const { statusCode, headers, body } = await app.inject({ url: '/v1/models', headers: asBearer(secret) })
       const rates = ['limit', 'remaining'].map((name) => headers[`x-ratelimit-${name}-requests`])
@@ -63,7 +63,7 @@ function openProcess() {
       const models = (JSON.parse(body) as { data: { id: string }[] }).data.map(({ id }) => id)
       return { status: statusCode, rates, hasStudio: models.includes('studio') }
     },
-    /** A request that counts, though nothing can be made of it. */
+    /** An invalid request, which counts for the rate. */
     submit: (secret: string) =>
       app.inject({ method: 'POST', url: '/v1/videos', headers: asBearer(secret), payload: {} }),
     async claimedCaps() {
@@ -84,7 +84,7 @@ it('a token that is added is valid at once, and unknown as soon as it is removed
   assert.deepEqual([access.knows('anna'), await claimedCaps()], [false, {}])
   for (const _ of ['added', 'added again']) {
     access.change({ set: [token] })
-    // The second time its header is one that was seen before.
+    // The second time its header is in the cache.
     for (const _ of ['unknown', 'known']) assert.equal((await read('secret')).status, 200)
     assert.deepEqual([access.knows('anna'), await claimedCaps()], [true, { anna: 2 }])
     access.change({ remove: [token.digest] })

@@ -30,7 +30,7 @@ interface Sent {
 
 type Answer = (sent: Sent) => Posted | Promise<Posted>
 
-/** The loop on a real store, with a network and a clock that the test has in its hand. */
+/** The loop on a real store, with a network and a clock that the test controls. */
 async function world(
   answer: Answer,
   { wrap = (store: Store) => store, knows = (_: string): boolean => true, hasFiles = (): boolean => true } = {},
@@ -62,18 +62,18 @@ async function world(
     clock,
     posts,
     deliveries,
-    /** Another task of that owner has come to its end. */
+    /** Ends another task of that owner. */
     async end(number: string, owner = 'alice') {
       const held = await sent(store, number, `attempt_${number}`, { owner })
       const events = [{ at: clock.now(), name: 'completed', detail: null }]
       assert.ok(await store.record(decide(held, { state: 'completed', startedAt: 15 }, { events })))
     },
-    /** Lets the loop come to rest, moving the clock on by so much each time, until it is so. */
+    /** Runs the loop and moves the clock on by so much each time, until the condition holds. */
     async until(isSo: () => boolean | Promise<boolean>, stepMs = 0) {
       for (let turn = 0; !(await isSo()); turn += 1) {
         assert.ok(turn < 5_000, 'it never came about')
         clock.advance(stepMs)
-        // The store is a real one: it has to have its time, too.
+        // The store is a real one and needs some time, too.
         await setTimeout(2)
       }
     },

@@ -5,7 +5,7 @@ import { digestSecret, newSecret, type Token } from '../core/token.ts'
 import type { Store } from '../stores/store.ts'
 import { makeToken } from './tokens.ts'
 
-/* Only the process that generated a token has its secret: it is shown now, or lost. */
+/* Only the process that generated a token has its secret: if it is not shown now, it is lost. */
 
 function tokenStore(insert: (rows: Token[], token: Token, turn: number) => void) {
   const rows: Token[] = []
@@ -27,7 +27,7 @@ function add(rows: Token[], token: Token): void {
 async function make({ rows, store }: ReturnType<typeof tokenStore>) {
   const access = openAccess()
   const secret = await makeToken('client', access, { store, now: 0, random })
-  // The stored tokens are valid, and ours only if it is one of them.
+  // Only the stored tokens are valid, so ours is valid only if it was stored.
   for (const digest of [...rows.map(({ digest }) => digest), digestSecret(newSecret(random))])
     assert.equal(
       access.find(digest),

@@ -39,7 +39,7 @@ it('accepts a token only as a whole: neither its beginning nor anything after it
     }
   }
   const wrong = ['secre', 'secrets', 'secret x', 's', 'Secret', 'ecret']
-  // The second time the right header is one that was seen before.
+  // The second time the right header is in the cache.
   for (const _ of ['unknown', 'known']) {
     for (const secret of wrong) {
       assert.equal(statusOf({ authorization: `Bearer ${secret}` }), 'invalid_api_key', secret)

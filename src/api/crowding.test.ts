@@ -10,7 +10,7 @@ import { openServer } from './server.ts'
 
 const most = 8
 
-/** A service with a route that answers, one that never does, and the health; its clock stands still. */
+/** A service with a route that responds, one that never does, and health checks. Its clock stands still. */
 async function serve() {
   const clock = { now: () => now, sleep: () => new Promise<void>(() => {}) }
   let now = 0
@@ -63,7 +63,7 @@ async function serve() {
 
 type Served = Awaited<ReturnType<typeof serve>>
 
-/** Until only those are left that are spare. */
+/** Opens connections until only the spare ones are left. */
 async function fill({ join, hang }: Served): Promise<void> {
   for (let at = 0; at < most - 2; at += 1) await hang(await join())
 }

@@ -6,7 +6,7 @@ import type { TaskView } from '../core/task.ts'
 import type { Store } from '../stores/store.ts'
 import { type FeedItem, openFeed } from './feed.ts'
 
-/* The feed, on a store whose notices become visible when the test wants, and by its clock. */
+/* The feed, with a clock and a store that the test controls. */
 
 function stage() {
   const clock = manualClock(1_000_000)
@@ -49,7 +49,7 @@ function stage() {
     log,
     received,
     reads: () => reads,
-    /** Visible from now on; nobody is told unless `ring` is called. */
+    /** Visible from now on, but announced only by `ring`. */
     commit(...numbers: number[]) {
       for (const number of numbers)
         rows.set(number, { number, owner: 'alice', task: `task ${number}`, at: 1, kind: 'completed' })
@@ -57,7 +57,7 @@ function stage() {
     ring() {
       for (const hearer of subscribers) hearer()
     },
-    /** One that was written just now. */
+    /** A notice that was written just now. */
     commitNow(number: number) {
       rows.set(number, { number, owner: 'alice', task: `task ${number}`, at: clock.now(), kind: 'completed' })
     },
@@ -72,7 +72,7 @@ function stage() {
   }
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs everything that waits only for the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

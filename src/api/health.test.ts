@@ -5,7 +5,7 @@ import { Problem } from '../core/problem.ts'
 import { openLog } from '../telemetry/log.ts'
 import { readyz } from './health.ts'
 
-/* What /readyz says, of a store and a bucket that answer when the test wants, and by its clock. */
+/* /readyz, with a clock, a store and a bucket that the test controls. */
 
 type Ask = () => Promise<unknown>
 
@@ -45,7 +45,7 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
     pass(ms: number) {
       now += ms
     },
-    /** Everybody's patience is over. */
+    /** All checks time out. */
     wake() {
       for (const resolve of sleepers) resolve()
     },
@@ -127,7 +127,7 @@ it('a bucket that hangs is reported, and not checked again until it has responde
   const hanging = Promise.withResolvers<undefined>()
   const service = ready({ bucket: () => hanging.promise })
   const first = service.ask()
-  // Until it waits for nothing but the bucket.
+  // Until it waits only for the bucket.
   while (service.asked.bucket === 0) await new Promise(setImmediate)
   service.wake()
   const without = [200, { ...fine, bucket: 'unavailable' }]

@@ -37,7 +37,7 @@ it('remembers hosts that did not respond the last time, or slowly', async () => 
   await tryHost(mostSilent)
   const known = [0, 1, 2, mostSilent].map((number) => isSilent(number))
   assert.deepEqual(known, [true, false, true, true])
-  // What a host is to one owner, it need not be to another.
+  // A host may be silent for one owner and not for another.
   assert.equal(isSilent(0, 'bob'), false)
   posted = { status: 500, retryAfter: null }
   await tryHost(0)

@@ -16,7 +16,7 @@ after(() => rmSync(root, { recursive: true }))
 const never = new AbortController().signal
 let count = 0
 
-/** Pictures of a bucket, made by `still`; and its `film`, a new one each time. */
+/** Pictures that `still` creates, on a bucket; `film` stores a new video each time. */
 async function world(still: Media['still'], change: (bucket: Bucket) => Partial<Bucket> = () => ({})) {
   const folder = join(root, String(count++))
   const scratch = join(folder, 'scratch')

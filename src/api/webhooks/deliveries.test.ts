@@ -13,7 +13,7 @@ it('replays each failed delivery once, however many they are and however soon th
   const replayed: string[] = []
   const store = {
     endpoint: async () => endpoint,
-    // None of them leaves the list: the receiver refuses them faster than they are replayed.
+    // They all stay failed: the receiver refuses them faster than they are replayed.
     async replayFailed(_: string, { state, after, limit }: ReplayStep) {
       if (state === 'pending') return []
       const ids = failed.filter((id) => id > after).slice(0, limit)
