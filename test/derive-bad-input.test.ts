@@ -154,7 +154,11 @@ it('a model that can’t, that is not for this token, or that did not make it', 
     [400, 'invalid_value', 'model'],
     /You have no access to a model that can/,
   )
-  await refuses(edits({ model: other }), [400, 'invalid_value', 'model'], /Only 'studio', which generated the video, can be used/)
+  await refuses(
+    edits({ model: other }),
+    [400, 'invalid_value', 'model'],
+    /Only 'studio', which generated the video, can be used/,
+  )
   await refuses(post(paths.edit, formOf({ prompt: 'x', video: mp4(bytes) })), [
     ...[400, 'missing_required_parameter', 'model'],
   ])

@@ -266,7 +266,10 @@ describe('a held task', () => {
     const turned = Object.fromEntries(Object.entries(operation).toReversed())
     const { status, body } = await own.post('adopt', { operation: turned })
     assert.equal(status, 400)
-    assert.match(body.error?.message ?? '', /^Operation \{.*"film":"att_\w+".* of account 'studio' already belongs to another/)
+    assert.match(
+      body.error?.message ?? '',
+      /^Operation \{.*"film":"att_\w+".* of account 'studio' already belongs to another/,
+    )
     assert.equal((await own.post('give_up')).status, 200)
   })
 
@@ -277,7 +280,10 @@ describe('a held task', () => {
     for (const operation of [{}, ' ', 'gen-8814', { ...mine, seconds: 900 }, ...films]) {
       const { status, body } = await own.post('adopt', { operation })
       assert.deepEqual([status, body.error?.param], [400, 'operation'], JSON.stringify(operation))
-      assert.match(body.error?.message ?? '', /Operations of account 'studio' look like \{"film":"<the id of the attempt>"/)
+      assert.match(
+        body.error?.message ?? '',
+        /Operations of account 'studio' look like \{"film":"<the id of the attempt>"/,
+      )
     }
     assert.equal((await own.show()).state, 'held')
     assert.equal((await own.post('adopt', { operation: mine })).status, 200)

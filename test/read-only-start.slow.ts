@@ -245,5 +245,9 @@ it('the error names what has to be written first: a database to migrate or to cr
   disk.free()
   setVersion(newest.length)
   disk.fill()
-  await refuse([['--data', data], {}, /there is no token, and none can be generated because the store can't be written; set FILMGATE_TOKEN/])
+  await refuse([
+    ['--data', data],
+    {},
+    /there is no token, and none can be generated because the store can't be written; set FILMGATE_TOKEN/,
+  ])
 })

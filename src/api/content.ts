@@ -49,7 +49,10 @@ function downloadVideo(handler: Route['handler']): Route {
       'If the operator lets the bucket deliver videos, the response is a redirect: follow it without sending the token.',
     path: videoPath,
     query: { schema: DownloadVideoQuery },
-    headers: { Range: 'The part to send, for example `bytes=0-1023`.', 'If-None-Match': 'An ETag. If it is current, the response is 304 without a body.' },
+    headers: {
+      Range: 'The part to send, for example `bytes=0-1023`.',
+      'If-None-Match': 'An ETag. If it is current, the response is 304 without a body.',
+    },
     responses: {
       200: { description: 'The video, or a picture of it.', ...bytes, headers: described },
       206: {
@@ -111,7 +114,10 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     if (isUnchanged(request, etag, modified)) return describe().code(304).send()
     if (range === 'unsatisfiable') {
       reply.header('content-range', `bytes */${asset.bytes}`)
-      throw new Problem('range_not_satisfiable', `The ${variant} has ${asset.bytes} bytes. Request a range within them.`)
+      throw new Problem(
+        'range_not_satisfiable',
+        `The ${variant} has ${asset.bytes} bytes. Request a range within them.`,
+      )
     }
     soundness.refuse(asset)
     const measured = () => {

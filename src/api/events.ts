@@ -36,7 +36,10 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 const stream: RouteResponse = {
   description: 'Events, until the connection is closed. A comment every 15 seconds keeps it alive.',
   type: 'text/event-stream',
-  schema: { type: 'string', description: '`event`, `id` and `data` as in HTML’s EventSource; `data` is a `VideoEvent`.' },
+  schema: {
+    type: 'string',
+    description: '`event`, `id` and `data` as in HTML’s EventSource; `data` is a `VideoEvent`.',
+  },
   events: VideoEvent,
 }
 

@@ -73,7 +73,8 @@ function explain(error: Error, text: string): Error {
   } catch {
     return error
   }
-  const message = "The body has a field named '__proto__', or 'prototype' within 'constructor'. These names are not allowed."
+  const message =
+    "The body has a field named '__proto__', or 'prototype' within 'constructor'. These names are not allowed."
   return new Problem('invalid_json', message, { cause: error })
 }
 

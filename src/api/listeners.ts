@@ -64,9 +64,9 @@ export function openListeners({ draining, connections, turns, ...dependencies }:
       const own = [...(byTask.get(task) ?? [])].filter((listener) => listener.owner === owner)
       dispatch.add(item, [...own, ...(byOwner.get(owner) ?? [])])
     },
-    })
-    const dispatch = openDispatch({ turns, letGo, send: (listener, item) => all.has(listener) && send(listener, item) })
-    const groupOf = ({ owner, task }: Listener): [Map<string, Set<Listener>>, string] =>
+  })
+  const dispatch = openDispatch({ turns, letGo, send: (listener, item) => all.has(listener) && send(listener, item) })
+  const groupOf = ({ owner, task }: Listener): [Map<string, Set<Listener>>, string] =>
     task === null ? [byOwner, owner] : [byTask, task]
 
   function leave(listener: Listener): void {

@@ -68,7 +68,8 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       at: 'POST /operator/v1/accounts/:name/resume',
       id: 'resumeAccount',
       summary: 'Resume an account',
-      description: 'Ends the pause of an account after its cause is fixed. The account counts as healthy until it fails again.',
+      description:
+        'Ends the pause of an account after its cause is fixed. The account counts as healthy until it fails again.',
       path: { name: 'The name of the account.' },
       responses: { 200: { description: 'The account.', schema: OperatorAccount } },
       errors: ['account_not_found', 'storage_unavailable'],

@@ -35,7 +35,9 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
         200: {
           description: 'The video.',
           schema: Video,
-          headers: { 'openai-poll-after-ms': 'When to poll again, in milliseconds. Absent once the video is finished.' },
+          headers: {
+            'openai-poll-after-ms': 'When to poll again, in milliseconds. Absent once the video is finished.',
+          },
         },
       },
       errors: ['invalid_value', 'video_not_found', 'overloaded', 'storage_unavailable'],
@@ -45,7 +47,8 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       at: 'DELETE /v1/videos/:id',
       id: 'deleteVideo',
       summary: 'Delete a video',
-      description: 'Deletes the video at once, in any state. A running job is stopped, and the stored bytes are removed.',
+      description:
+        'Deletes the video at once, in any state. A running job is stopped, and the stored bytes are removed.',
       path: videoPath,
       responses: { 200: { description: 'The video is deleted.', schema: DeletedVideo } },
       errors: ['video_not_found', 'storage_unavailable'],

@@ -181,7 +181,11 @@ function openCors(origins: readonly string[]): Cors {
       reply.header('access-control-expose-headers', exposed)
     },
     answerPreflight({ method, headers }, reply) {
-      const { origin, 'access-control-request-method': wantedMethod, 'access-control-request-headers': wanted } = headers
+      const {
+        origin,
+        'access-control-request-method': wantedMethod,
+        'access-control-request-headers': wanted,
+      } = headers
       if (method !== 'OPTIONS' || wantedMethod === undefined || !isAllowed(origin)) return false
       reply.removeHeader('access-control-expose-headers')
       reply.header('access-control-allow-methods', 'GET, HEAD, POST, DELETE')

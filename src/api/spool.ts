@@ -86,5 +86,7 @@ function tooLarge(): Problem {
 
 function unexpected(name: string): Problem {
   const param = name.slice(0, 100)
-  return new Problem('unknown_parameter', `'${param}' is a file. This request accepts only 'video' as a file.`, { param })
+  return new Problem('unknown_parameter', `'${param}' is a file. This request accepts only 'video' as a file.`, {
+    param,
+  })
 }

@@ -21,7 +21,8 @@ export const sdkHeader = {
     'Sent by OpenAI’s SDKs. With it, fields that do not apply yet are null; without it they are absent.',
 }
 export const submitHeaders = {
-  'Idempotency-Key': '1 to 255 printable ASCII characters. A repeat of the request with the same key creates no second video.',
+  'Idempotency-Key':
+    '1 to 255 printable ASCII characters. A repeat of the request with the same key creates no second video.',
   ...sdkHeader,
 }
 export const ignored = {
@@ -130,7 +131,9 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit) {
 
 function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry, parameters: Parameters): void {
   if (reference && card.image === 'none') {
-    throw new Problem('invalid_value', `Model '${card.id}' accepts no reference image. Leave out 'image'.`, { param: 'image' })
+    throw new Problem('invalid_value', `Model '${card.id}' accepts no reference image. Leave out 'image'.`, {
+      param: 'image',
+    })
   }
   if (!reference && card.image === 'required') {
     throw new Problem('missing_required_parameter', `Model '${card.id}' needs a reference image. Send it as 'image'.`, {

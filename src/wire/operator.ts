@@ -46,7 +46,11 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   seconds: text('The length that was requested.'),
   size: text('The size that was requested.'),
   parameters: { type: 'object', additionalProperties: scalars, description: 'Other parameters of the model.' },
-  metadata: orNull({ type: 'object', additionalProperties: scalars, description: 'The metadata that the client sent.' }),
+  metadata: orNull({
+    type: 'object',
+    additionalProperties: scalars,
+    description: 'The metadata that the client sent.',
+  }),
   state: {
     type: 'string',
     enum: ['fetching', 'queued', 'held', 'running', 'storing', 'completed', 'failed'],

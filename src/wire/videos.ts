@@ -3,7 +3,8 @@ import { always, listOf, orNull, query, request, type Schema, type Static, shape
 const example = 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99'
 const idOf = (description: string) => ({ type: 'string', pattern: '^video_[0-9a-f]{48}$', description }) as const
 const id = { ...idOf('The id of the video.'), examples: [example] } as const
-const unixTime = (event: string) => ({ type: 'integer', minimum: 0, description: `${event}, in Unix seconds.` }) as const
+const unixTime = (event: string) =>
+  ({ type: 'integer', minimum: 0, description: `${event}, in Unix seconds.` }) as const
 const absent = 'Absent, or null for clients that send `X-Stainless-Lang`,'
 
 const prompt = (description: string) => ({ type: 'string', minLength: 1, maxLength: 32_000, description }) as const
@@ -202,7 +203,8 @@ export const CreateVideo = request(
   },
   {
     required: ['prompt'],
-    others: 'Parameters of the model, as `GET /v1/models` lists them. Some other names of these fields are accepted too.',
+    others:
+      'Parameters of the model, as `GET /v1/models` lists them. Some other names of these fields are accepted too.',
   },
 )
 export type CreateVideo = Static<typeof CreateVideo>
@@ -233,7 +235,10 @@ export const ExtendVideo = request(
   {
     prompt: prompt('How the video continues.'),
     ...source,
-    seconds: { type: ['string', 'integer'], description: 'The length of the continuation in seconds, as the model accepts it.' },
+    seconds: {
+      type: ['string', 'integer'],
+      description: 'The length of the continuation in seconds, as the model accepts it.',
+    },
   },
   { required: ['prompt', 'seconds', 'video'], others },
 )

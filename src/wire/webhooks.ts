@@ -96,7 +96,6 @@ export type WebhookDelivery = Static<typeof WebhookDelivery>
 
 export const WebhookDeliveryList = page('One page of deliveries.', WebhookDelivery)
 
-
 export const WebhookEvent = shape('The body that an endpoint receives, signed according to Standard Webhooks.', {
   id: text('The id of the event.'),
   object: always('event'),

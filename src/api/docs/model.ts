@@ -85,9 +85,7 @@ function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, 
   const isDefault = catalog.defaultModel === name
   return [
     ['Model', [html`<code>${name}</code>`, isDefault && ', the default']],
-    ...(name === card.id
-      ? []
-      : [['Alias of', html`<a href="${addressOf(card.id)}">${card.id}</a>`] as [string, Part]]),
+    ...(name === card.id ? [] : [['Alias of', html`<a href="${addressOf(card.id)}">${card.id}</a>`] as [string, Part]]),
     ['Provider', card.ownedBy],
     ['Seconds', secondsOf(card.seconds)],
     ['Size', sizeOf(card.size)],

@@ -53,7 +53,7 @@ async function readPiece(
   piece: readonly PendingItem[],
   { store, client }: Receiver,
   turn: () => Promise<Disposable>,
-  ): Promise<FeedItem[]> {
+): Promise<FeedItem[]> {
   using _turn = await turn()
   return await Promise.all(
     piece.map(async (one) => ({ ...one, view: await store.read(client.owner, one.notice.task) })),

@@ -94,7 +94,10 @@ function toWebhook(type: string) {
     tags: ['Webhooks'],
     summary: `Sent when \`${type}\` happens`,
     requestBody: { required: true, content: { 'application/json': { schema: toSchema(WebhookEvent) } } },
-    responses: { '2XX': { description: 'The event is delivered.' }, default: { description: 'The event is sent again later.' } },
+    responses: {
+      '2XX': { description: 'The event is delivered.' },
+      default: { description: 'The event is sent again later.' },
+    },
   }
 }
 

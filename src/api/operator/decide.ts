@@ -155,7 +155,9 @@ async function decide(
 function refuseAccepted({ id, state, operation }: Attempt): void {
   if (state !== 'accepted') return
   const shown = operationKey(operation).slice(0, 200)
-  throw refusal(`The provider's response has arrived: attempt '${id}' was accepted as ${shown}. The task continues by itself.`)
+  throw refusal(
+    `The provider's response has arrived: attempt '${id}' was accepted as ${shown}. The task continues by itself.`,
+  )
 }
 
 async function reasonAgainst(id: string, store: TaskStore): Promise<Problem> {

@@ -14,7 +14,14 @@ import type { limitWrites } from '../rates.ts'
 import { bodyFaults, pathParam, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
-import { endpointPath, rateErrors, endpointErrors, ownEndpoint, pageStart, type WebhookDependencies } from './endpoints.ts'
+import {
+  endpointErrors,
+  endpointPath,
+  ownEndpoint,
+  pageStart,
+  rateErrors,
+  type WebhookDependencies,
+} from './endpoints.ts'
 
 const deliveryPath = { ...endpointPath, webhook_delivery_id: 'The id of the delivery.' }
 
