@@ -69,8 +69,8 @@ it('a store that can not be written says whether its disk is full or can only be
     ['SQLITE_FULL', 'full', /disk of the database is full.+Free some space/],
     ['ENOSPC', 'full', /disk of the database is full/],
     ['53100', 'full', /disk of the database is full/],
-    ['25006', 'read_only', /can only be read.+Make it writable/],
-    ['EROFS', 'read_only', /can only be read/],
+    ['25006', 'read_only', /is read-only.+Make it writable/],
+    ['EROFS', 'read_only', /is read-only/],
   ] as const) {
     const problem = Problem.ofStorage(Object.assign(new Error('as the system puts it'), { code }))
     const [status, body] = await ready({ store: () => Promise.reject(problem) }).ask()
