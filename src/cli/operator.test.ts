@@ -140,9 +140,9 @@ it('a task that is not held is refused before the question', async () => {
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const decide = (word: string) => command.run([word, task.id], { ...terminalAt(10), env })
   for (const word of ['give-up', 'resubmit'])
-    await assert.rejects(decide(word), /' is completed, not held\. There is noth/)
+    await assert.rejects(decide(word), /' is completed, not held: there is noth/)
   answer = { ...task, state: 'held', deleted_at: at(3) }
-  await assert.rejects(decide('give-up'), /' was deleted by its owner\. There is nothing to decide/)
+  await assert.rejects(decide('give-up'), /' was deleted by its owner: there is nothing to decide/)
   assert.deepEqual([...new Set(api.requests)], [`GET /operator/v1/tasks/${task.id}`])
 })
 
