@@ -1,7 +1,7 @@
 import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import { gatherTokens, makeToken, needToken } from './access/tokens.ts'
+import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
 import { openDiscovery } from './accounts/discovery.ts'
 import { openHealths } from './accounts/healths.ts'
@@ -152,7 +152,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   })
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) =>
-    readOnly === null ? makeToken(kind, access, { store, now: clock.now(), random }) : needToken(kind, access)
+    readOnly === null ? generateToken(kind, access, { store, now: clock.now(), random }) : requireToken(kind, access)
   const mayMake = config.role !== 'worker'
   const [firstSecret, operatorSecret] = mayMake ? [await make('client'), await make('operator')] : [null, null]
 

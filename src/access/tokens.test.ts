@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { openAccess } from '../access.ts'
 import { digestSecret, newSecret, type Token } from '../core/token.ts'
 import type { Store } from '../stores/store.ts'
-import { makeToken } from './tokens.ts'
+import { generateToken } from './tokens.ts'
 
 /* Only the process that generated a token has its secret: if it is not shown now, it is lost. */
 
@@ -26,7 +26,7 @@ function add(rows: Token[], token: Token): void {
 
 async function make({ rows, store }: ReturnType<typeof tokenStore>) {
   const access = openAccess()
-  const secret = await makeToken('client', access, { store, now: 0, random })
+  const secret = await generateToken('client', access, { store, now: 0, random })
   // Only the stored tokens are valid, so ours is valid only if it was stored.
   for (const digest of [...rows.map(({ digest }) => digest), digestSecret(newSecret(random))])
     assert.equal(

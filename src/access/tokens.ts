@@ -35,7 +35,7 @@ export async function gatherTokens(configured: readonly Token[], store: Store, w
  * Generates a token if none of that kind exists, and returns its secret; null if another process generated it. Call it
  * only after the service listens: a failed start can't show the secret.
  */
-export async function makeToken(
+export async function generateToken(
   kind: Token['kind'],
   access: Pick<Access, 'has' | 'change'>,
   { store, now, random }: { store: Store; now: number; random: Random },
@@ -60,7 +60,7 @@ export async function makeToken(
 }
 
 /** No token can be generated if the store can't be written. Without a client token, no client could read anything. */
-export function needToken(kind: Token['kind'], access: Pick<Access, 'has'>): null {
+export function requireToken(kind: Token['kind'], access: Pick<Access, 'has'>): null {
   if (kind === 'client' && !access.has('client'))
     throw new Error(
       "there is no token, and none can be generated because the store can't be written; set FILMGATE_TOKEN",

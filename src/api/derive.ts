@@ -6,12 +6,12 @@ import { deadlineFields } from '../core/deadlines.ts'
 import { commonFields } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
+  combinedPrompts,
   expired,
   fitSource,
-  type Material,
-  promptsOf,
-  requireFilm,
-  requireMaker,
+  requireSourceSupport,
+  requireSourceVideo,
+  type SourceVideo,
   type UploadLimits,
   uploadLimits,
 } from '../core/source.ts'
@@ -117,7 +117,7 @@ const reserved = [...commonFields, ...namesElsewhere]
 /** The source of the new video, and the model that generates it. */
 interface FoundSource {
   entry: CatalogEntry
-  material: Material
+  material: SourceVideo
   /** Parameters of the source, which the request may override. */
   parameters: Parameters
   source: OrderSource
@@ -171,10 +171,10 @@ async function findOwn(
   const { catalog, store, bucket, clock } = dependencies
   const task = isTaskId(id) ? await store.find(id) : undefined
   if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id, param)
-  const film = requireFilm(task, param, clock.now())
+  const film = requireSourceVideo(task, param, clock.now())
   const entry = findModel(catalog, request.token, task.model)
   refuseOtherModel(request.body as Body, entry)
-  requireMaker(entry, kind, catalog, request.token)
+  requireSourceSupport(entry, kind, catalog, request.token)
   const opener = (asset: Asset) => async (): Promise<Readable> => {
     const object = await bucket.open(asset.key)
     // It was removed just now, so it counts as expired.
@@ -187,7 +187,7 @@ async function findOwn(
   const used = kind === 'extension' ? { video: film, image: null } : inputsOf(task)
   const image = used.image && { ...used.image, open: opener(used.image.asset) }
   const known = Object.entries(task.parameters).filter(([name]) => Object.hasOwn(entry.card.parameters, name))
-  const made = { kind, video: id, prompt: promptsOf(task), seconds, name: id }
+  const made = { kind, video: id, prompt: combinedPrompts(task), seconds, name: id }
   const source: OrderSource = { ...made, image, open: used.video && opener(used.video) }
   return { entry, material: { seconds, size, param }, parameters: Object.fromEntries(known), source }
 }
@@ -212,7 +212,7 @@ function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
 async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, tools: VideoDependencies) {
   const { catalog } = tools
   const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
-  requireMaker(entry, kind, catalog, request.token)
+  requireSourceSupport(entry, kind, catalog, request.token)
   const limits = uploadLimits(entry.card, kind)
   const { size, seconds: exact } = await examine({ path: file.path, owner: request.token.name, limits }, tools)
   const seconds = wholeSeconds(exact)

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
-import { type AskedDeadlines, fitDeadlines } from '../core/deadlines.ts'
+import { fitDeadlines, type RequestedDeadlines } from '../core/deadlines.ts'
 import type { ImageFacts } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
@@ -48,7 +48,7 @@ export function refuseUnstorable(prompt: string): void {
 /** A request for a video, parsed and checked. */
 interface Order extends Pick<Task, 'prompt' | 'seconds' | 'size' | 'parameters' | 'metadata'> {
   entry: CatalogEntry
-  deadlines: AskedDeadlines
+  deadlines: RequestedDeadlines
   /** Unknown parameters that were ignored. */
   ignored: readonly string[]
   reference: Reference | null

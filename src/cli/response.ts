@@ -1,4 +1,4 @@
-import { askedMs } from '../core/retry-after.ts'
+import { parseRetryAfter } from '../core/retry-after.ts'
 import { isObject } from '../wire/schema.ts'
 import { Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
@@ -73,7 +73,9 @@ function errorOf(text: string): Record<string, unknown> {
 /** At most a minute: a server that asks for an hour would look like a hang. */
 export function retryAfterOf(headers: Headers): number | null {
   const exact = Number(headers.get('retry-after-ms') ?? Number.NaN)
-  const ms = Number.isFinite(exact) ? exact : askedMs(headers.get('retry-after'), Date.parse(headers.get('date') ?? ''))
+  const ms = Number.isFinite(exact)
+    ? exact
+    : parseRetryAfter(headers.get('retry-after'), Date.parse(headers.get('date') ?? ''))
   return ms === undefined ? null : Math.min(60_000, Math.max(0, ms))
 }
 

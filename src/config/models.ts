@@ -1,14 +1,14 @@
 import {
+  acceptsSeconds,
+  acceptsSize,
   type CardTemplate,
   type Deadlines,
   defaultDeadlines,
+  describeLimits,
   type ModelCard,
   type SecondsRule,
   type SizeRule,
-  takesSeconds,
-  takesSize,
   toCard,
-  whatItTakes,
 } from '../core/catalog.ts'
 import type { Route } from '../core/routing.ts'
 import type { Accounts, Members } from './accounts.ts'
@@ -271,7 +271,7 @@ function readSize(where: string, given: Part<'size'>, base: SizeRule, mistakes: 
   const values = given.values ?? ('values' in base ? base.values : undefined)
   if (!values) {
     const { default: defaultValue = base.default } = given
-    if (takesSize(base, defaultValue)) return { ...base, default: defaultValue }
+    if (acceptsSize(base, defaultValue)) return { ...base, default: defaultValue }
     mistakes.add(`${where}.default`, 'the model does not accept this size', `choose one such as '${base.default}'`)
     return base
   }
@@ -302,15 +302,15 @@ function checkLimits(where: string, card: ModelCard, providers: Providers, mista
     const limit = limitOf(route, providers)
     if (!limit || checked.has(limit)) continue
     checked.add(limit)
-    const takes = whatItTakes({ ...limit, id: limit.upstreamModel })
-    const tooLong = secondsOf(card).find((seconds) => !takesSeconds(limit.seconds, seconds))
+    const takes = describeLimits({ ...limit, id: limit.upstreamModel })
+    const tooLong = secondsOf(card).find((seconds) => !acceptsSeconds(limit.seconds, seconds))
     if (tooLong !== undefined)
       mistakes.add(
         `${where}.seconds`,
         `'${limit.provider}' does not generate videos of ${tooLong} s`,
         inOneLine(takes.seconds),
       )
-    const wrong = sizesOf(card, limit).find((size) => !takesSize(limit.size, size))
+    const wrong = sizesOf(card, limit).find((size) => !acceptsSize(limit.size, size))
     if (wrong !== undefined)
       mistakes.add(`${where}.size`, `'${limit.provider}' does not generate videos of ${wrong}`, inOneLine(takes.size))
   }

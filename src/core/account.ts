@@ -22,7 +22,7 @@ export function keyVersionOf(address: string, key: string): string {
 }
 
 /** Whether the attempt was sent to another address than the account has now. The provider there does not know it. */
-export function isElsewhere(attemptVersion: string, accountVersion: string): boolean {
+export function hasOtherAddress(attemptVersion: string, accountVersion: string): boolean {
   const [sentTo, current] = [attemptVersion, accountVersion].map((version) => /^(.*)\./.exec(version)?.[1])
   return sentTo !== undefined && current !== undefined && sentTo !== current
 }

@@ -168,8 +168,8 @@ export function fitSeconds(card: ModelCard, requested: string | number | undefin
   if (requested === undefined) return rule.default
   const text = String(requested)
   const seconds = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN
-  if (takesSeconds(rule, seconds)) return seconds
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).seconds}`, {
+  if (acceptsSeconds(rule, seconds)) return seconds
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${describeLimits(card).seconds}`, {
     param: 'seconds',
   })
 }
@@ -184,8 +184,8 @@ export interface RequestedSize {
 export function fitSize(card: ModelCard, requested: RequestedSize): Size {
   const text = sizeInWords(card, requested) ?? requested.size ?? card.size.default
   const size = parseSize(text)
-  if (size && takesSize(card.size, text)) return size
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${whatItTakes(card).size}`, {
+  if (size && acceptsSize(card.size, text)) return size
+  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${describeLimits(card).size}`, {
     param: 'size',
   })
 }
@@ -221,7 +221,7 @@ function shapesOf(rule: SizeRule, requested: string | undefined): Shapes {
   const sizes =
     'values' in rule
       ? rule.values
-      : [...(requested === undefined ? [] : [requested]), ...usualSizes].filter((size) => takesSize(rule, size))
+      : [...(requested === undefined ? [] : [requested]), ...usualSizes].filter((size) => acceptsSize(rule, size))
   return Object.fromEntries(sizes.flatMap((text) => (parseSize(text) ? [[text, shapeOf(text)]] : [])))
 }
 
@@ -248,18 +248,18 @@ const usualSizes: readonly string[] = [360, 480, 540, 720, 768, 1_080].flatMap((
   }),
 )
 
-export function takesSeconds(rule: SecondsRule, seconds: number): boolean {
+export function acceptsSeconds(rule: SecondsRule, seconds: number): boolean {
   return 'values' in rule ? rule.values.includes(seconds) : seconds >= rule.min && seconds <= rule.max
 }
 
-export function takesSize(rule: SizeRule, text: string): boolean {
+export function acceptsSize(rule: SizeRule, text: string): boolean {
   if ('values' in rule) return rule.values.includes(text)
   const size = parseSize(text)
   return size !== undefined && fitsSides(rule, size)
 }
 
 /** Sentences for error messages. */
-export function whatItTakes({ id, seconds, size }: Pick<ModelCard, 'id' | 'seconds' | 'size'>) {
+export function describeLimits({ id, seconds, size }: Pick<ModelCard, 'id' | 'seconds' | 'size'>) {
   const listed = (values: readonly (string | number)[]) =>
     `Supported values are: ${values.map((value) => `'${value}'`).join(', ')}.`
   return {

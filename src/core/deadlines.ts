@@ -4,16 +4,16 @@ import { Problem } from './problem.ts'
 /** The fields of a request that shorten its deadlines, in whole seconds from now. */
 export const deadlineFields = ['start_within', 'finish_within'] as const
 
-export type AskedDeadlines = Partial<Record<(typeof deadlineFields)[number], string | number>>
+export type RequestedDeadlines = Partial<Record<(typeof deadlineFields)[number], string | number>>
 
 /** When a task must have started and ended: the times of the model, or sooner if the request says so. */
-export function fitDeadlines({ deadlines }: ModelCard, requested: AskedDeadlines, now: number) {
+export function fitDeadlines({ deadlines }: ModelCard, requested: RequestedDeadlines, now: number) {
   const finishMs = shorten('finish_within', requested, deadlines.totalMs)
   const startMs = Math.min(finishMs, shorten('start_within', requested, deadlines.startMs))
   return { startBy: now + startMs, finishBy: now + finishMs }
 }
 
-function shorten(field: keyof AskedDeadlines, requested: AskedDeadlines, longestMs: number): number {
+function shorten(field: keyof RequestedDeadlines, requested: RequestedDeadlines, longestMs: number): number {
   const given = requested[field]
   if (given === undefined) return longestMs
   const longest = Math.floor(longestMs / 1000)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { afterAnswer, afterFault, afterRefusal, type Health, healthy, isPaused, roomOf } from './health.ts'
+import { afterFault, afterRefusal, afterResponse, type Health, healthy, isPaused, newTasksAllowed } from './health.ts'
 
 const at = (now: number, begunAt = now) => ({ begunAt, now })
 const minutes = 60_000
@@ -11,7 +11,7 @@ function faults(count: number, from = 0, health = healthy): Health {
 }
 
 it('five faults in a row are a pause, and those of the same moment make it no longer', () => {
-  assert.equal(roomOf(faults(4), 10), Number.POSITIVE_INFINITY)
+  assert.equal(newTasksAllowed(faults(4), 10), Number.POSITIVE_INFINITY)
   assert.deepEqual(faults(5), { failures: 5, pausedUntil: 10_004, reason: 'failing' })
   assert.deepEqual(faults(12), faults(5))
   assert.deepEqual(faults(3, 20_000, faults(5)), faults(5), 'they come late, but are of the same moment')
@@ -36,11 +36,11 @@ it('a response to a request from before the end of a pause can only make it long
 
 it('only a request that was sent after a pause ends it', () => {
   const refused = afterRefusal(healthy, 'account', at(0), undefined)
-  assert.deepEqual(afterAnswer(refused, at(1_000, 0)), refused)
-  assert.deepEqual(afterAnswer(refused, at(6 * minutes, 4 * minutes)), refused)
-  assert.equal(afterAnswer(refused, at(6 * minutes, 5 * minutes)), healthy)
+  assert.deepEqual(afterResponse(refused, at(1_000, 0)), refused)
+  assert.deepEqual(afterResponse(refused, at(6 * minutes, 4 * minutes)), refused)
+  assert.equal(afterResponse(refused, at(6 * minutes, 5 * minutes)), healthy)
   const longest = afterRefusal(healthy, 'busy', at(minutes), Number.POSITIVE_INFINITY)
-  assert.deepEqual(afterAnswer(longest, at(minutes + 1, 0)), longest, 'however long the send took')
+  assert.deepEqual(afterResponse(longest, at(minutes + 1, 0)), longest, 'however long the send took')
 })
 
 it('a busy account that asks for no time pauses longer each time, and one task is sent first after it', () => {
@@ -53,14 +53,14 @@ it('a busy account that asks for no time pauses longer each time, and one task i
     health = afterRefusal(health, 'busy', at(now), undefined)
     assert.equal(health.pausedUntil, now + pauseMs)
   }
-  assert.deepEqual([roomOf(health, 6_999), roomOf(health, 7_000)], [0, 1])
+  assert.deepEqual([newTasksAllowed(health, 6_999), newTasksAllowed(health, 7_000)], [0, 1])
 })
 
 it('a clock that is set back leaves no endless pause', () => {
   const refused = afterRefusal(healthy, 'account', at(1e9), undefined)
   assert.equal(isPaused(refused, 1e9), true)
-  assert.deepEqual([isPaused(refused, 0), roomOf(refused, 0)], [false, 1])
-  assert.equal(afterAnswer(refused, at(0)), healthy)
+  assert.deepEqual([isPaused(refused, 0), newTasksAllowed(refused, 0)], [false, 1])
+  assert.equal(afterResponse(refused, at(0)), healthy)
 })
 
 it('a busy account pauses as long as it asks for, but at least a second and at most ten minutes', () => {
@@ -76,7 +76,11 @@ it('a busy account pauses as long as it asks for, but at least a second and at m
     const busy = afterRefusal(healthy, 'busy', at(5_000), retryAfterMs)
     assert.equal(busy.pausedUntil, 5_000 + pauseMs, `${retryAfterMs} ms`)
     // A pause without a limit looks like one from before the clock was set back, but is not.
-    assert.deepEqual([roomOf(busy, 5_000), roomOf(busy, 4_999 + pauseMs)], [0, 0], `${retryAfterMs} ms`)
-    assert.equal(roomOf(busy, 5_000 + pauseMs), 1, `${retryAfterMs} ms`)
+    assert.deepEqual(
+      [newTasksAllowed(busy, 5_000), newTasksAllowed(busy, 4_999 + pauseMs)],
+      [0, 0],
+      `${retryAfterMs} ms`,
+    )
+    assert.equal(newTasksAllowed(busy, 5_000 + pauseMs), 1, `${retryAfterMs} ms`)
   }
 })

@@ -35,7 +35,7 @@ export interface Answered {
 }
 
 /** It accepted the request, or refused it for a reason in the request itself. */
-export function afterAnswer(health: Health, answered: Answered): Health {
+export function afterResponse(health: Health, answered: Answered): Health {
   return isOld(health, answered) ? health : healthy
 }
 
@@ -89,7 +89,7 @@ function isOld({ pausedUntil }: Health, { begunAt, now }: Answered): boolean {
 }
 
 /** How many new tasks this process may send to it now, apart from its slots. */
-export function roomOf(health: Health, now: number): number {
+export function newTasksAllowed(health: Health, now: number): number {
   if (isPaused(health, now)) return 0
   return health.reason === null ? Number.POSITIVE_INFINITY : 1
 }

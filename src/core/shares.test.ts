@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { dealOut, openRotation, openSlots, type Slots } from './shares.ts'
+import { openRotation, openSlots, type Slots, takeInRounds } from './shares.ts'
 
 /** How many more that owner gets. */
 function fill(slots: Slots, owner: string): number {
   let got = 0
-  dealOut([owner], () => {
+  takeInRounds([owner], () => {
     if (!slots.hasRoom(owner)) return false
     slots.take(owner)
     got += 1

@@ -47,6 +47,6 @@ export function openRotation(): Rotation {
 }
 
 /** Lets each owner take one, then one more, until none can. `takeOne` returns whether the owner could. */
-export function dealOut(owners: readonly string[], takeOne: (owner: string) => boolean): void {
+export function takeInRounds(owners: readonly string[], takeOne: (owner: string) => boolean): void {
   for (let waiting = owners; waiting.length > 0; ) waiting = waiting.filter(takeOne)
 }

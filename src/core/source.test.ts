@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { buildCatalog, type CatalogEntry, type ModelCard, toCard } from './catalog.ts'
-import { fitSource, longestSeconds, promptsOf, requireFilm, requireMaker, uploadLimits } from './source.ts'
+import {
+  combinedPrompts,
+  fitSource,
+  longestSeconds,
+  requireSourceSupport,
+  requireSourceVideo,
+  uploadLimits,
+} from './source.ts'
 import { type Asset, digestRequest, type SourceKind, type TaskSource } from './task.ts'
 import type { Token } from './token.ts'
 
@@ -20,11 +27,11 @@ it('a model that can’t derive the video is refused, with the models of the tok
   const cards = [cardOf('none'), cardOf('one', ['remix']), cardOf('all', ['remix', 'edit', 'extension'])]
   const catalog = buildCatalog(cards, { alias: 'all' }, null)
   const entry = (name: string) => catalog.entries.get(name) as CatalogEntry
-  requireMaker(entry('one'), 'remix', catalog, token)
-  requireMaker(entry('alias'), 'extension', catalog, token)
+  requireSourceSupport(entry('one'), 'remix', catalog, token)
+  requireSourceSupport(entry('alias'), 'extension', catalog, token)
   const refused = (name: string, kind: SourceKind, models = ['*']) => {
     try {
-      requireMaker(entry(name), kind, catalog, { ...token, models })
+      requireSourceSupport(entry(name), kind, catalog, { ...token, models })
     } catch (error) {
       return (error as Error).message
     }
@@ -41,7 +48,7 @@ it('a model that can’t derive the video is refused, with the models of the tok
 it('only a completed video that has not expired can be a source', () => {
   const video: Asset = { key: 'x/y', bytes: 1, sha256: '' }
   const film = { id: 'video_1', state: 'completed', video, expiresAt: 100 } as const
-  assert.equal(requireFilm(film, 'video', 99), video)
+  assert.equal(requireSourceVideo(film, 'video', 99), video)
   const refusals = [
     [{ ...film, state: 'queued', video: null, expiresAt: null }, /not ready yet/],
     [{ ...film, state: 'storing', video: null, expiresAt: null }, /not ready yet/],
@@ -50,7 +57,7 @@ it('only a completed video that has not expired can be a source', () => {
     [{ ...film, expiresAt: 50 }, /has expired/],
   ] as const
   for (const [task, message] of refusals)
-    assert.throws(() => requireFilm(task, 'video', 99), { code: 'video_not_usable', param: 'video', message })
+    assert.throws(() => requireSourceVideo(task, 'video', 99), { code: 'video_not_usable', param: 'video', message })
 })
 
 it('a derived video has the size and the length of its source, or is longer, up to 120 s', () => {
@@ -67,10 +74,10 @@ it('a derived video has the size and the length of its source, or is longer, up 
 
 it('the source prompt has all prompts, the last first, up to the limit of a prompt', () => {
   const source: TaskSource = { kind: 'remix', video: 'v', prompt: 'a fox', seconds: 1, asset: null }
-  assert.equal(promptsOf({ prompt: 'a fox', source: null }), 'a fox')
-  assert.equal(promptsOf({ prompt: 'at night', source }), 'at night. a fox')
-  assert.equal(promptsOf({ prompt: 'x', source: { ...source, prompt: null } }), 'x')
-  assert.equal(promptsOf({ prompt: 'x', source: { ...source, prompt: 'y'.repeat(40_000) } }).length, 32_000)
+  assert.equal(combinedPrompts({ prompt: 'a fox', source: null }), 'a fox')
+  assert.equal(combinedPrompts({ prompt: 'at night', source }), 'at night. a fox')
+  assert.equal(combinedPrompts({ prompt: 'x', source: { ...source, prompt: null } }), 'x')
+  assert.equal(combinedPrompts({ prompt: 'x', source: { ...source, prompt: 'y'.repeat(40_000) } }).length, 32_000)
 })
 
 it('requests that differ only in their source have different digests; without a source the digest has not changed', () => {

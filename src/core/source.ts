@@ -1,13 +1,13 @@
 import {
+  acceptsSeconds,
+  acceptsSize,
   type Catalog,
   type CatalogEntry,
+  describeLimits,
   formatSize,
   type ModelCard,
   mayUse,
   parseSize,
-  takesSeconds,
-  takesSize,
-  whatItTakes,
 } from './catalog.ts'
 import { Problem } from './problem.ts'
 import type { Asset, Size, SourceKind, Task } from './task.ts'
@@ -19,7 +19,7 @@ export const longestSeconds = 120
 const mostCharacters = 32_000
 
 /** The source of a derived video, as its request names it in the field `param`. */
-export interface Material {
+export interface SourceVideo {
   seconds: number
   size: Size
   param: string
@@ -46,7 +46,7 @@ export function uploadLimits({ size, seconds }: ModelCard, kind: SourceKind): Up
 const verbs = { remix: 'remix', edit: 'edit', extension: 'extend' } as const
 
 /** A model that ignores the source must not be used, and perhaps paid, for a derived video. */
-export function requireMaker({ card }: CatalogEntry, kind: SourceKind, catalog: Catalog, token: Token): void {
+export function requireSourceSupport({ card }: CatalogEntry, kind: SourceKind, catalog: Catalog, token: Token): void {
   if (card.makes?.includes(kind)) return
   const others = [...catalog.entries.values()].filter(
     (entry) => entry.name === entry.card.id && mayUse(token, entry) && entry.card.makes?.includes(kind),
@@ -58,7 +58,7 @@ export function requireMaker({ card }: CatalogEntry, kind: SourceKind, catalog: 
 }
 
 /** The bytes of a source video. Throws `video_not_usable` if it has none, or has expired. */
-export function requireFilm(
+export function requireSourceVideo(
   task: Pick<Task, 'id' | 'state' | 'video' | 'expiresAt'>,
   param: string,
   now: number,
@@ -78,12 +78,12 @@ export function expired(id: string, param: string): Problem {
 }
 
 /** The length of the derived video: that of its source, or `more` seconds longer. */
-export function fitSource(card: ModelCard, { seconds, size, param }: Material, more: number | null): number {
-  const limits = whatItTakes(card)
+export function fitSource(card: ModelCard, { seconds, size, param }: SourceVideo, more: number | null): number {
+  const limits = describeLimits(card)
   const shape = formatSize(size)
-  if (!takesSize(card.size, shape))
+  if (!acceptsSize(card.size, shape))
     throw new Problem('invalid_value', `The video has ${shape} pixels. ${limits.size}`, { param })
-  if (more === null && !takesSeconds(card.seconds, seconds))
+  if (more === null && !acceptsSeconds(card.seconds, seconds))
     throw new Problem('invalid_value', `The video has ${seconds} seconds. ${limits.seconds}`, { param })
   const total = seconds + (more ?? 0)
   if (more === null || total <= longestSeconds) return total
@@ -94,6 +94,6 @@ export function fitSource(card: ModelCard, { seconds, size, param }: Material, m
 }
 
 /** All prompts that led to a video, the last one first: the source prompt of a video derived from it. */
-export function promptsOf({ prompt, source }: Pick<Task, 'prompt' | 'source'>): string {
+export function combinedPrompts({ prompt, source }: Pick<Task, 'prompt' | 'source'>): string {
   return source?.prompt ? `${prompt}. ${source.prompt}`.slice(0, mostCharacters) : prompt
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { askedMs } from './retry-after.ts'
+import { parseRetryAfter } from './retry-after.ts'
 import { hintOf, newSigningSecret, sign } from './signature.ts'
 import { afterTry, deliveryIdsFrom, eventBody, newDelivery, signedRequest, type WebhookDelivery } from './webhook.ts'
 
@@ -85,7 +85,7 @@ it('only a 2xx is a success; 410 ends it at once', () => {
 
 it('waits as long as a busy receiver asks, but never less than usual nor more than a day', () => {
   const due = (status: number, header: string) =>
-    afterTry(delivery, tried(status), { retryAfterMs: askedMs(header, 0), chance: 0 }).dueAt
+    afterTry(delivery, tried(status), { retryAfterMs: parseRetryAfter(header, 0), chance: 0 }).dueAt
   for (const status of [429, 502, 503, 504]) assert.equal(due(status, '120'), 120_000)
   assert.equal(due(429, new Date(60_000).toUTCString()), 60_000)
   assert.equal(due(500, '120'), 5_000)

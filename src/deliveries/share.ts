@@ -1,4 +1,4 @@
-import { dealOut, openSlots, type Rotation, type Slots } from '../core/shares.ts'
+import { openSlots, type Rotation, type Slots, takeInRounds } from '../core/shares.ts'
 import type { EndpointClaim } from '../stores/store.ts'
 
 /** How many requests may run at once, to one host and in total. A single owner gets at most half of each. */
@@ -31,7 +31,7 @@ export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotati
   for (const route of traffic.running()) for (const slots of slotsOf(route)) slots.take(route.owner)
   const lines = Map.groupBy(endpoints, ({ owner }) => owner)
   const claims = new Map<string, number>()
-  dealOut(rotation.inTurn([...lines.keys()]), (owner) => {
+  takeInRounds(rotation.inTurn([...lines.keys()]), (owner) => {
     const line = lines.get(owner) ?? []
     for (let next = line.shift(); next; next = line.shift()) {
       const needed = slotsOf(next)

@@ -1,7 +1,7 @@
 import type { Access } from '../access.ts'
 import { type Clock, chance, type Random } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { askedMs } from '../core/retry-after.ts'
+import { parseRetryAfter } from '../core/retry-after.ts'
 import { stepRows } from '../core/row.ts'
 import {
   afterTry,
@@ -70,7 +70,7 @@ export function openTries(
     const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
     noteSilence(routeOf(endpoint), isSilent)
     const [status, error] = 'error' in posted ? [null, posted.error] : [posted.status, null]
-    const retryAfterMs = 'error' in posted ? undefined : askedMs(posted.retryAfter, now)
+    const retryAfterMs = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, now)
     const tried = { at, status, error, tookMs: now - at }
     if (isGone(tried)) await disable(endpoint, now)
     return afterTry(delivery, tried, { retryAfterMs, chance: chance(random) })

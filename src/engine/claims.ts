@@ -1,6 +1,6 @@
-import { roomOf } from '../core/health.ts'
+import { newTasksAllowed } from '../core/health.ts'
 import { orderRoutes } from '../core/routing.ts'
-import { dealOut, openRotation, openSlots, type Rotation } from '../core/shares.ts'
+import { openRotation, openSlots, type Rotation, takeInRounds } from '../core/shares.ts'
 import type { Task } from '../core/task.ts'
 import { leaseMs, renewMs } from '../core/timing.ts'
 import type { QueueCard } from '../core/turns.ts'
@@ -54,7 +54,7 @@ export function openClaims(
       cap: card.concurrency,
       accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
         const account = tools.accounts.get(name)
-        const limit = account ? Math.min(queue.worker.limit, roomOf(account.health, now)) : 0
+        const limit = account ? Math.min(queue.worker.limit, newTasksAllowed(account.health, now)) : 0
         const room = limit - (sending.get(name)?.length ?? 0)
         if (!account || room <= 0) return []
         return [{ name, cap: account.concurrency, room, spare: account.spareSlots ?? 0 }]
@@ -124,7 +124,7 @@ function openShares(store: LeaseStore, runs: Pick<Runs, 'active'>) {
 function sharesOf(owners: readonly string[], limit: number, holders: readonly string[]): OwnerClaim[] {
   const slots = openSlots(limit, holders)
   const shares = new Map<string, number>()
-  dealOut(owners, (owner) => {
+  takeInRounds(owners, (owner) => {
     if (!slots.hasRoom(owner)) return false
     slots.take(owner)
     shares.set(owner, (shares.get(owner) ?? 0) + 1)

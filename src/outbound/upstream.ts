@@ -47,7 +47,7 @@ interface DownloadRequest {
   /** The request body for an upstream that returns results inside its responses. */
   post?: string
   /** It has to end within `totalMs`, like any other request: it asks for a status, not for a result. */
-  isQuestion?: true
+  isPoll?: true
 }
 
 export interface UpstreamRequest {
@@ -157,7 +157,7 @@ class GuardedUpstream {
     const isPath = location.startsWith('/')
     if (init.post !== undefined && !isPath) throw new Error('a body may be posted only to the upstream itself')
     const { deadlines, closing } = this.#context
-    const limit = init.isQuestion ? [AbortSignal.timeout(deadlines.totalMs)] : []
+    const limit = init.isPoll ? [AbortSignal.timeout(deadlines.totalMs)] : []
     const stop = AbortSignal.any([signal, closing, ...limit])
     const explain = (thrown: unknown) => (signal.aborted ? signal.reason : asProblem(thrown))
     let trusted = true

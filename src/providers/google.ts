@@ -56,7 +56,7 @@ const provider: Provider = {
   },
   async poll(operation, call) {
     const path = pathOf(operation)
-    const response = await call.download(path, { headers: keyOf(call), isQuestion: true }, call.signal)
+    const response = await call.download(path, { headers: keyOf(call), isPoll: true }, call.signal)
     if (!response.ok) return readMissing(response)
     const progress = readProgress(path, await readOutline(response.body))
     const { file } = fieldsOf(progress.status === 'succeeded' ? progress.output : null)

@@ -60,7 +60,7 @@ const provider: Provider = {
     })
   },
   async poll(operation, call) {
-    const response = await fetchOperation(String(operation), call, { isQuestion: true })
+    const response = await fetchOperation(String(operation), call, { isPoll: true })
     if (response.status === 404) return { status: 'missing' }
     if (!response.ok) throw unclear(`a poll got ${response.status}`)
     return readProgress(String(operation), await readOutline(response.body))
@@ -80,7 +80,7 @@ const provider: Provider = {
 }
 
 /** A download even for a poll, because the response may contain the whole video. */
-function fetchOperation(operationName: string, call: Call, more: { isQuestion?: true } = {}): Promise<Response> {
+function fetchOperation(operationName: string, call: Call, more: { isPoll?: true } = {}): Promise<Response> {
   const account = readAccount(call)
   if (account === undefined) throw unclear(noAccount)
   const [model] = operationName.split('/operations/')

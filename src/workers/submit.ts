@@ -1,5 +1,5 @@
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
-import { type Answered, afterAnswer, afterFault, afterRefusal, roomOf } from '../core/health.ts'
+import { type Answered, afterFault, afterRefusal, afterResponse, newTasksAllowed } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { attemptFact, endsWithoutAccount, givenUp, nextLookAt, resubmitted } from '../core/recovery.ts'
 import type { Change } from '../core/states.ts'
@@ -134,7 +134,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     if ('refused' in answer) return refuse(sent, answer.refused, answered(), departure)
     if (!departure.isCommitted()) throw new Error('the adapter returned an operation without sending a request')
     requireUsable(account, answer.operation, attempt.id)
-    account.health = afterAnswer(account.health, answered())
+    account.health = afterResponse(account.health, answered())
     return accept(sent, { operation: answer.operation }, 'attempt accepted')
   } catch (thrown) {
     departure.throwIfNotCommitted()
@@ -223,7 +223,7 @@ function refuse(
   const { now } = answered
   account.health =
     blame === 'request'
-      ? afterAnswer(account.health, answered)
+      ? afterResponse(account.health, answered)
       : afterRefusal(account.health, blame, answered, retryAfterMs)
   if (departure.isRepeat) return stayHeld(sending, problem)
   if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`, departure)
@@ -250,7 +250,7 @@ function goElsewhere(sending: Sending, problem: Problem, name: string, departure
   const routes = tools.catalog.entries.get(task.card)?.card.routes ?? []
   const hasOther = routes.some((route) => {
     const other = tools.accounts.get(route.account)
-    return other && !tried.includes(other.name) && roomOf(other.health, now) > 0
+    return other && !tried.includes(other.name) && newTasksAllowed(other.health, now) > 0
   })
   const change: Change =
     hasOther && !task.tried.includes(account.name)

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
-import { isElsewhere } from '../core/account.ts'
+import { hasOtherAddress } from '../core/account.ts'
 import type { Attempt, AttemptFact, OnUnknown, Rival } from '../core/attempt.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
@@ -162,7 +162,7 @@ export function accountAt(
   sent?: Pick<Attempt, 'keyVersion'> | null,
 ): Account | undefined {
   const account = accounts.get(task.account ?? '')
-  return account && sent && isElsewhere(sent.keyVersion, account.keyVersion) ? undefined : account
+  return account && sent && hasOtherAddress(sent.keyVersion, account.keyVersion) ? undefined : account
 }
 
 /** The same, but throws if there is no such account. It may come back: the task waits for it until its deadline. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type AccountView, isElsewhere } from '../../core/account.ts'
+import { type AccountView, hasOtherAddress } from '../../core/account.ts'
 import { type Attempt, handleBytes, maxHandleBytes, operationKey } from '../../core/attempt.ts'
 import { Problem } from '../../core/problem.ts'
 import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
@@ -94,7 +94,7 @@ function adoptTask(dependencies: OperatorDependencies) {
 /** The account that the attempt was sent to: only this account can poll the operation. */
 function accountOf({ account: name, keyVersion }: Attempt, accounts: OperatorDependencies['accounts']): AccountView {
   const account = accounts.get(name)
-  if (account && !isElsewhere(keyVersion, account.keyVersion)) return account
+  if (account && !hasOtherAddress(keyVersion, account.keyVersion)) return account
   const reason = account ? 'had another address when this was sent' : 'is not configured'
   const advice = `Configure ${account ? 'that address' : 'it'} again and restart, or resubmit the task.`
   throw refusal(`Account '${name}' ${reason}, so the operation can't be polled. ${advice}`)

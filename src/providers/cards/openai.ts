@@ -1,10 +1,10 @@
 import {
+  acceptsSeconds,
+  acceptsSize,
   type CardTemplate,
   parseSize,
   type SecondsRule,
   type SizeRule,
-  takesSeconds,
-  takesSize,
 } from '../../core/catalog.ts'
 import { commonFields, type ParameterRule } from '../../core/parameters.ts'
 import { type Fields, fieldsOf, textOf, unclear } from '../kit/responses.ts'
@@ -71,7 +71,7 @@ function toSeconds({ values, min, max, default: usual }: Fields): SecondsRule | 
     ? { values: values.map(Number), default: standard }
     : { min: Number(min), max: Number(max), default: standard }
   const isWhole = [standard, ...('values' in rule ? rule.values : [rule.min, rule.max])].every(isSeconds)
-  return isWhole && takesSeconds(rule, standard) ? rule : undefined
+  return isWhole && acceptsSeconds(rule, standard) ? rule : undefined
 }
 
 function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefined {
@@ -80,7 +80,7 @@ function toSize({ values, default: usual, ...range }: Fields): SizeRule | undefi
   const rule: SizeRule = Array.isArray(values)
     ? { values: values.filter((value) => typeof value === 'string' && parseSize(value)), default: standard }
     : { minSide, maxSide, multipleOf, default: standard }
-  return parseSize(standard) && takesSize(rule, standard) ? rule : undefined
+  return parseSize(standard) && acceptsSize(rule, standard) ? rule : undefined
 }
 
 /** Only the parts that we understand are copied: every client sees them. */
