@@ -114,11 +114,13 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const task = await (idempotencyKey === null
       ? repeated(request, digest, make)
       : keyed(owner, idempotencyKey, digest, make))
-    // A repeat gets the same response as the first request, however far the task is by now.
-    const made = queueTask(task, task.createdAt)
-    made.warnings = warningsOf(order)
-    return toWireVideo(made, { nulls: wantsNulls(request) })
+    return toWireVideo(asCreated(task, order), { nulls: wantsNulls(request) })
   }
+}
+
+/** A repeat gets the same response as the first request, however far the task is by now. No claim changed a new task. */
+function asCreated(task: Task, order: Order): Task {
+  return task.fence === 0 ? task : { ...queueTask(task, task.createdAt), warnings: warningsOf(order) }
 }
 
 function warningsOf({ ignored, entry }: Order): string[] {
