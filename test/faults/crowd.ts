@@ -25,7 +25,7 @@ import { simulatedWorkers } from './simulation.ts'
  */
 export interface CrowdReport {
   crowd: number
-  /** From the first to the last of the few, in milliseconds. */
+  /** From the first to the last of the few, in milliseconds; the median of several rounds. */
   aloneMs: number
   besideMs: number
   claimP50Ms: number
@@ -43,6 +43,7 @@ export function judgeCrowd({ aloneMs, besideMs, claimP99Ms }: CrowdReport): stri
 }
 
 const few = 50
+const rounds = 9
 const provider = 'sim-none'
 
 export async function runCrowd(crowd: number): Promise<CrowdReport> {
@@ -74,11 +75,11 @@ export async function runCrowd(crowd: number): Promise<CrowdReport> {
   )
 
   await timeFew(store, random)
-  const aloneMs = await timeFew(store, random)
+  const aloneMs = await medianOfFew(store, random)
   await insert(store, random, 'slow', crowd)
   await until(async () => (await store.attemptsIn('open', 1)).length === 0 && (await waiting(store)) === 0)
   claims.length = 0
-  const besideMs = await timeFew(store, random)
+  const besideMs = await medianOfFew(store, random)
   claims.sort((a, b) => a - b)
   const at = (share: number) => claims[Math.floor(claims.length * share)] ?? Number.NaN
   const rssMb = Math.round(process.memoryUsage.rss() / 2 ** 20)
@@ -151,6 +152,13 @@ async function insert(store: Store, random: Tools['random'], card: string, count
     ids.map((id) => store.insert(queueTask({ id, owner: card, model: card, card, ...asked, ...times }, now))),
   )
   return ids
+}
+
+/** Several rounds: in one, a single pause of the machine is the p99 of the claims. */
+async function medianOfFew(store: Store, random: Tools['random']): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < rounds; round++) times.push(await timeFew(store, random))
+  return times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? Number.NaN
 }
 
 async function timeFew(store: Store, random: Tools['random']): Promise<number> {
