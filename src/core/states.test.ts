@@ -1,46 +1,34 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { apply } from './states.ts'
-import { isTaskId, newTaskId, type Task, wireStatus } from './task.ts'
+import { isTaskId, newTaskId, queueTask, type Task, wireStatus } from './task.ts'
 
+const queued = queueTask(
+  {
+    id: 'video_1',
+    owner: 'a',
+    model: 'm',
+    card: 'm',
+    digest: 0,
+    finishBy: 1e9,
+    startBy: 1e9,
+    prompt: 'x',
+    seconds: 4,
+    size: { width: 2, height: 2 },
+    image: null,
+    parameters: {},
+  },
+  0,
+)
 const task: Task = {
-  id: 'video_1',
-  owner: 'a',
-  model: 'm',
-  card: 'm',
-  digest: 0,
-  idempotencyKey: null,
-  remixedFrom: null,
-  source: null,
-  metadata: null,
-  finishBy: 1e9,
-  startBy: 1e9,
-  prompt: 'x',
-  seconds: 4,
-  createdAt: 0,
-  size: { width: 2, height: 2 },
-  image: null,
+  ...queued,
   state: 'running',
   progress: 40,
   startedAt: 5,
-  completedAt: null,
-  expiresAt: null,
-  operation: null,
-  output: null,
-  video: null,
-  videoFacts: null,
-  warnings: [],
-  error: null,
-  dueAt: 0,
-  tries: 0,
   fence: 1,
-  parameters: {},
-  missingAt: null,
   account: 'p',
   attempt: 'att_1',
   attempts: 1,
-  tried: [],
-  deletedAt: null,
 }
 const video = { key: 'a/b', bytes: 1, sha256: 'c' }
 const videoFacts = { width: 2, height: 2, duration: 4, frameRate: 24, codec: 'h264', bytes: 1 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Attempt, AttemptFact } from '../../core/attempt.ts'
 import type { Entry } from '../../core/plan.ts'
-import type { Task } from '../../core/task.ts'
+import { queueTask, type Task } from '../../core/task.ts'
 import type { QueueCard } from '../../core/turns.ts'
 import type { QueueClaim, Store } from '../store.ts'
 
@@ -18,7 +18,7 @@ export async function fresh(world: StoreWorld): Promise<Store> {
 const farFuture = 4_000_000_000_000
 
 export function newTask(number: string, fields: Partial<Task> = {}): Task {
-  return {
+  const submission = {
     id: `video_${number.padStart(48, '0')}`,
     owner: 'alice',
     model: 'm',
@@ -27,37 +27,12 @@ export function newTask(number: string, fields: Partial<Task> = {}): Task {
     seconds: 4,
     size: { width: 1280, height: 720 },
     parameters: {},
-    metadata: null,
-    createdAt: 1,
     digest: 0,
     finishBy: farFuture,
-    idempotencyKey: null,
-    remixedFrom: null,
-    source: null,
-    image: null,
-    state: 'queued',
-    progress: 0,
     startBy: farFuture,
-    startedAt: null,
-    missingAt: null,
-    completedAt: null,
-    expiresAt: null,
-    account: null,
-    attempt: null,
-    attempts: 0,
-    tried: [],
-    operation: null,
-    output: null,
-    video: null,
-    videoFacts: null,
-    warnings: [],
-    error: null,
-    dueAt: 1,
-    tries: 0,
-    fence: 0,
-    deletedAt: null,
-    ...fields,
+    image: null,
   }
+  return { ...queueTask(submission, 1), ...fields }
 }
 
 /** An attempt without a response. */
