@@ -12,7 +12,7 @@ const simulation: Row['tests'][number] = ['faults/simulation.slow.ts', 'nothing 
 const kills: Row['tests'][number] = ['faults/kills.slow.ts', 'kill -9 of']
 const killed: Row['tests'][number] = ['kill.slow.ts', 'kill -9 at']
 const durable: Row['tests'][number] = ['durability.test.ts', 'a submit is answered after its commit']
-const upstream = (name: string): Row['tests'][number] => ['upstream-faults.test.ts', name]
+const upstream = (name: string): Row['tests'][number] => ['upstream-faults.slow.ts', name]
 const routing = (name: string): Row['tests'][number] => ['routing.test.ts', name]
 
 export const rows: readonly Row[] = [
