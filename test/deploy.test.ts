@@ -188,4 +188,7 @@ it('every command exists, and accepts its arguments', () => {
   const helpers = ['deploy/healthcheck.js', 'deploy/make-bucket.js']
   const ignored = textOf('.dockerignore')
   for (const helper of helpers) assert.ok(files.includes(helper) && ignored.includes(`!${helper}\n`), helper)
+  const env = { ...process.env, FILMGATE_BUCKET: 's4://films' }
+  const { stderr } = spawnSync(process.execPath, [join(root, 'deploy/make-bucket.js')], { encoding: 'utf8', env })
+  assert.match(stderr, /^make-bucket: FILMGATE_BUCKET can't be used: use s3:/)
 })

@@ -548,7 +548,10 @@ describe('the command line', () => {
     assert.equal(stderr, "Other processes have accounts of their own, which can't be resumed here: studio@5ad1.\n")
     const resumed = await runCli(['accounts', 'resume', 'studio@5ad1'], options)
     assert.equal(resumed.code, 1)
-    assert.match(resumed.stderr, /another process's account, which can't be resumed here\. Its pause ends by itself/)
+    assert.match(
+      resumed.stderr,
+      /of another process's account name\. Such an account can't be resumed here\. Its pause ends by itself/,
+    )
   })
 })
 

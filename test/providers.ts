@@ -6,7 +6,7 @@ import { run } from 'node:test'
  * `npm run test:providers`: the contract of every provider, and the vendors' own clients at its simulator, in one table.
  */
 const root = join(import.meta.dirname, '..')
-const files = globSync(['src/providers/**/*.test.ts', 'simulators/*.test.ts'], { cwd: root })
+const files = globSync(['src/providers/**/*.{test,slow}.ts', 'simulators/*.test.ts'], { cwd: root })
   .filter((file) => basename(file) !== 'upstream.test.ts')
   .map((file) => join(root, file))
   .sort()

@@ -150,10 +150,7 @@ for (const [end, how] of [
     await remount(path, 'ro')
     await using server = serve(data)
     await server.url
-    assert.match(
-      server.output.stdout,
-      /is running, read-only\.\n\n {2}Read-only +the database can only be read: make it/,
-    )
+    assert.match(server.output.stdout, /is running, read-only\.\n\n {2}Read-only +the database is read-only: make it/)
     await servesWhatItHas(server, finished, 'read_only')
     await remount(path, 'rw')
     await goesOn(server, unfinished)

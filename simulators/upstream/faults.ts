@@ -334,8 +334,10 @@ const mp4Answer = (bytes: Uint8Array, more: Omit<Answer, 'status' | 'body'> = {}
 const half = (film: Uint8Array) => film.subarray(0, film.length / 2)
 
 const downloadRows: Row<'download'>[] = [
-  // A host of results uses 403 and 410 for a link that has expired.
-  ...statuses(403, 404, 410, 401, 429, 500, 503),
+  ['403', 'the link has expired: 403', () => failing(403)],
+  ...statuses(404),
+  ['410', 'the link has expired: 410', () => failing(410)],
+  ...statuses(401, 429, 500, 503),
   ...silences,
   ['truncated', 'the first half of the film, with a true length', (film) => mp4Answer(half(film))],
   [

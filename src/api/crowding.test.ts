@@ -83,7 +83,7 @@ it('at the limit a request gets `overloaded`, and health checks still work', asy
   assert.match(await served.ask(await served.join(), '/livez'), /^HTTP\/1\.1 200 /)
 })
 
-it('refusals are logged once per minute', async () => {
+it('refusals are logged once, and again after a minute without any', async () => {
   await using served = await serve()
   await fill(served)
   const refuse = async () => assert.match(await served.ask(await served.join(), '/quick'), /^HTTP\/1\.1 503 /)

@@ -149,7 +149,7 @@ export function taskNotFound(id: string): Problem {
 
 function accountNotFound(name: string, configured: string[]): Problem {
   if (isLocalName(name)) {
-    const reason = `'${name.slice(0, 100)}' is the name of another process's account, which can't be resumed here.`
+    const reason = `'${name.slice(0, 100)}' has the form of another process's account name. Such an account can't be resumed here.`
     const advice = 'Its pause ends by itself, or when that process is restarted.'
     return new Problem('account_not_found', `${reason} ${advice}`, { param: 'name' })
   }

@@ -43,8 +43,8 @@ function heading({ readOnly }: Service): string {
 
 const readOnlyReasons = {
   full: 'the disk of the database is full: free some space',
-  read_only: 'the database can only be read: make it writable',
-  unavailable: 'the database refuses to write: the log has the cause',
+  read_only: 'the database is read-only: make it writable',
+  unavailable: 'the database refuses writes: see the log for the cause',
 }
 
 /** Why no videos can be created, and that a fix needs no restart. */

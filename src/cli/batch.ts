@@ -232,7 +232,7 @@ function report(outcomes: Outcome[], { terminal, folder, json, interrupted }: Re
   const advice = [
     interrupted || has('left running') || has('not started') ? 'Run the same command again to go on.' : null,
     has('unknown')
-      ? 'Unknown: the server may have accepted these videos. Run the same command again to\nlook for them. --resubmit-unknown submits the rest again.'
+      ? 'Unknown: the server may have accepted these videos. Run the same command again\nto look for them. --resubmit-unknown submits the rest again.'
       : null,
     has('failed') ? 'Failed videos stay failed; --retry-failed creates them again.' : null,
   ]

@@ -54,7 +54,7 @@ export async function readFailure(
 function inOurWords(message: string): { message: string; hint: string | null } {
   const models = / ?GET \/v1\/models lists the models you can use\./
   return {
-    message: message.replace(models, '').replaceAll(/'input_reference(\.image_url)?'/g, '--image'),
+    message: message.replace(models, '').replaceAll(/'(image|input_reference(\.image_url)?)'/g, '--image'),
     hint: models.test(message) ? 'The models you can use:\n  filmgate models' : null,
   }
 }

@@ -39,7 +39,7 @@ export class Problem extends Error {
 
   /** Thrown by a store if the owner has used the key before. */
   static ofTakenKey(cause: unknown): Problem {
-    return new Problem('idempotency_key_taken', 'This Idempotency-Key was already used for another video.', { cause })
+    return new Problem('idempotency_key_taken', 'This Idempotency-Key already has a video.', { cause })
   }
 }
 

@@ -70,7 +70,7 @@ function pollAgain({ missingAt, tries }: Task, { code, message, cause }: Problem
 
 /** For the operator: the host that is not allowed. */
 function whyOf(cause: unknown): { why?: string } {
-  const detail = cause instanceof Error && cause.name === 'Refusal' ? cause.cause : undefined
+  const detail = cause instanceof Error && cause.name === 'UrlRefusal' ? cause.cause : undefined
   return typeof detail === 'string' ? { why: `${detail}; to allow it, add it to outbound.allow in filmgate.yaml` } : {}
 }
 

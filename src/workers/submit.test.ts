@@ -131,7 +131,7 @@ describe('a submit', () => {
     assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
   })
 
-  it('may have been sent if another of its requests did not reach the provider', async () => {
+  it('is held if the error is of another request, because it may have been sent', async () => {
     const { run } = await worldOf({ submit: sends(unreachable) })
     const { after, decision } = await run(queued)
     assert.deepEqual([after?.state, factOf(decision)?.state], ['held', 'open'])

@@ -193,4 +193,4 @@ export function faultOf(thrown: unknown): Problem {
   return new Problem('provider_unavailable', unclear, { cause: thrown, retryable: true })
 }
 
-export const unclear = 'The provider gives no clear answer.'
+export const unclear = 'The provider returned an unclear response.'

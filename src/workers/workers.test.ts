@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { keyVersionOf } from '../core/account.ts'
 import { Problem } from '../core/problem.ts'
 import { holdMs, recordRetentionMs } from '../core/timing.ts'
+import { PrivateUrlRefusal } from '../outbound/target.ts'
 import type { Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { collect } from './collect.ts'
@@ -255,6 +256,16 @@ it('collect: a body shorter than it says, or one that is gone, sends the task ba
   assert.deepEqual([after?.state, after?.missingAt, after?.dueAt], ['running', 990_000, 1_010_000])
   assert.equal(after?.output, 'out', 'else the next poll takes it for a job that was missing')
   await assert.rejects(world.run({ ...storing, missingAt: 880_000 }), { code: 'output_unavailable', retryable: false })
+})
+
+it('collect: the operator is told which host of a result is not allowed, and how to allow it', async () => {
+  const world = await makeWorld(collect)
+  const cause = new PrivateUrlRefusal('it is private', 'Use a public URL.', 'cdn.test is at 10.0.0.3')
+  world.answers.download = async () => {
+    throw new Problem('output_unavailable', 'gone', { retryable: true, cause })
+  }
+  const { decision } = await world.run(storing)
+  assert.match(JSON.stringify(decision), /"why":"cdn\.test is at 10\.0\.0\.3; to allow it, add it to outbound\.allow/)
 })
 
 it('expire: the bytes go at the expiry, the row a month later', async () => {

@@ -88,7 +88,11 @@ export const rows: readonly Row[] = [
   { id: 'U8', fault: 'links that expire', tests: [upstream('whose links expire')] },
   { id: 'U9', fault: 'key or credit refused', tests: [upstream('pauses with an alarm')] },
   { id: 'U10', fault: 'failed upstream, and then again otherwise', tests: [upstream('fails for the client')] },
-  { id: 'C1', fault: 'the clock is set back', tests: [['../src/stores/sqlite.test.ts', 'a clock that was set back']] },
+  {
+    id: 'C1',
+    fault: 'the clock is set back',
+    tests: [['../src/stores/sqlite.test.ts', 'after the clock was set back']],
+  },
   {
     id: 'C2',
     fault: 'a holder wakes after its lease was lost',

@@ -141,7 +141,7 @@ async function decide(
     const after = apply(task, change)
     const detail = { operator: request.token.name, attempt: attempt.id, account: attempt.account }
     if (!(await store.record({ task: after, fact, events: eventsOf(task, after, now, [name, detail]) })))
-      throw refusal(`Task '${id}' was changed by another process meanwhile. Check it again.`)
+      throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
     log.info(name, { task: id, ...detail })
     return await describeTask(after, store)
   } catch (error) {

@@ -65,7 +65,7 @@ async function lockOut(client: Client, source = 0): Promise<number> {
   throw new Error(
     same
       ? 'source and target are the same database, under two names; name another target, or none to move only the videos'
-      : 'another move is running on the database; wait until it hasTable finished',
+      : 'another move is running on the database; wait until it has finished',
   )
 }
 
@@ -134,7 +134,7 @@ export class Moved extends Error {}
 /** No service works on rows that are incomplete, or were moved to another store. */
 export async function refuseMoved(database: Database): Promise<void> {
   const [lock] = await database.read('SELECT pg_try_advisory_xact_lock_shared($1) AS free', [moveLock])
-  if (!lock?.free) throw new Moved('a move is running on the database; start again when it hasTable finished')
+  if (!lock?.free) throw new Moved('a move is running on the database; start again when it has finished')
   if (await hasTable(database, markTable)) throw new Moved(refusals.unfinished)
   const target = await targetOf(database)
   if (target !== null) throw new Moved(refusals.away(target))
