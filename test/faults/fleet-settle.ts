@@ -28,7 +28,8 @@ export async function settle(world: Settling): Promise<Found[]> {
   await pause(quietMs)
   const aged = await makeOlder(world.database)
   const begun = Date.now()
-  while (!(await isSettled(world)) && Date.now() - begun < longestSettleMs) {
+  // Twice: a held task may wait for its next look, which finds that it was never sent, and sends it.
+  for (let calm = 0; calm < 2 && Date.now() - begun < longestSettleMs; calm = (await isSettled(world)) ? calm + 1 : 0) {
     await resumeAccounts(anyUrl(world) ?? '').catch(() => {})
     await world.database.query("UPDATE tasks SET due_at = 0 WHERE state = 'held' AND NOT leased")
     await pause(3_000)
