@@ -174,7 +174,10 @@ async function mirrorOf({ store }: World, standby: PostgresServer): Promise<(whe
   return async (where) => {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
-    const { rowCount } = await client.query(`SELECT FROM tasks WHERE ${where}`).finally(() => client.end())
+    // The standby may not have the table yet.
+    const isMissing = (error: { code?: string }) => (error.code === '42P01' ? { rowCount: 0 } : Promise.reject(error))
+    const query = client.query(`SELECT FROM tasks WHERE ${where}`).catch(isMissing)
+    const { rowCount } = await query.finally(() => client.end())
     return rowCount === 1
   }
 }
