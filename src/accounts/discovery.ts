@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { AccountRegistry } from '../accounts.ts'
 import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
-import { toCard } from '../core/catalog.ts'
+import { addModel, toCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Cards } from '../providers/provider.ts'
@@ -53,7 +53,7 @@ export async function openDiscovery({
       ? { ...known, routes: [...known.routes, { account, upstreamModel, priority: 0, weight: 1 }] }
       : { ...toCard(template, [account]), ownedBy: account }
     discovered.add(id)
-    catalog.entries.set(id, { name: id, card })
+    addModel(catalog, card)
     log.info('a model was found', { model: id, account })
   }
 

@@ -31,13 +31,16 @@ export function modelRoutes(catalog: Catalog): Route[] {
 
 /** Lists only models that the token may use. To this token, others don't exist. */
 function listModels(catalog: Catalog) {
-  // Many kilobytes that never change, so they are built once for each token.
-  const texts = new WeakMap<Token, string>()
+  // Many kilobytes that rarely change, so they are built once for each token and version of the catalogue.
+  const lists = new WeakMap<Token, { text: string; version: number }>()
   return async ({ token }: FastifyRequest, reply: FastifyReply) => {
-    const known = texts.get(token)
-    const text = known ?? JSON.stringify(toWireList(modelsOf(catalog, token)))
-    if (known === undefined) texts.set(token, text)
-    return reply.type('application/json; charset=utf-8').send(text)
+    const { version } = catalog
+    let list = lists.get(token)
+    if (list?.version !== version) {
+      list = { text: JSON.stringify(toWireList(modelsOf(catalog, token))), version }
+      lists.set(token, list)
+    }
+    return reply.type('application/json; charset=utf-8').send(list.text)
   }
 }
 

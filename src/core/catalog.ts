@@ -101,9 +101,11 @@ export interface CatalogEntry {
 }
 
 export interface Catalog {
-  /** Grows as engines report their models. */
+  /** Grows by `addModel`, as engines report their models. */
   readonly entries: Map<string, CatalogEntry>
   readonly defaultModel: string | null
+  /** The number of changes since the start. What was built from another version is out of date. */
+  version: number
 }
 
 export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string, string>, defaultModel: string | null) {
@@ -113,7 +115,13 @@ export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string,
     const card = entries.get(target)?.card
     if (card) entries.set(name, { name, card })
   }
-  return { entries, defaultModel } satisfies Catalog
+  return { entries, defaultModel, version: 0 } satisfies Catalog
+}
+
+/** Adds a model that was discovered, or replaces its card. */
+export function addModel(catalog: Catalog, card: ModelCard): void {
+  catalog.entries.set(card.id, { name: card.id, card })
+  catalog.version += 1
 }
 
 /**
