@@ -116,10 +116,12 @@ it('every schema is JSON Schema 2020-12, and what the reference shows as an exam
 })
 
 it('the fields of a request are those that it is checked by', () => {
-  const { CreateVideo } = document.components.schemas
+  const { CreateVideo, RemixVideo, EditVideo, ExtendVideo } = document.components.schemas
   assert.deepEqual(CreateVideo?.required, ['prompt'])
   assert.equal(CreateVideo?.properties?.prompt?.maxLength, 32_000)
   assert.deepEqual(CreateVideo?.properties?.seconds?.type, ['string', 'integer'])
+  for (const schema of [RemixVideo, EditVideo, ExtendVideo])
+    assert.deepEqual(schema?.properties?.metadata, CreateVideo?.properties?.metadata)
   const order = operationsOf(document)
     .get('listVideos')
     ?.operation.parameters?.find(({ name }) => name === 'order')

@@ -6,7 +6,7 @@ import { Problem } from '../core/problem.ts'
 import { isLarge, parseJsonPart } from './json.ts'
 import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
-/** 20 MiB as base64, plus 1 MiB for the other fields. */
+/** An image as base64, plus 1 MiB for the other fields. */
 export const maxBodyBytes = Math.ceil(maxImageBytes / 3) * 4 + 2 ** 20
 
 /** A file part of a multipart request. */
@@ -232,8 +232,10 @@ function twice(name: string): Problem {
   })
 }
 
+export const imageLimit = `a reference image may have up to ${maxImageBytes / 2 ** 20} MiB`
+
 export function tooLarge(): Problem {
-  return new Problem('body_too_large', 'The request is too large: a reference image may have up to 20 MiB.')
+  return new Problem('body_too_large', `The request is too large: ${imageLimit}.`)
 }
 
 function toProblem(error: Error & { code?: string }, rules?: FormRules): unknown {

@@ -2,13 +2,13 @@ import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
-import { deadlineFields } from '../core/deadlines.ts'
 import { commonFields } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import {
   combinedPrompts,
   expired,
   fitSource,
+  longestSeconds,
   requireSourceSupport,
   requireSourceVideo,
   type SourceVideo,
@@ -65,7 +65,7 @@ export function derivedRoutes(
       summary: 'Remix a video',
       path: videoPath,
       description: 'A new video of the same model, length and size, from a completed video and another prompt.',
-      body: { schema: RemixVideo, as: 'json or form', example: { prompt: 'the same, but in summer' } },
+      body: { schema: RemixVideo, as: 'json or form', readByHand, example: { prompt: 'the same, but in summer' } },
       options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readDerived(dependencies) },
       handler: deriveVideo('remix', dependencies, submit),
     },
@@ -79,6 +79,7 @@ export function derivedRoutes(
         schema: EditVideo,
         as: 'json or form',
         files: ['video'],
+        readByHand,
         example: { prompt: 'the same, but in summer', video: example },
       },
       errors: [...common.errors, 'invalid_video'],
@@ -90,12 +91,12 @@ export function derivedRoutes(
       at: 'POST /v1/videos/extensions',
       id: 'extendVideo',
       summary: 'Extend a video',
-      description:
-        'A new video that begins with the given one and continues for `seconds` more, up to 120 seconds in total.',
+      description: `A new video that begins with the given one and continues for \`seconds\` more, up to ${longestSeconds} seconds in total.`,
       body: {
         schema: ExtendVideo,
         as: 'json or form',
         files: ['video'],
+        readByHand,
         example: { prompt: 'the fox runs away', seconds: '4', video: example },
       },
       errors: [...common.errors, 'invalid_video'],
@@ -105,11 +106,10 @@ export function derivedRoutes(
   ]
 }
 
-const fieldsOf: Record<SourceKind, readonly string[]> = {
-  remix: ['prompt', 'model', 'metadata', ...deadlineFields],
-  edit: ['prompt', 'video', 'model', 'metadata', ...deadlineFields],
-  extension: ['prompt', 'seconds', 'video', 'model', 'metadata', ...deadlineFields],
-}
+/** Checked like other parameters, once the model is known. */
+const readByHand = ['metadata']
+
+const schemas = { remix: RemixVideo, edit: EditVideo, extension: ExtendVideo } as const
 
 /** Fields of `POST /v1/videos`, which have no effect here. In `metadata` they would look as if they had one. */
 const reserved = [...commonFields, ...namesElsewhere]
@@ -126,13 +126,14 @@ interface FoundSource {
 /** Creates a video from one of the token's videos, or from a file in the request. */
 function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   const read = readExtras(tools)
+  const beside = Object.keys(schemas[kind].properties)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
     const body = request.body as Body
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
     dropWithoutEffect(request.body as Fields, card)
-    const extras = read(card, request, reply, { beside: fieldsOf[kind], reserved })
+    const extras = read(card, request, reply, { beside, reserved })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))

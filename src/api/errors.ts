@@ -1,63 +1,14 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { Problem, type ProblemCode } from '../core/problem.ts'
+import { problemCodes } from '../core/codes.ts'
+import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { ErrorResponse } from '../wire/videos.ts'
-import { maxBodyBytes } from './body.ts'
-
-/** The one map from a problem to an HTTP status. SDKs retry 408, 409, 429 and ≥ 500 by themselves. */
-export const statuses: Readonly<Record<ProblemCode, number>> = {
-  invalid_request: 400,
-  invalid_json: 400,
-  invalid_multipart: 400,
-  invalid_type: 400,
-  invalid_value: 400,
-  missing_required_parameter: 400,
-  unknown_parameter: 400,
-  invalid_image: 400,
-  invalid_image_url: 400,
-  invalid_webhook_url: 400,
-  // A status that SDKs do not retry by themselves: the receiver would get the test again and again.
-  webhook_unanswered: 400,
-  invalid_video: 400,
-  video_not_usable: 400,
-  operation_taken: 400,
-  invalid_api_key: 401,
-  model_not_found: 404,
-  account_not_found: 404,
-  unknown_url: 404,
-  webhook_endpoint_not_found: 404,
-  webhook_delivery_not_found: 404,
-  video_not_found: 404,
-  video_not_ready: 404,
-  video_failed: 404,
-  method_not_allowed: 405,
-  video_expired: 410,
-  body_too_large: 413,
-  unsupported_media_type: 415,
-  range_not_satisfiable: 416,
-  idempotency_key_taken: 422,
-  idempotency_key_reused: 422,
-  rate_limit_exceeded: 429,
-  // These end a task and are shown in its `error`. As the response to a request they would be our own fault.
-  image_unavailable: 500,
-  generation_failed: 500,
-  output_unavailable: 500,
-  unsupported_output: 500,
-  provider_unavailable: 500,
-  provider_unreachable: 500,
-  submission_unknown: 500,
-  content_policy: 500,
-  deadline_exceeded: 500,
-  lost_upstream: 500,
-  internal: 500,
-  overloaded: 503,
-  storage_unavailable: 503,
-}
+import type { ErrorResponse } from '../wire/service.ts'
+import { imageLimit, maxBodyBytes } from './body.ts'
 
 function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
-  const status = statuses[problem.code]
+  const status = problemCodes[problem.code].status
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   const { message, code, param } = problem
   return { error: { message, type, param: (param && sentAs?.get(param)) ?? param, code } }
@@ -84,7 +35,7 @@ export function errorHandler(log: Log, clock: Clock) {
 
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const problem = thrown instanceof Problem ? thrown : fromFramework(thrown as FastifyError, request)
-    const status = statuses[problem.code]
+    const status = problemCodes[problem.code].status
     // A client that disconnected while it waited was not refused.
     const isLeft = problem.code === 'overloaded' && reply.raw.destroyed
     // One of our limits was reached. With any other cause it is an error.
@@ -156,9 +107,7 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Problem {
 /** How large a JSON body may be. */
 function largestOf({ routeOptions: { bodyLimit }, server }: FastifyRequest): string {
   if (bodyLimit === server.initialConfig.bodyLimit) return `its body may have up to ${bodyLimit / 2 ** 10} KiB`
-  return bodyLimit === maxBodyBytes
-    ? 'a reference image may have up to 20 MiB'
-    : 'send a video as a file of a form, not as JSON'
+  return bodyLimit === maxBodyBytes ? imageLimit : 'send a video as a file of a form, not as JSON'
 }
 
 /** The content types that a route accepts. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, HTTPMethods, RouteHandlerMethod, RouteOptions } from 'fastify'
-import type { ProblemCode } from '../core/problem.ts'
+import type { ProblemCode } from '../core/codes.ts'
 import type { Schema, Schemas } from '../wire/schema.ts'
 
 /** A route in one place: its path, its schemas, its documentation and its handler. */

@@ -9,12 +9,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
+import { maxVideoMiB } from '../core/source.ts'
 import { type FormRules, readFields, Spooled } from './body.ts'
 import { boundBodies, openBudget } from './budget.ts'
 import { respellDerived } from './spellings.ts'
 
-/** The largest video in a request. */
-const maxVideoMiB = 50
 const maxVideoBytes = maxVideoMiB * 2 ** 20
 /** The limit of all other fields of such a request, which are held in memory. */
 const maxFieldBytes = 2 ** 20

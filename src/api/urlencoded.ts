@@ -22,8 +22,7 @@ export function parseUrlencoded(_request: FastifyRequest, body: Buffer, done: Do
 
 function read(body: Buffer): Fields {
   if (body.length > mostBytes) {
-    const message =
-      'A URL-encoded form may have up to 1 MiB. Send an image in JSON or multipart/form-data, or as a URL.'
+    const message = `A URL-encoded form may have up to ${mostBytes / 2 ** 20} MiB. Send an image in JSON or multipart/form-data, or as a URL.`
     throw new Problem('body_too_large', message)
   }
   const text = decode(body)

@@ -1,4 +1,6 @@
 import type { XStatic } from 'typebox/schema'
+import { unknownPolicies } from '../core/attempt.ts'
+import { imageRules } from '../core/catalog.ts'
 
 /*
  * Every key of filmgate.yaml: its type, its limits, its description, and the message for a wrong value ("what is wrong;
@@ -35,7 +37,7 @@ export const modelName = {
 
 const onUnknown = {
   type: 'string',
-  enum: ['hold', 'fail', 'resubmit'],
+  enum: unknownPolicies,
   description:
     'What happens to a submit whose outcome is unknown. `hold`: the operator decides within 30 minutes. `fail`: the task fails. `resubmit`: it is submitted again, and you may pay twice. The default is `hold`; for engines without a key on a private address it is `resubmit`.',
 } as const
@@ -150,7 +152,7 @@ const model = {
     },
     image: {
       type: ['string', 'null'],
-      enum: ['none', 'optional', 'required', null],
+      enum: [...imageRules, null],
       description: 'Whether a request has a reference image.',
     },
     concurrency: {

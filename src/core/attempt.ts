@@ -6,13 +6,17 @@ import type { Json, TaskError } from './task.ts'
  * that everything that may have been paid for has a record. A response of the provider is a fact: it is recorded on the
  * attempt even if the lease of the task was lost. A change of the task is a decision, and needs the lease.
  */
-export type AttemptState =
-  | 'open' //      no response is recorded: the provider may have accepted it or not
-  | 'accepted' //  the provider accepted it, as `operation`
-  | 'refused' //   the provider certainly did not accept it
-  | 'abandoned' // the search for its outcome has ended; it may have cost money
-  | 'removed' //   accepted, and its task is removed: kept for a day, because a list may still show its work
-  | 'orphan' //    accepted, but its task had ended or gone on without it: paid for and not used
+
+/** The states that an operator sees. */
+export const shownAttemptStates = [
+  'open', //      no response is recorded: the provider may have accepted it or not
+  'accepted', //  the provider accepted it, as `operation`
+  'refused', //   the provider certainly did not accept it
+  'abandoned', // the search for its outcome has ended; it may have cost money
+  'orphan', //    accepted, but its task had ended or gone on without it: paid for and not used
+] as const
+/** `removed`: accepted, and its task is removed. It is kept for a day, because a list may still show its work. */
+export type AttemptState = (typeof shownAttemptStates)[number] | 'removed'
 
 export interface Attempt {
   /** Also sent to the provider as the idempotency key or client reference. */
@@ -51,10 +55,12 @@ export interface Rival {
  *   list    recent work can be listed, and compared with the request
  *   none    not at all
  */
-export type Recovery = 'key' | 'lookup' | 'list' | 'none'
+export const recoveries = ['key', 'lookup', 'list', 'none'] as const
+export type Recovery = (typeof recoveries)[number]
 
 /** If the outcome stays unknown: hold the task for the operator until a deadline, fail it, or submit it again. */
-export type OnUnknown = 'hold' | 'fail' | 'resubmit'
+export const unknownPolicies = ['hold', 'fail', 'resubmit'] as const
+export type OnUnknown = (typeof unknownPolicies)[number]
 
 export function newAttemptId(random: Random): string {
   return `att_${Buffer.from(random(18)).toString('hex')}`

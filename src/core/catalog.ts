@@ -17,7 +17,8 @@ export interface ModelCard {
   readonly created: number
   readonly seconds: SecondsRule
   readonly size: SizeRule
-  readonly image: ImageRule
+  /** Whether a request has a reference image. */
+  readonly image: (typeof imageRules)[number]
   /** The parameters that it accepts besides the common fields, by name. */
   readonly parameters: Readonly<Record<string, ParameterRule>>
   /** How long a client should wait between two polls. */
@@ -92,7 +93,7 @@ export function sizesOf(shapes: Shapes, usual: string): SizeRule {
   return { values: Object.keys(shapes), shapes, default: usual }
 }
 
-type ImageRule = 'none' | 'optional' | 'required'
+export const imageRules = ['none', 'optional', 'required'] as const
 
 /** A name that clients may use: a model's own, or an alias of it. */
 export interface CatalogEntry {

@@ -8,13 +8,14 @@ export interface Health {
   failures: number
   /** Nothing new is sent before this time. After it each process sends one task, and the others if that succeeds. */
   pausedUntil: number
-  reason: PauseReason | null
+  reason: (typeof pauseReasons)[number] | null
 }
 
-type PauseReason =
-  | 'credentials' // it refused our key, has no credit, or is misconfigured: an operator has to act
-  | 'busy' //        it asked us to slow down
-  | 'failing' //     it can't be reached, or its responses make no sense, several times in a row
+export const pauseReasons = [
+  'credentials', // it refused our key, has no credit, or is misconfigured: an operator has to act
+  'busy', //        it asked us to slow down
+  'failing', //     it can't be reached, or its responses make no sense, several times in a row
+] as const
 
 export const healthy: Health = { failures: 0, pausedUntil: 0, reason: null }
 

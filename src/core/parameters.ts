@@ -20,10 +20,9 @@ export type ParameterRule = { readonly description: string; readonly needsImage?
 )
 
 /** A size in words, for providers that accept no pixels. */
-const sizeWords = ['aspect_ratio', 'resolution']
+const sizeWords = ['aspect_ratio', 'resolution'] as const
 
-/** The fields of every request that creates a video. */
-export const commonFields = [
+const common = [
   'model',
   'prompt',
   'seconds',
@@ -33,7 +32,11 @@ export const commonFields = [
   'input_reference',
   'metadata',
   ...deadlineFields,
-]
+] as const
+
+/** The fields of every request that creates a video. `CreateVideo` in `wire/videos.ts` does not compile with others. */
+export type CommonField = (typeof common)[number]
+export const commonFields: readonly string[] = common
 
 /** What a request has besides the common fields. */
 export interface Extras {
@@ -68,7 +71,7 @@ export function readParameters(
   const fromFields = Object.entries(fields).filter(([name]) => !beside.includes(name))
   // Most requests have nothing else, and the rest costs each submit more than its other checks.
   if (fromFields.length === 0 && fields.metadata === undefined) return { parameters, metadata: null, ignored: [] }
-  const sizeFields = sizeWords.filter((name) => beside.includes(name))
+  const sizeFields: readonly string[] = sizeWords.filter((name) => beside.includes(name))
   const isParameter = (name: string) => Object.hasOwn(card.parameters, name)
   const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sizeFields.includes(name))
   const fromMetadata = metadata.filter(([name]) => isParameter(name))
@@ -98,11 +101,12 @@ export function readParameters(
 }
 
 const mostIgnored = 32
-const mostKept = { keys: 16, keyLength: 64, valueLength: 512 }
 
-/** Checks what a client stores with its video. The limits are those of OpenAI's API for other objects. */
+/** What a client may store with its video. The limits are those of OpenAI's API for other objects. */
+export const metadataLimits = { keys: 16, keyLength: 64, valueLength: 512 }
+
 function keep(entries: readonly [string, unknown][]): Metadata | null {
-  const { keys, keyLength, valueLength } = mostKept
+  const { keys, keyLength, valueLength } = metadataLimits
   if (entries.length === 0) return null
   if (entries.length > keys) {
     const message = `'metadata' has ${entries.length} keys that are not parameters of the model. The limit is ${keys}.`
@@ -156,11 +160,8 @@ function readMetadata({ metadata = {} }: Record<string, unknown>): Record<string
   const duplicate = typeof metadata === 'string' && value !== undefined ? duplicateKey(metadata) : undefined
   if (duplicate !== undefined) throw twiceWithin(duplicate.slice(0, 100))
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new Problem(
-    'invalid_type',
-    "Invalid type for 'metadata': expected an object, or in a form its JSON, of at most 65536 characters.",
-    { param: 'metadata' },
-  )
+  const message = `Invalid type for 'metadata': expected an object, or in a form its JSON, of at most ${mostMetadata} characters.`
+  throw new Problem('invalid_type', message, { param: 'metadata' })
 }
 
 function tooManyFields(): Problem {

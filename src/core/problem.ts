@@ -1,6 +1,8 @@
+import type { ProblemCode } from './codes.ts'
+
 /**
  * The one error class. `message` is for the client and safe to show. `cause` is for the operator and appears only in
- * the log. `api/errors.ts` maps a code to an HTTP status, `core/timing.ts` says how often the engine tries again.
+ * the log. `core/codes.ts` has the HTTP status of each code, `core/timing.ts` says how often the engine tries again.
  */
 export class Problem extends Error {
   readonly code: ProblemCode
@@ -23,7 +25,7 @@ export class Problem extends Error {
    */
   static from(thrown: unknown): Problem {
     if (thrown instanceof Problem) return thrown
-    if (storageFaults.has((thrown as { code?: string } | undefined)?.code ?? '')) return Problem.ofStorage(thrown)
+    if (storageFaultCodes.has((thrown as { code?: string } | undefined)?.code ?? '')) return Problem.ofStorage(thrown)
     return new Problem('internal', 'Something went wrong on our side.', { cause: thrown, retryable: true })
   }
 
@@ -53,60 +55,10 @@ function unquoted(cause: unknown): unknown {
 }
 
 /** Codes of the system: the disk is full, broken or read-only, or there are no more files, processes or memory. */
-const storageFaults = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
+const storageFaultCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
 interface ProblemOptions {
   param?: string
   retryable?: boolean
   cause?: unknown
 }
-
-export type ProblemCode =
-  // the request
-  | 'invalid_request'
-  | 'invalid_json'
-  | 'invalid_multipart'
-  | 'invalid_type'
-  | 'invalid_value'
-  | 'missing_required_parameter'
-  | 'unknown_parameter'
-  | 'invalid_image'
-  | 'invalid_image_url'
-  | 'invalid_video'
-  | 'invalid_webhook_url'
-  | 'webhook_endpoint_not_found'
-  | 'webhook_delivery_not_found'
-  | 'webhook_unanswered'
-  | 'unsupported_media_type'
-  | 'body_too_large'
-  | 'invalid_api_key'
-  | 'model_not_found'
-  | 'account_not_found'
-  | 'unknown_url'
-  | 'method_not_allowed'
-  | 'idempotency_key_taken'
-  | 'idempotency_key_reused'
-  | 'rate_limit_exceeded'
-  // the video
-  | 'video_not_found'
-  | 'video_not_ready'
-  | 'video_failed'
-  | 'video_expired'
-  | 'video_not_usable'
-  | 'range_not_satisfiable'
-  // the task
-  | 'image_unavailable'
-  | 'generation_failed'
-  | 'output_unavailable'
-  | 'unsupported_output'
-  | 'provider_unavailable'
-  | 'provider_unreachable'
-  | 'submission_unknown'
-  | 'content_policy'
-  | 'deadline_exceeded'
-  | 'lost_upstream'
-  | 'operation_taken'
-  // ourselves
-  | 'overloaded'
-  | 'storage_unavailable'
-  | 'internal'

@@ -10,13 +10,13 @@ import {
   parseSize,
 } from './catalog.ts'
 import { Problem } from './problem.ts'
-import type { Asset, Size, SourceKind, Task } from './task.ts'
+import { type Asset, maxPromptLength, type Size, type SourceKind, type Task } from './task.ts'
 import type { Token } from './token.ts'
 
 /** OpenAI's limit for an extended video. */
 export const longestSeconds = 120
-/** The longest prompt that a request may have. */
-const mostCharacters = 32_000
+/** The largest video in a request. */
+export const maxVideoMiB = 50
 
 /** The source of a derived video, as its request names it in the field `param`. */
 export interface SourceVideo {
@@ -95,5 +95,5 @@ export function fitSource(card: ModelCard, { seconds, size, param }: SourceVideo
 
 /** All prompts that led to a video, the last one first: the source prompt of a video derived from it. */
 export function combinedPrompts({ prompt, source }: Pick<Task, 'prompt' | 'source'>): string {
-  return source?.prompt ? `${prompt}. ${source.prompt}`.slice(0, mostCharacters) : prompt
+  return source?.prompt ? `${prompt}. ${source.prompt}`.slice(0, maxPromptLength) : prompt
 }

@@ -1,7 +1,8 @@
 import { Problem } from './problem.ts'
 
 /** Why nothing can be stored: the disk is full, it is read-only, or another reason, which is in the log. */
-export type StorageFault = 'full' | 'read_only' | 'unavailable'
+export const storageFaults = ['full', 'read_only', 'unavailable'] as const
+export type StorageFault = (typeof storageFaults)[number]
 
 /** By codes of the system, of SQLite (see `stores/sqlite/failures.ts`) and of PostgreSQL. */
 const faults: Readonly<Record<string, StorageFault>> = {

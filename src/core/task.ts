@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
-import type { ProblemCode } from './problem.ts'
+import type { ProblemCode } from './codes.ts'
 
 /*
  * Terminology, the same words in SQL, TypeScript, logs and docs:
@@ -16,21 +16,27 @@ import type { ProblemCode } from './problem.ts'
  */
 
 /** The worker that moves a task out of each state. */
-export type State =
-  | 'fetching' //  workers/fetch downloads the reference image that was given as a URL
-  | 'queued' //    workers/submit opens an attempt and sends it
-  | 'held' //      workers/submit sends an attempt, or finds out the outcome of one without a response
-  | 'running' //   workers/poll polls the provider
-  | 'storing' //   workers/collect copies the result into our bucket
-  | 'completed' // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
-  | 'failed' //    workers/expire removes the inputs, and the row after the record retention
+export const states = [
+  'fetching', //  workers/fetch downloads the reference image that was given as a URL
+  'queued', //    workers/submit opens an attempt and sends it
+  'held', //      workers/submit sends an attempt, or finds out the outcome of one without a response
+  'running', //   workers/poll polls the provider
+  'storing', //   workers/collect copies the result into our bucket
+  'completed', // workers/expire removes the bytes at `expiresAt`, and the row after the record retention
+  'failed', //    workers/expire removes the inputs, and the row after the record retention
+] as const
 // A deleted task, whatever its state, is moved by workers/discard.
+export type State = (typeof states)[number]
 
-export type Status = 'queued' | 'in_progress' | 'completed' | 'failed'
+export const statuses = ['queued', 'in_progress', 'completed', 'failed'] as const
+export type Status = (typeof statuses)[number]
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 export type Parameters = { readonly [name: string]: string | number | boolean }
+
+/** The longest prompt that a request may have, in characters. */
+export const maxPromptLength = 32_000
 
 /** What a client stores with a video. The service does not use it. */
 export type Metadata = { readonly [name: string]: string | number | boolean }
@@ -64,7 +70,8 @@ export type ImageType = 'image/png' | 'image/jpeg' | 'image/webp'
 /** The reference image: a URL until the worker has fetched it, then an asset. */
 export type TaskImage = { url: string } | { asset: Asset; type: ImageType; size: Size }
 
-export type SourceKind = 'remix' | 'edit' | 'extension'
+export const sourceKinds = ['remix', 'edit', 'extension'] as const
+export type SourceKind = (typeof sourceKinds)[number]
 
 /** The video that another one is derived from. */
 export interface TaskSource {
@@ -223,8 +230,10 @@ export function newTaskId(now: number, random: Random): string {
   return `video_${now.toString(16).padStart(12, '0')}${Buffer.from(random(18)).toString('hex')}`
 }
 
+export const taskIdForm = /^video_[0-9a-f]{48}$/
+
 export function isTaskId(text: string): boolean {
-  return /^video_[0-9a-f]{48}$/.test(text)
+  return taskIdForm.test(text)
 }
 
 /** What makes two requests the same one. The image is the SHA-256 of its bytes, or its URL. */

@@ -1,4 +1,5 @@
-import type { Problem, ProblemCode } from './problem.ts'
+import type { ProblemCode } from './codes.ts'
+import type { Problem } from './problem.ts'
 import type { Task } from './task.ts'
 
 /** A lease covers one action. When it ends, another process may continue the work of a killed one. */

@@ -1,4 +1,5 @@
-import { Problem, type ProblemCode } from '../core/problem.ts'
+import type { ProblemCode } from '../core/codes.ts'
+import { Problem } from '../core/problem.ts'
 import type { UploadLimits } from '../core/source.ts'
 import type { DecodedVideo, DrawnFilm, Film, ImageBytes, Still } from './media.ts'
 

@@ -1,3 +1,5 @@
+import { imageRules } from '../core/catalog.ts'
+import { sourceKinds } from '../core/task.ts'
 import { always, flag, listOf, orNull, type Static, shape, text } from './schema.ts'
 
 const textLike = (description: string, example: string) =>
@@ -86,7 +88,7 @@ export const Model = shape(
     ),
     image: {
       type: 'string',
-      enum: ['none', 'optional', 'required'],
+      enum: imageRules,
       examples: ['optional'],
       description: 'Whether it accepts a reference image.',
     },
@@ -98,7 +100,7 @@ export const Model = shape(
     },
     makes: listOf('The ways in which it can derive a new video from another one.', {
       type: 'string',
-      enum: ['remix', 'edit', 'extension'],
+      enum: sourceKinds,
     }),
     facts: ModelFacts,
   },

@@ -1,5 +1,8 @@
+import { recoveries, shownAttemptStates, unknownPolicies } from '../core/attempt.ts'
+import { pauseReasons } from '../core/health.ts'
+import { states, statuses } from '../core/task.ts'
 import { always, count, flag, listOf, orNull, request, type Static, shape, shapeOrNull, text } from './schema.ts'
-import { Video, VideoError, VideoOutput } from './videos.ts'
+import { VideoError, VideoOutput } from './videos.ts'
 
 const time = (description: string) =>
   ({ type: 'string', format: 'date-time', description, examples: ['2026-11-15T09:30:00.000Z'] }) as const
@@ -18,7 +21,7 @@ const attempt = {
   upstream_model: text('The name of the model at the provider.'),
   state: {
     type: 'string',
-    enum: ['open', 'accepted', 'refused', 'abandoned', 'orphan'],
+    enum: shownAttemptStates,
     description: 'Its outcome. `orphan`: the provider accepted it, and no task uses it.',
   },
   opened_at: time('When it was recorded, before anything was sent.'),
@@ -53,10 +56,10 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   }),
   state: {
     type: 'string',
-    enum: ['fetching', 'queued', 'held', 'running', 'storing', 'completed', 'failed'],
+    enum: states,
     description: 'The internal state. `held`: it is not yet known whether the provider accepted it.',
   },
-  status: { type: 'string', enum: Video.properties.status.enum, description: 'The status that its client sees.' },
+  status: { type: 'string', enum: statuses, description: 'The status that its client sees.' },
   progress: { type: 'integer', minimum: 0, maximum: 100, description: 'In percent.' },
   error: problem,
   created_at: time('When it was created.'),
@@ -111,8 +114,8 @@ export const OperatorHealth = shape('The health of an account.', {
   },
   reason: {
     type: ['string', 'null'],
-    enum: ['credentials', 'busy', 'failing', null],
-    description: 'Why it was paused.',
+    enum: [...pauseReasons, null],
+    description: 'Why it is paused; null if it is healthy.',
   },
   paused_until: orNull(time('When the pause ends.')),
   failures: count('Failures in a row.'),
@@ -126,13 +129,13 @@ export const OperatorAccount = shape(
     provider: text('The provider that generates its videos.'),
     recovery: {
       type: 'string',
-      enum: ['key', 'lookup', 'list', 'none'],
+      enum: recoveries,
       description: 'How the outcome of an unknown submit can be found out at the provider.',
     },
     concurrency: { type: 'integer', minimum: 1, description: 'How many of its tasks run at once.' },
     on_unknown: {
       type: 'string',
-      enum: ['hold', 'fail', 'resubmit'],
+      enum: unknownPolicies,
       description: 'What happens to a task whose outcome stays unknown.',
     },
     health: OperatorHealth,

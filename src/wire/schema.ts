@@ -111,9 +111,17 @@ export function count(description: string) {
   return { type: 'integer', minimum: 0, description } as const
 }
 
+/** `event` is a clause: "When it was created". */
+export function unixTime(event: string) {
+  return count(`${event}, in Unix seconds.`)
+}
+
 export function flag(description: string) {
   return { type: 'boolean', description } as const
 }
+
+/** In the response to a deletion. */
+export const deleted = { const: true, type: 'boolean', description: 'Always true.' } as const
 
 /** The type of a value that fits a schema: any string in place of the values of an `enum`. */
 export type Read<S> = Widened<Static<S>>

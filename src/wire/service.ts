@@ -1,7 +1,7 @@
+import { storageFaults } from '../core/storage-fault.ts'
 import { always, orNull, type Static, shape, text } from './schema.ts'
 
-const storageState = (description: string) =>
-  ({ type: 'string', enum: ['ok', 'full', 'read_only', 'unavailable'], description }) as const
+const storageState = (description: string) => ({ type: 'string', enum: ['ok', ...storageFaults], description }) as const
 
 export const Alive = shape('The process runs.', { status: always('ok') })
 
@@ -17,5 +17,19 @@ export const Readiness = shape('Whether a process can do its work.', {
 })
 export type Readiness = Static<typeof Readiness>
 
+export const ErrorResponse = shape('The shape of every error.', {
+  error: shape('What is wrong.', {
+    message: text('What is wrong and how to fix it, for people.'),
+    type: {
+      type: 'string',
+      enum: ['invalid_request_error', 'requests', 'server_error'],
+      description: 'The kind of error: `server_error` is a fault of the service, `requests` is too many requests.',
+    },
+    param: orNull(text('The field that is wrong; null if the error is not about a field.')),
+    code: orNull(text('The error code, for programs.')),
+  }),
+})
+export type ErrorResponse = Static<typeof ErrorResponse>
+
 /** The keys are the names in the OpenAPI document. */
-export const serviceResponses = { Alive, Readiness }
+export const serviceResponses = { Alive, Readiness, Error: ErrorResponse }

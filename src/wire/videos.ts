@@ -1,13 +1,29 @@
-import { always, listOf, orNull, query, request, type Schema, type Static, shape, shapeOrNull, text } from './schema.ts'
+import { maxImageBytes } from '../core/image.ts'
+import { type CommonField, metadataLimits } from '../core/parameters.ts'
+import { maxVideoMiB } from '../core/source.ts'
+import { maxPromptLength, statuses, taskIdForm } from '../core/task.ts'
+import {
+  always,
+  deleted,
+  listOf,
+  orNull,
+  query,
+  request,
+  type Schema,
+  type Static,
+  shape,
+  shapeOrNull,
+  text,
+  unixTime,
+} from './schema.ts'
 
 const example = 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99'
-const idOf = (description: string) => ({ type: 'string', pattern: '^video_[0-9a-f]{48}$', description }) as const
+const idOf = (description: string) => ({ type: 'string', pattern: taskIdForm.source, description }) as const
 const id = { ...idOf('The id of the video.'), examples: [example] } as const
-const unixTime = (event: string) =>
-  ({ type: 'integer', minimum: 0, description: `${event}, in Unix seconds.` }) as const
 const absent = 'Absent, or null for clients that send `X-Stainless-Lang`,'
 
-const prompt = (description: string) => ({ type: 'string', minLength: 1, maxLength: 32_000, description }) as const
+const prompt = (description: string) =>
+  ({ type: 'string', minLength: 1, maxLength: maxPromptLength, description }) as const
 
 /* Responses. */
 
@@ -38,7 +54,7 @@ export const Video = shape(
     model: { type: 'string', description: 'The model that was requested. It may be an alias.', examples: ['studio'] },
     status: {
       type: 'string',
-      enum: ['queued', 'in_progress', 'completed', 'failed'],
+      enum: statuses,
       description: 'The current status. It never goes back.',
     },
     progress: {
@@ -128,23 +144,9 @@ export const VideoList = shape('One page of videos.', {
 export const DeletedVideo = shape('A deleted video.', {
   id,
   object: always('video.deleted'),
-  deleted: { const: true, type: 'boolean', description: 'Always true.' },
+  deleted,
 })
 export type DeletedVideo = Static<typeof DeletedVideo>
-
-export const ErrorResponse = shape('The shape of every error.', {
-  error: shape('What is wrong.', {
-    message: text('What is wrong and how to fix it, for people.'),
-    type: {
-      type: 'string',
-      enum: ['invalid_request_error', 'requests', 'server_error'],
-      description: 'The kind of error: `server_error` is a fault of the service, `requests` is too many requests.',
-    },
-    param: orNull(text('The field that is wrong; null if the error is not about a field.')),
-    code: orNull(text('The error code, for programs.')),
-  }),
-})
-export type ErrorResponse = Static<typeof ErrorResponse>
 
 /* Events. */
 
@@ -172,57 +174,62 @@ const deadlines = {
   },
 } as const
 
+const { keys, keyLength, valueLength } = metadataLimits
+const metadata = {
+  type: ['object', 'string'],
+  description:
+    `Parameters of the model, for clients that can’t send them as fields; in a form as JSON. Up to ${keys} other ` +
+    `keys of up to ${keyLength} characters, with values of up to ${valueLength}, are stored with the video and returned.`,
+} as const
+
 const others = 'Parameters of the model, as `GET /v1/models` lists them, also within `metadata`.'
 
-export const CreateVideo = request(
-  {
-    model: {
-      type: 'string',
-      description: 'A name from `GET /v1/models`. Required, unless the operator set a default.',
-    },
-    prompt: prompt('What the video shows.'),
-    seconds: { type: ['string', 'integer'], description: 'The length of the video in seconds.', examples: ['4'] },
-    size: { type: 'string', description: '`<width>x<height>` in pixels.', examples: ['1280x720'] },
-    image: text('A reference image: an http(s) URL, base64, a data URL, or in a form a file. Up to 20 MiB.'),
-    ...deadlines,
-    resolution: text('In place of `size`: `720p`.'),
-    aspect_ratio: text('In place of `size`: `9:16`.'),
-    input_reference: {
-      oneOf: [
-        { type: 'string' },
-        request({ image_url: text('An http(s) URL, base64 or a data URL.') }, { required: ['image_url'] }),
-      ],
-      description: 'The same as `image`, as OpenAI’s SDKs send it.',
-    },
-    metadata: {
-      type: ['object', 'string'],
-      description:
-        'Parameters of the model, for clients that can’t send them as fields; in a form as JSON. Up to 16 other ' +
-        'keys of up to 64 characters, with values of up to 512, are stored with the video and returned.',
-    },
+const createFields = {
+  model: {
+    type: 'string',
+    description: 'A name from `GET /v1/models`. Required, unless the operator set a default.',
   },
-  {
-    required: ['prompt'],
-    others:
-      'Parameters of the model, as `GET /v1/models` lists them. Some other names of these fields are accepted too.',
+  prompt: prompt('What the video shows.'),
+  seconds: { type: ['string', 'integer'], description: 'The length of the video in seconds.', examples: ['4'] },
+  size: { type: 'string', description: '`<width>x<height>` in pixels.', examples: ['1280x720'] },
+  image: text(
+    `A reference image: an http(s) URL, base64, a data URL, or in a form a file. Up to ${maxImageBytes / 2 ** 20} MiB.`,
+  ),
+  ...deadlines,
+  resolution: text('In place of `size`: `720p`.'),
+  aspect_ratio: text('In place of `size`: `9:16`.'),
+  input_reference: {
+    oneOf: [
+      { type: 'string' },
+      request({ image_url: text('An http(s) URL, base64 or a data URL.') }, { required: ['image_url'] }),
+    ],
+    description: 'The same as `image`, as OpenAI’s SDKs send it.',
   },
-)
+  metadata,
+} as const satisfies Record<CommonField, Schema>
+
+export const CreateVideo = request(createFields, {
+  required: ['prompt'],
+  others: 'Parameters of the model, as `GET /v1/models` lists them. Some other names of these fields are accepted too.',
+})
 export type CreateVideo = Static<typeof CreateVideo>
 
 export const RemixVideo = request(
   {
     prompt: prompt('What is different in the new video.'),
     model: text('Optional. Only the model of the original video can remix it.'),
+    metadata,
     ...deadlines,
   },
   { required: ['prompt'], others },
 )
 
 const source = {
-  video: shape('The original: a video of this token, or in a form an MP4 file of up to 50 MiB.', {
+  video: shape(`The original: a video of this token, or in a form an MP4 file of up to ${maxVideoMiB} MiB.`, {
     id: text('The id of a completed video of this token.'),
   }),
   model: text('Only with a file: the model that generates the video. A stored video uses its own model.'),
+  metadata,
   ...deadlines,
 }
 
@@ -234,11 +241,11 @@ export const EditVideo = request(
 export const ExtendVideo = request(
   {
     prompt: prompt('How the video continues.'),
-    ...source,
     seconds: {
       type: ['string', 'integer'],
       description: 'The length of the continuation in seconds, as the model accepts it.',
     },
+    ...source,
   },
   { required: ['prompt', 'seconds', 'video'], others },
 )
@@ -297,7 +304,6 @@ export const videoResponses = {
   VideoError,
   VideoList,
   DeletedVideo,
-  Error: ErrorResponse,
   VideoEvent,
   EventsReset,
 }

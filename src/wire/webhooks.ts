@@ -1,8 +1,20 @@
 import { deliveryStates, eventTypes } from '../core/webhook.ts'
-import { always, count, flag, listOf, orNull, query, request, type Schema, type Static, shape, text } from './schema.ts'
+import {
+  always,
+  count,
+  deleted,
+  flag,
+  listOf,
+  orNull,
+  query,
+  request,
+  type Schema,
+  type Static,
+  shape,
+  text,
+  unixTime,
+} from './schema.ts'
 
-const unixTime = (event: string) => count(`${event}, in Unix seconds.`)
-const deleted = { const: true, type: 'boolean', description: 'Always true.' } as const
 const EventType = { type: 'string', enum: eventTypes, description: 'The event.' } as const
 
 const endpoint = {

@@ -1,6 +1,5 @@
+import { problemCodes } from '../../core/codes.ts'
 import type { Schemas } from '../../wire/schema.ts'
-import { statuses } from '../errors.ts'
-import { failures, meanings } from '../openapi/codes.ts'
 import { type Document, type Response, responseSchemas } from '../openapi/document.ts'
 import { type Field, fieldsOf, fieldTable, join, typeOf } from './fields.ts'
 import { type Html, html, inline, type Part, prose } from './html.ts'
@@ -150,26 +149,23 @@ function renderExamples({ method, path, operation }: Listed, base: string, schem
 
 function renderErrors(): Part {
   // The others end a task, and are never the response to a request.
-  const own = Object.entries(statuses)
-    .filter(([code, status]) => status !== 500 || code === 'internal')
-    .sort(([, one], [, other]) => one - other)
-  const row = (code: string, ...more: Part[]) => [
-    html`<code id="${code}">${code}</code>`,
-    ...more,
-    inline(meanings[code as keyof typeof meanings]),
-  ]
+  const codes = Object.entries(problemCodes)
+  const own = codes
+    .filter(([code, { status }]) => status !== 500 || code === 'internal')
+    .sort(([, one], [, other]) => one.status - other.status)
+  const failures = codes.filter(([, { failsVideos }]) => failsVideos)
   return [
     heading(2, 'errors', 'Errors'),
     html`<p>Every error has the same <a href="#schema-Error">shape</a>. OpenAI’s SDKs retry by themselves after 408, 409,
     429 and every status from 500.</p>`,
     table(
       ['Code', 'Status', 'Meaning'],
-      own.map(([code, status]) => row(code, status)),
+      own.map(([code, { status, meaning }]) => [html`<code id="${code}">${code}</code>`, status, inline(meaning)]),
     ),
     html`<h3 id="failures">Failed videos</h3><p>These codes are in the <code>error.code</code> of a failed video.</p>`,
     table(
       ['Code', 'Meaning'],
-      failures.map((code) => [html`<code>${code}</code>`, inline(meanings[code])]),
+      failures.map(([code, { meaning }]) => [html`<code>${code}</code>`, inline(meaning)]),
     ),
   ]
 }

@@ -1,14 +1,12 @@
-import type { ProblemCode } from '../../core/problem.ts'
+import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
-import { serviceResponses } from '../../wire/service.ts'
-import { ErrorResponse, videoRequests, videoResponses } from '../../wire/videos.ts'
+import { ErrorResponse, serviceResponses } from '../../wire/service.ts'
+import { videoRequests, videoResponses } from '../../wire/videos.ts'
 import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
-import { statuses } from '../errors.ts'
 import { accessTo, type Body, type Route, type RouteResponse, tagOf, tags } from '../route.ts'
-import { meanings } from './codes.ts'
 
 export const responseSchemas: Schemas = {
   ...videoResponses,
@@ -192,7 +190,7 @@ function responsesOf(route: Route) {
     ...(accessTo(route) === 'anyone' ? [] : (['invalid_api_key'] as const)),
     ...(at.startsWith('GET ') ? [] : bodyErrors),
   ]
-  const byStatus = Object.groupBy(codes, (code) => statuses[code])
+  const byStatus = Object.groupBy(codes, (code) => problemCodes[code].status)
   const failed = Object.entries(byStatus).map(([status, some = []]) => [status, toFailure(status, some)])
   const other = {
     description: 'Any other error.',
@@ -226,7 +224,7 @@ function toResponse({ description, type = 'application/json', schema, headers, e
 }
 
 function toFailure(status: string, codes: readonly ProblemCode[]): Response {
-  const description = codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n')
+  const description = codes.map((code) => `\`${code}\`: ${problemCodes[code].meaning}`).join('\n\n')
   const after = { 'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'string' } } }
   return {
     description,
