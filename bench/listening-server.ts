@@ -82,7 +82,7 @@ async function finish(store: Store, tasks: readonly Task[], everyMs: number): Pr
     const at = Date.now()
     const done: Task = { ...task, state: 'completed', progress: 100, completedAt: at, expiresAt: at + 1e9 }
     const events = [{ at, name: 'completed', detail: null }]
-    committed.push(store.record({ task: done, keep: true, events }).then(() => [task.id, now()]))
+    committed.push(store.record({ task: done, keepsLease: true, events }).then(() => [task.id, now()]))
     await pause(everyMs)
   }
   return Promise.all(committed)

@@ -86,7 +86,7 @@ async function keepClaiming(
       last = clock.now()
       delay = await claimDue()
       // Without this, unfinished tasks stay due at times that the clock reaches much later.
-      if (isSetBack) await store.recover(clock.now())
+      if (isSetBack) await store.repairDueTimes(clock.now())
       isSetBack = false
     } catch (error) {
       log.error('claim failed', { error })

@@ -56,10 +56,10 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
   const openAgain = () => openApp(folder, { clock, accounts }, changes)
   let running = await openAgain()
 
-  const record = async (task: Task, change: Partial<Task>, keep = true): Promise<Task> => {
+  const record = async (task: Task, change: Partial<Task>, keepsLease = true): Promise<Task> => {
     const changed = { ...task, ...change }
     const events = eventsOf(task, changed, clock.now())
-    assert.ok(await running.store.record({ task: changed, keep, events }))
+    assert.ok(await running.store.record({ task: changed, keepsLease, events }))
     return changed
   }
   return {
@@ -87,7 +87,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
       const [task] = await take(running.store, { cards, limit: 1, now: clock.now(), leaseUntil: clock.now() + 1e9 })
       assert.equal(task?.id, id)
       const held: Task = { ...task, state: 'held', attempt: `attempt ${id}`, attempts: 1 }
-      assert.ok(await running.store.record({ task: held, opened: newAttempt(`attempt ${id}`, task), keep: true }))
+      assert.ok(await running.store.record({ task: held, opened: newAttempt(`attempt ${id}`, task), keepsLease: true }))
       return record(held, { state: 'running', startedAt: clock.now(), progress: 1 })
     },
     progress: (task, progress) => record(task, { progress }),

@@ -143,5 +143,5 @@ async function slotsOf(card: ModelCard, { store, accounts }: EstimateDependencie
   const slots = known.reduce((sum, { concurrency }) => sum + concurrency, 0)
   if (slots === 0) return { atOnce: 1, free: 0 }
   const atOnce = Math.max(1, Math.min(slots, card.concurrency ?? slots))
-  return { atOnce, free: Math.max(0, atOnce - (await store.inWork(known.map(({ name }) => name)))) }
+  return { atOnce, free: Math.max(0, atOnce - (await store.usedSlots(known.map(({ name }) => name)))) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
-import { type Before, type Entry, type Mutation, needsOf, planOf, type TaskBefore } from './plan.ts'
+import { type Before, type DecisionRecord, type Mutation, needsOf, planOf, type TaskBefore } from './plan.ts'
 import { queueTask, type Task } from './task.ts'
 
 const asked = { prompt: 'a fox', seconds: 4, size: { width: 1, height: 1 }, parameters: {}, image: null }
@@ -37,7 +37,7 @@ function before({ was, leased = true, attempts = {}, endpoints = [] }: World): B
 
 /** A short form of the writes: a decision writes all mutable columns of its task. */
 function shown(mutation: Mutation, world: World) {
-  const { holds, writes } = planOf(mutation, before(world))
+  const { isApplied, writes } = planOf(mutation, before(world))
   const lines = writes.map(({ shape: { verb, table, columns }, values }) => {
     assert.equal(values.length, columns.length)
     const row = Object.fromEntries(columns.map((name, at) => [name, values[at]]))
@@ -47,10 +47,10 @@ function shown(mutation: Mutation, world: World) {
     if (table === 'deliveries') return `insert deliveries ${row.endpoint} ${row.owner} ${row.event} ${row.type}`
     return `${verb} ${table} ${values.slice(0, 4).join(' ')}`
   })
-  return [...(holds ? [] : ['lost']), ...lines]
+  return [...(isApplied ? [] : ['lost']), ...lines]
 }
 
-const record = (task: Task, rest: Omit<Entry, 'task'> = {}): Mutation => ({
+const record = (task: Task, rest: Omit<DecisionRecord, 'task'> = {}): Mutation => ({
   verb: 'record',
   task: 't',
   entry: { task, ...rest },
@@ -60,15 +60,15 @@ const events = [{ at: 6, name: 'x', detail: { y: 1 } }]
 
 const cases: Record<string, [mutation: Mutation, world: World, writes: string[]][]> = {
   'a decision under the lease': [
-    [record(running, { keep: true }), { was: running }, ['decide running due 100 start by 900 kept']],
+    [record(running, { keepsLease: true }), { was: running }, ['decide running due 100 start by 900 kept']],
     [record(running), { was: running }, ['decide running due 1 start by 900 free']],
     [
       record(queued, { events }),
       { was: queued },
       ['decide queued due 1 start by 900 free', free, 'insert events t 6 x {"y":1}'],
     ],
-    [record(queued, { keep: true }), { was: queued }, ['decide queued due 100 start by 900 kept']],
-    [record(held, { releases: true }), { was: held }, ['decide held due 1 start by 900 free', free]],
+    [record(queued, { keepsLease: true }), { was: queued }, ['decide queued due 100 start by 900 kept']],
+    [record(held, { releasesSlots: true }), { was: held }, ['decide held due 1 start by 900 free', free]],
     [record(running), { was: running, leased: false }, ['lost']],
     [record({ ...running, fence: 2 }), { was: running }, ['lost']],
     [record(running), {}, ['lost']],
@@ -85,7 +85,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
   ],
   'an attempt': [
     [
-      record({ ...held, attempt: 'b' }, { opened, keep: true }),
+      record({ ...held, attempt: 'b' }, { opened, keepsLease: true }),
       { was: queued },
       ['decide held due 100 start by 900 kept', 'insert attempts b open'],
     ],
@@ -106,7 +106,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       ['decide queued due 1 start by 900 free', 'update attempts a orphan', free],
     ],
     [
-      record({ ...held, attempt: 'b' }, { opened, keep: true }),
+      record({ ...held, attempt: 'b' }, { opened, keepsLease: true }),
       { was: held, attempts: { a: 'accepted' } },
       ['decide held due 100 start by 900 kept', 'insert attempts b open', 'update attempts a orphan'],
     ],

@@ -25,12 +25,12 @@ import { eventTypeOf, newDelivery } from './webhook.ts'
 export type Lease = Pick<Task, 'id' | 'fence'>
 
 /** One transaction: a decision about a task under lease, and the facts that came with it. */
-export interface Entry {
+export interface DecisionRecord {
   task: Task
   /** The lease is kept: another decision follows. */
-  keep?: boolean
+  keepsLease?: boolean
   /** A held task gives its slots back. */
-  releases?: boolean
+  releasesSlots?: boolean
   opened?: Attempt
   /**
    * About an attempt of this task. It is written even if the lease is lost. An accepted attempt that its task does not
@@ -44,7 +44,7 @@ export interface Entry {
 
 /** One change of one task. */
 export type Mutation = { task: string } & (
-  | { verb: 'record'; entry: Entry }
+  | { verb: 'record'; entry: DecisionRecord }
   | { verb: 'settle'; fact: AttemptFact }
   | { verb: 'remove'; fence: number; orphans: boolean }
   | { verb: 'delete'; owner: string; at: number }
@@ -90,7 +90,7 @@ export interface Write {
 
 interface Plan {
   /** False if the lease is lost or nothing changes. A fact may still be written. */
-  holds: boolean
+  isApplied: boolean
   writes: readonly Write[]
 }
 
@@ -117,11 +117,11 @@ export function planOf(mutation: Mutation, before: Before): Plan {
   const was = before.tasks.get(mutation.task)
   switch (mutation.verb) {
     case 'record':
-      return planEntry(mutation.entry, was, before)
+      return planRecord(mutation.entry, was, before)
     case 'settle':
-      return { holds: true, writes: planFact(mutation.task, mutation.fact, before) }
+      return { isApplied: true, writes: planFact(mutation.task, mutation.fact, before) }
     case 'remove':
-      return was && isHeld(was, mutation.fence) ? planRemoval(mutation, was, before) : nothing
+      return was && hasLease(was, mutation.fence) ? planRemoval(mutation, was, before) : nothing
     case 'delete':
       return was?.owner === mutation.owner && was.deletedAt === null ? planDeletion(mutation, was) : nothing
     case 'disown':
@@ -130,16 +130,16 @@ export function planOf(mutation: Mutation, before: Before): Plan {
 }
 
 /** Whether a decision may write a notice: a change of status is always in the timeline, too. */
-export function mayNotify({ events = [] }: Entry): boolean {
+export function mayNotify({ events = [] }: DecisionRecord): boolean {
   return events.length > 0
 }
 
 /** Whether the task keeps its slots: it runs, or the holder of its lease is about to submit it. */
-export function keepsSlots({ task: { state }, keep = false, releases = false }: Entry): boolean {
-  return (state === 'held' || state === 'running' || (state === 'queued' && keep)) && !releases
+export function keepsSlots({ task: { state }, keepsLease = false, releasesSlots = false }: DecisionRecord): boolean {
+  return (state === 'held' || state === 'running' || (state === 'queued' && keepsLease)) && !releasesSlots
 }
 
-const nothing: Plan = { holds: false, writes: [] }
+const nothing: Plan = { isApplied: false, writes: [] }
 
 const statement = (
   verb: StatementShape['verb'],
@@ -172,19 +172,19 @@ const addEvent = (task: string, { at, name, detail }: TaskEvent) =>
   write(statements.eventAdded, task, at, name, json(detail))
 const settle = (fact: AttemptFact) => write(statements.settled, fact.id, ...fromFact(fact), fact.state)
 
-function isHeld({ leased, fence }: TaskBefore, by: number): boolean {
+function hasLease({ leased, fence }: TaskBefore, by: number): boolean {
   return leased && fence === by
 }
 
-function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): Plan {
+function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: Before): Plan {
   const { task, opened, fact, isFactFenced = false, events = [] } = entry
   // Nothing is sent for a deleted task.
   const isGone = opened !== undefined && was?.deletedAt !== null
-  if (!was || !isHeld(was, task.fence) || isGone)
-    return { holds: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
+  if (!was || !hasLease(was, task.fence) || isGone)
+    return { isApplied: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
   const kind = noticeOf(was, task)
   return {
-    holds: true,
+    isApplied: true,
     writes: [
       planTask(entry, was),
       ...planAttempts(entry, was, before),
@@ -196,14 +196,14 @@ function planEntry(entry: Entry, was: TaskBefore | undefined, before: Before): P
 }
 
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
-function planTask({ task, keep = false }: Entry, was: TaskBefore): Write {
+function planTask({ task, keepsLease = false }: DecisionRecord, was: TaskBefore): Write {
   const startBy = was.deletedAt === null ? task.startBy : 0
-  const dueAt = keep ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
-  return write(statements.decided, task.id, Number(keep), ...toMutable({ ...task, startBy, dueAt }))
+  const dueAt = keepsLease ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
+  return write(statements.decided, task.id, Number(keepsLease), ...toMutable({ ...task, startBy, dueAt }))
 }
 
 /** The attempt that the decision opens, the attempt of its fact, and the attempt that the task no longer waits for. */
-function planAttempts(entry: Entry, was: TaskBefore, { attempts }: Before): Write[] {
+function planAttempts(entry: DecisionRecord, was: TaskBefore, { attempts }: Before): Write[] {
   const { task, opened, fact } = entry
   const dropped = droppedAttempt(was, task)
   const known = fact && (fact.id === opened?.id ? opened.state : attempts.get(fact.id)?.state)
@@ -255,7 +255,7 @@ function noticeOf(was: TaskBefore, task: Task): NoticeKind | null {
 }
 
 /** When a decision was made, by the events that it writes. */
-function decidedAt({ events, task }: Entry): number {
+function decidedAt({ events, task }: DecisionRecord): number {
   return events?.at(-1)?.at ?? task.completedAt ?? task.startedAt ?? task.createdAt
 }
 
@@ -277,7 +277,7 @@ function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, {
   const last = was.state === 'held' || orphans ? was.attempt : null
   const own = [...attempts].filter(([, attempt]) => attempt.task === task)
   return {
-    holds: true,
+    isApplied: true,
     writes: [
       write(statements.removed, task),
       write(statements.slotsFreed, task),
@@ -296,7 +296,7 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
   const dueAt = was.leased ? was.dueAt : at
   const startBy = was.state === 'queued' ? 0 : was.startBy
   return {
-    holds: true,
+    isApplied: true,
     writes: [
       write(statements.hidden, task, at, dueAt, startBy),
       write(statements.notified, owner, task, at, 'deleted'),
@@ -318,7 +318,7 @@ function planDisowning({ task, attempt, at }: MutationOf<'disown'>, was: TaskBef
     write(statements.heldAgain, task, 'held', null, null, null, 0, at, 0, Number(was?.fence) + 1),
     addEvent(task, { at, name: 'adoption overruled', detail: { attempt } }),
   ]
-  return { holds: true, writes: [settle(fact), ...(isHeldAgain ? heldAgain() : [])] }
+  return { isApplied: true, writes: [settle(fact), ...(isHeldAgain ? heldAgain() : [])] }
 }
 
 const unsent: Omit<AttemptFact, 'id' | 'settledAt'> = {

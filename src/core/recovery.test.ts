@@ -171,8 +171,8 @@ describe('a submit without a response', () => {
 
   it('gives its slots back where it is held for long', () => {
     const held = (age: number) => stepOf('none', 'can not ask', openedAt + age)
-    assert.deepEqual(held(1_000), { do: 'hold', dueAt: openedAt + 61_000, releases: false })
-    assert.deepEqual(held(settleMs), { do: 'hold', dueAt: openedAt + settleMs + 60_000, releases: true })
+    assert.deepEqual(held(1_000), { do: 'hold', dueAt: openedAt + 61_000, releasesSlots: false })
+    assert.deepEqual(held(settleMs), { do: 'hold', dueAt: openedAt + settleMs + 60_000, releasesSlots: true })
   })
 
   it('ends without its account at the deadline or after half an hour, and not before', () => {

@@ -3,7 +3,7 @@ import { type Attempt, type AttemptFact, operationKey, type Recovery, type Rival
 import { isPaused } from './health.ts'
 import type { Change } from './states.ts'
 import type { Json, Task, TaskError } from './task.ts'
-import { holdMs, lookUntil, nextLook, settleMs } from './timing.ts'
+import { holdMs, searchUntil, nextCheckDelay, settleMs } from './timing.ts'
 
 /*
  * Recovery of a submit whose outcome is unknown: its sender died, or its response could not be read. The whole policy
@@ -54,8 +54,8 @@ export type RecoveryStep =
   | { do: 'repeat' }
   /** The provider may still show it. */
   | { do: 'wait'; dueAt: number }
-  /** Only the operator or the deadline can end this. `releases`: the slots go to other tasks. */
-  | { do: 'hold'; dueAt: number; releases: boolean }
+  /** Only the operator or the deadline can end this. `releasesSlots`: the slots go to other tasks. */
+  | { do: 'hold'; dueAt: number; releasesSlots: boolean }
   /** Abandon the attempt and open another one. */
   | { do: 'resubmit' }
   | { do: 'give up' }
@@ -80,7 +80,7 @@ export function recover(submit: UnknownSubmit): RecoveryStep {
 function recoverDeleted({ attempt, lookup, now }: UnknownSubmit): RecoveryStep {
   const settledAt = attempt.openedAt + settleMs
   if (!lookup || lookup.askedAt >= settledAt) return { do: 'give up' }
-  return { do: 'wait', dueAt: now + nextLook(now - attempt.openedAt, settledAt - now, true) }
+  return { do: 'wait', dueAt: now + nextCheckDelay(now - attempt.openedAt, settledAt - now, true) }
 }
 
 function recoverOpen(submit: UnknownSubmit): RecoveryStep {
@@ -97,7 +97,7 @@ function recoverOpen(submit: UnknownSubmit): RecoveryStep {
   // A pause of the account applies to repeats, too.
   if (repeats && !isPaused(account.health, now)) return { do: 'repeat' }
   if (repeats || (recovery !== 'none' && age < settleMs))
-    return { do: 'wait', dueAt: nextLookAt({ task, attempt, now: seenAt }) }
+    return { do: 'wait', dueAt: nextCheckAt({ task, attempt, now: seenAt }) }
   // The sender may still wait for the response, or fail to store it. A sender that got no response sets `problem`.
   if (age < settleMs && attempt.problem === null) return { do: 'wait', dueAt: now + Math.min(settleMs, settleMs - age) }
   return followPolicy(submit)
@@ -113,10 +113,10 @@ function followPolicy({ task, attempt, attempts, account, lookup, now }: Unknown
     const lost = attempts.filter(({ state }) => state === 'abandoned' || state === 'orphan').length
     return { do: lost < (canAsk ? maxResubmits.proven : maxResubmits.blind) ? 'resubmit' : 'give up' }
   }
-  if (onUnknown === 'fail' || now >= lookUntil(attempt.openedAt, task.finishBy)) return { do: 'give up' }
+  if (onUnknown === 'fail' || now >= searchUntil(attempt.openedAt, task.finishBy)) return { do: 'give up' }
   // Work at the provider would have ended by now. Slots that wait for the operator would block the account.
-  const releases = now - attempt.openedAt >= settleMs
-  return { do: 'hold', dueAt: nextLookAt({ task, attempt, now }, canAsk), releases }
+  const releasesSlots = now - attempt.openedAt >= settleMs
+  return { do: 'hold', dueAt: nextCheckAt({ task, attempt, now }, canAsk), releasesSlots }
 }
 
 function isAskable({ recovery }: { recovery: Recovery }): boolean {
@@ -124,13 +124,13 @@ function isAskable({ recovery }: { recovery: Recovery }): boolean {
 }
 
 /** When to look at a submit without a response again. `canAsk`: the provider may know more by then. */
-export function nextLookAt({ task, attempt, now }: Timing, canAsk = true): number {
-  return now + nextLook(now - attempt.openedAt, lookUntil(attempt.openedAt, task.finishBy) - now, canAsk)
+export function nextCheckAt({ task, attempt, now }: Timing, canAsk = true): number {
+  return now + nextCheckDelay(now - attempt.openedAt, searchUntil(attempt.openedAt, task.finishBy) - now, canAsk)
 }
 
 /** Whether the search for a submit ends although its account is missing or has another address. It may come back. */
 export function endsWithoutAccount({ task: { finishBy }, attempt, now }: Timing): boolean {
-  return attempt.state === 'open' && now >= Math.min(finishBy, lookUntil(attempt.openedAt, finishBy))
+  return attempt.state === 'open' && now >= Math.min(finishBy, searchUntil(attempt.openedAt, finishBy))
 }
 
 type Timing = Pick<UnknownSubmit, 'task' | 'attempt' | 'now'>

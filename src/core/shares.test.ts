@@ -6,7 +6,7 @@ import { openRotation, openSlots, type Slots, takeInRounds } from './shares.ts'
 function fill(slots: Slots, owner: string): number {
   let got = 0
   takeInRounds([owner], () => {
-    if (!slots.hasRoom(owner)) return false
+    if (!slots.hasSlot(owner)) return false
     slots.take(owner)
     got += 1
     return true
@@ -26,14 +26,14 @@ it('has a slot at once for an owner who has none, also where there are only two'
   for (const total of [2, 4, 8, 16, 64]) {
     const slots = openSlots(total)
     assert.equal(fill(slots, 'alice'), total / 2)
-    assert.ok(slots.hasRoom('bob'), String(total))
+    assert.ok(slots.hasSlot('bob'), String(total))
   }
   assert.equal(fill(openSlots(1), 'alice'), 1)
 })
 
 it('gives an owner who held more than its share nothing until it holds less than is free', () => {
   const slots = openSlots(16, [...Array(8).fill('alice'), ...Array(4).fill('bob')])
-  assert.deepEqual([slots.hasRoom('alice'), slots.hasRoom('bob'), slots.hasRoom('carol')], [false, false, true])
+  assert.deepEqual([slots.hasSlot('alice'), slots.hasSlot('bob'), slots.hasSlot('carol')], [false, false, true])
 })
 
 it('serves the owner that was served longest ago first, and a new owner before all others', () => {

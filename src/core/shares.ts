@@ -3,7 +3,7 @@
  * the rest, and so on. So a few owners never hold all slots while another owner waits.
  */
 export interface Slots {
-  hasRoom(owner: string): boolean
+  hasSlot(owner: string): boolean
   take(owner: string): void
 }
 
@@ -12,7 +12,7 @@ export function openSlots(total: number, holders: Iterable<string> = []): Slots 
   const held = new Map<string, number>()
   let free = total
   const slots: Slots = {
-    hasRoom: (owner) => (held.get(owner) ?? 0) < free,
+    hasSlot: (owner) => (held.get(owner) ?? 0) < free,
     take(owner) {
       held.set(owner, (held.get(owner) ?? 0) + 1)
       free -= 1

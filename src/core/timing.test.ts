@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
-import { expiryOf, holdMs, longestDelayMs, lookUntil, nextLook, nextPoll, nextTry, settleMs } from './timing.ts'
+import { expiryOf, holdMs, longestDelayMs, searchUntil, nextCheckDelay, nextPoll, nextTry, settleMs } from './timing.ts'
 
 const full = new Problem('storage_unavailable', 'x', { retryable: true })
 const image = new Problem('image_unavailable', 'x', { retryable: true })
@@ -69,14 +69,14 @@ it('waits longer with each try, up to a limit, never past the deadline and never
 
 it('checks an unknown outcome often while the provider may know more, then seldom, and at its deadline', () => {
   assert.deepEqual(
-    [0, 9_999, 10_000, 119_999, 120_000, holdMs - 5_000, holdMs].map((age) => nextLook(age, holdMs - age, true)),
+    [0, 9_999, 10_000, 119_999, 120_000, holdMs - 5_000, holdMs].map((age) => nextCheckDelay(age, holdMs - age, true)),
     [1_000, 1_000, 5_000, 5_000, 60_000, 5_000, 1_000],
   )
-  assert.deepEqual([nextLook(0, holdMs, false), nextLook(holdMs - 5_000, 5_000, false)], [60_000, 5_000])
+  assert.deepEqual([nextCheckDelay(0, holdMs, false), nextCheckDelay(holdMs - 5_000, 5_000, false)], [60_000, 5_000])
 })
 
 it('searches an unknown outcome for half an hour or until the deadline, but as long as a provider may be slow to show it', () => {
-  const ends = [0, 1_000, settleMs, settleMs + 1, holdMs - 1, holdMs * 2].map((finishBy) => lookUntil(0, finishBy))
+  const ends = [0, 1_000, settleMs, settleMs + 1, holdMs - 1, holdMs * 2].map((finishBy) => searchUntil(0, finishBy))
   assert.deepEqual(ends, [settleMs, settleMs, settleMs, settleMs + 1, holdMs - 1, holdMs])
 })
 

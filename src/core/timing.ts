@@ -40,20 +40,20 @@ export const settleMs = 2 * 60_000
  * When the search for the outcome of a submit ends. Past its deadline a task waits only for work that its provider may
  * be slow to show, so that it can be stopped.
  */
-export function lookUntil(openedAt: number, finishBy: number): number {
+export function searchUntil(openedAt: number, finishBy: number): number {
   return Math.min(openedAt + holdMs, Math.max(finishBy, openedAt + settleMs))
 }
 
 /** How often an old one is checked: only the operator or the deadline can end it. */
-const oldLookMs = 60_000
+const oldCheckMs = 60_000
 
 /**
  * How long to wait before the next check of an unknown outcome. `leftMs`: how much longer it is searched for. `canAsk`:
  * the provider may know more by then.
  */
-export function nextLook(ageMs: number, leftMs: number, canAsk: boolean): number {
-  const usual = ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : oldLookMs
-  return Math.min(canAsk ? usual : oldLookMs, Math.max(1_000, leftMs))
+export function nextCheckDelay(ageMs: number, leftMs: number, canAsk: boolean): number {
+  const usual = ageMs < 10_000 ? 1_000 : ageMs < settleMs ? 5_000 : oldCheckMs
+  return Math.min(canAsk ? usual : oldCheckMs, Math.max(1_000, leftMs))
 }
 
 /** How long to wait after that many failed tries. */

@@ -35,7 +35,7 @@ export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotati
     const line = lines.get(owner) ?? []
     for (let next = line.shift(); next; next = line.shift()) {
       const needed = slotsOf(next)
-      if (!needed.every((slots) => slots.hasRoom(owner))) continue
+      if (!needed.every((slots) => slots.hasSlot(owner))) continue
       for (const slots of needed) slots.take(owner)
       claims.set(next.id, (claims.get(next.id) ?? 0) + 1)
       line.push(next)

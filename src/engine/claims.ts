@@ -125,7 +125,7 @@ function sharesOf(owners: readonly string[], limit: number, holders: readonly st
   const slots = openSlots(limit, holders)
   const shares = new Map<string, number>()
   takeInRounds(owners, (owner) => {
-    if (!slots.hasRoom(owner)) return false
+    if (!slots.hasSlot(owner)) return false
     slots.take(owner)
     shares.set(owner, (shares.get(owner) ?? 0) + 1)
     return true

@@ -1,6 +1,6 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
-import type { Entry } from '../core/plan.ts'
+import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { attemptFact } from '../core/recovery.ts'
 import { apply, type Change } from '../core/states.ts'
@@ -22,13 +22,13 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   }
 
   /** Secrets are cut out of what people read. An operation stays as it is: its provider must recognise it. */
-  function entryOf(before: Task, { change, fact, note, releases }: Step): Entry {
+  function entryOf(before: Task, { change, fact, note, releasesSlots }: Step): DecisionRecord {
     const task = apply(before, change)
     const events = safe(eventsOf(before, task, clock.now(), note))
     return {
       task,
       events,
-      releases: releases ?? false,
+      releasesSlots: releasesSlots ?? false,
       ...(fact && { fact: { ...fact, problem: safe(fact.problem) } }),
     }
   }
@@ -66,14 +66,14 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
    * For a decision that the store will never accept: the task fails, or its action would be repeated forever. The fact
    * stays: it may be the only trace of work that was paid for.
    */
-  async function failing({ fact }: Entry, task: Task, worker: Pick<Worker, 'name'>, cause: unknown): Promise<Entry> {
+  async function failing({ fact }: DecisionRecord, task: Task, worker: Pick<Worker, 'name'>, cause: unknown): Promise<DecisionRecord> {
     const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
     const entry = entryOf(task, await afterFailure(task, problem, worker))
     return fact ? { ...entry, fact } : entry
   }
 
   /** For a fact that can't be written either: the attempt is abandoned, and the fact is in the log. */
-  function givingUp({ fact, ...entry }: Entry, cause: unknown): Entry {
+  function givingUp({ fact, ...entry }: DecisionRecord, cause: unknown): DecisionRecord {
     if (!fact) return entry
     const { id, state, operation } = fact
     log.error('an answer could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
@@ -81,7 +81,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   }
 
   /** The operation belongs to another attempt, too: the task is held instead. */
-  function disputed(task: Task, fact: AttemptFact): Entry {
+  function disputed(task: Task, fact: AttemptFact): DecisionRecord {
     const message = `The provider returned the job id of another attempt: ${operationKey(fact.operation)}`
     const problem: TaskError = { code: 'operation_taken', message: message.slice(0, 500) }
     const now = clock.now()

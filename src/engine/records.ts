@@ -1,5 +1,5 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
-import type { Entry } from '../core/plan.ts'
+import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json, Task } from '../core/task.ts'
 import type { Worker } from '../workers/worker.ts'
@@ -14,7 +14,7 @@ interface Decider {
 }
 
 /** A response of a provider while it is recorded: several entries may be tried before one of them is written. */
-interface Answer {
+interface SpillState {
   /** The response is on disk, in the spill. */
   spilt: boolean
 }
@@ -26,7 +26,7 @@ interface Answer {
  */
 export interface Records {
   /** Returns the entry that was written: another one, if the store would never accept the given one. */
-  record(by: Decider, entry: Entry): Promise<Entry | undefined>
+  record(by: Decider, entry: DecisionRecord): Promise<DecisionRecord | undefined>
   remove(by: Decider, options: { orphans?: boolean }): Promise<void>
   /** A decision waits for its next try. */
   readonly stuck: boolean
@@ -54,9 +54,9 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     }
   }
 
-  function keep(fact: AttemptFact, answer: Answer): void {
-    if (answer.spilt) return
-    answer.spilt = true
+  function keep(fact: AttemptFact, state: SpillState): void {
+    if (state.spilt) return
+    state.spilt = true
     try {
       spill.keep(fact)
     } catch (error) {
@@ -65,14 +65,14 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     }
   }
 
-  async function write(by: Decider, entry: Entry, answer: Answer): Promise<Entry | undefined> {
+  async function write(by: Decider, entry: DecisionRecord, state: SpillState): Promise<DecisionRecord | undefined> {
     const { fact } = entry
     const held = await retryUntilWritten(by, async () => {
       try {
         const record = () => store.record(entry)
-        return await (fact ? recordAnswer({ store, clock, log }, by.task.account ?? '', fact, record) : record())
+        return await (fact ? recordFact({ store, clock, log }, by.task.account ?? '', fact, record) : record())
       } catch (error) {
-        if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, answer)
+        if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, state)
         throw error
       }
     })
@@ -80,9 +80,9 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     const forgotten = held || !fact.operation ? false : await retryUntilWritten(by, () => isForgotten(fact))
     if (forgotten) {
       // A fail-over may have lost the last commits: the operator has to check, and needs the operation for that.
-      keep(fact, answer)
+      keep(fact, state)
       log.error('an answer belongs to no attempt', { task: entry.task.id, attempt: fact.id, operation: fact.operation })
-    } else if (answer.spilt && forgotten === false) spill.drop(fact.id)
+    } else if (state.spilt && forgotten === false) spill.drop(fact.id)
     return held ? entry : undefined
   }
 
@@ -95,10 +95,10 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
    * The provider returned one operation for two attempts, and it is unknown which of them owns it. This task is held until
    * the operator decides, or its time is over.
    */
-  function dispute(by: Decider, fact: AttemptFact, answer: Answer): Promise<Entry | undefined> {
+  function dispute(by: Decider, fact: AttemptFact, state: SpillState): Promise<DecisionRecord | undefined> {
     const { id: attempt, operation } = fact
     log.error('two attempts claim one operation', { task: by.task.id, attempt, account: by.task.account, operation })
-    return write(by, outcomes.disputed(by.task, fact), answer)
+    return write(by, outcomes.disputed(by.task, fact), state)
   }
 
   return {
@@ -106,14 +106,14 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       return waiting > 0
     },
     async record(by, entry) {
-      const answer: Answer = { spilt: false }
+      const state: SpillState = { spilt: false }
       try {
-        return await write(by, entry, answer)
+        return await write(by, entry, state)
       } catch (error) {
-        if (Problem.from(error).code === 'operation_taken' && entry.fact) return dispute(by, entry.fact, answer)
+        if (Problem.from(error).code === 'operation_taken' && entry.fact) return dispute(by, entry.fact, state)
         const failing = await outcomes.failing(entry, by.task, by.worker, error)
-        const giveUp = (cause: unknown) => write(by, outcomes.givingUp(failing, cause), answer)
-        return write(by, failing, answer).catch(giveUp)
+        const giveUp = (cause: unknown) => write(by, outcomes.givingUp(failing, cause), state)
+        return write(by, failing, state).catch(giveUp)
       }
     },
     async remove(by, options) {
@@ -127,7 +127,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
  * the attempt that adopted it loses it. May be repeated as a whole after any failure. Throws `operation_taken` if the
  * provider returned it for both attempts. `write` returns whether a decision was written with the fact.
  */
-export async function recordAnswer(
+export async function recordFact(
   { store, clock, log }: Pick<EngineOptions, 'store' | 'clock' | 'log'>,
   account: string,
   fact: AttemptFact,

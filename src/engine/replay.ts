@@ -6,7 +6,7 @@ import type { Task, TaskError } from '../core/task.ts'
 import { eventsOf } from '../core/timeline.ts'
 import { leaseMs } from '../core/timing.ts'
 import type { EngineOptions } from './options.ts'
-import { recordAnswer } from './records.ts'
+import { recordFact } from './records.ts'
 import type { Unsent } from './unsent.ts'
 
 type ReplayOptions = Pick<EngineOptions, 'store' | 'spill' | 'unsent' | 'clock' | 'log'>
@@ -24,7 +24,7 @@ async function recordSpilt({ store, spill, clock, log }: ReplayOptions): Promise
     const attempt = await store.attempt(id)
     // Its row is gone: a fail-over may have lost the last commits. The operator has to check.
     if (!attempt) return log.error('an answer belongs to no attempt', { attempt: id, operation })
-    await recordAnswer({ store, clock, log }, attempt.account, fact, async () => {
+    await recordFact({ store, clock, log }, attempt.account, fact, async () => {
       await store.settle(attempt.task, fact)
       return false
     })
@@ -80,10 +80,10 @@ async function takeOver(
 ): Promise<Task | undefined> {
   const until = clock.now() + leaseMs
   // This comes first: a COMMIT of the process that ended may still run, and the renewal waits for it.
-  const isHeld = (await store.renew([{ id, fence }], until)).length === 0
+  const hasLease = (await store.renew([{ id, fence }], until)).length === 0
   const task = await store.find(id)
   if (task?.state !== 'held' || task.attempt !== attempt || task.fence !== fence) return undefined
-  if (isHeld) return task
+  if (hasLease) return task
   const claimed = await store.claimOne(id, 'held', until)
   return claimed?.fence === fence + 1 ? claimed : undefined
 }

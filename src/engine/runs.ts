@@ -1,4 +1,4 @@
-import type { Entry } from '../core/plan.ts'
+import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
 import type { Task } from '../core/task.ts'
@@ -95,7 +95,7 @@ export function openRuns(
         const after = apply(task, change)
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
-        const entry: Entry = { task: after, opened, keep: true, events: [outcomes.eventOf('attempt opened', detail)] }
+        const entry: DecisionRecord = { task: after, opened, keepsLease: true, events: [outcomes.eventOf('attempt opened', detail)] }
         unsent.add({ attempt: id, task: task.id, fence: task.fence })
         try {
           if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')

@@ -12,7 +12,7 @@ import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
-import { openWebhooks, recoverDeliveries } from './postgres/webhooks.ts'
+import { openWebhooks, repairDeliveryTimes } from './postgres/webhooks.ts'
 import type { Store } from './store.ts'
 
 export interface PostgresOptions {
@@ -80,7 +80,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     async record(entry) {
       const held = await mutate({ verb: 'record', task: entry.task.id, entry })
       if (held && mayNotify(entry)) notifyLocal()
-      if (entry.keep && held) return held
+      if (entry.keepsLease && held) return held
       // Other processes have nothing to do for a task that goes on in its slots, unless its status changed.
       if (held && keepsSlots(entry) && !mayNotify(entry)) wakeLocal()
       else wakeAll()
@@ -100,9 +100,9 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       wakeAll()
       return attempt
     },
-    async recover(now) {
-      await claims.recover(now)
-      await recoverDeliveries(database, now)
+    async repairDueTimes(now) {
+      await claims.repairDueTimes(now)
+      await repairDeliveryTimes(database, now)
       wakeAll()
     },
     onDue: wakeups.onDue,

@@ -56,7 +56,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     renew: (leases, leaseUntil) => write('renew', leases, leaseUntil),
     async record(entry) {
       const held = await write('mutate', { verb: 'record', task: entry.task.id, entry })
-      if (!entry.keep || !held) wake()
+      if (!entry.keepsLease || !held) wake()
       if (held && mayNotify(entry)) notify()
       return held
     },
@@ -102,8 +102,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     trimDeliveries: (before, limit) => write('trimDeliveries', before, limit),
     trimStrayDeliveries: (limit) => write('trimStrayDeliveries', limit),
-    async recover(now) {
-      await write('recover', now)
+    async repairDueTimes(now) {
+      await write('repairDueTimes', now)
       wake()
     },
     saveHealth: (health) => write('saveHealth', health),

@@ -1,7 +1,7 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { Notice } from '../core/notice.ts'
-import type { Entry, Lease } from '../core/plan.ts'
+import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { Token } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
@@ -54,7 +54,7 @@ export interface TaskStore {
   /** The ids of queued tasks of this card, in about the order in which they will be claimed. */
   queueOf(card: string, limit: number): Promise<string[]>
   /** How many slots of these accounts are in use. */
-  inWork(accounts: readonly string[]): Promise<number>
+  usedSlots(accounts: readonly string[]): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
@@ -88,7 +88,7 @@ export interface LeaseStore {
    * one does if the entry says so. A change of status writes a notice in the same transaction. The end of a task also
    * writes a delivery for each endpoint of its owner that receives such events and is not disabled.
    */
-  record(entry: Entry): Promise<boolean>
+  record(entry: DecisionRecord): Promise<boolean>
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
    * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its
@@ -96,7 +96,7 @@ export interface LeaseStore {
    */
   remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
   /** After the clock was set back: makes unfinished tasks without a lease due that are due later than any delay allows. */
-  recover(now: number): Promise<void>
+  repairDueTimes(now: number): Promise<void>
   /** When the next task of each lane is due, if there is one. A leased task is due when its lease ends. */
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
   /** Calls back soon after a task may have become due. Returns a function that ends this. */

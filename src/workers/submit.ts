@@ -1,7 +1,7 @@
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
 import { type Answered, afterFault, afterRefusal, afterResponse, newTasksAllowed } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
-import { attemptFact, endsWithoutAccount, givenUp, nextLookAt, resubmitted } from '../core/recovery.ts'
+import { attemptFact, endsWithoutAccount, givenUp, nextCheckAt, resubmitted } from '../core/recovery.ts'
 import type { Change } from '../core/states.ts'
 import type { Task } from '../core/task.ts'
 import { backoff } from '../core/timing.ts'
@@ -15,7 +15,7 @@ import {
   callOf,
   type Decision,
   faultOf,
-  type Notes,
+  type DecisionExtras,
   requestOf,
   type Tools,
   type Worker,
@@ -92,7 +92,7 @@ async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<De
     case 'wait':
       return { change: { state: 'held', dueAt: step.dueAt }, ...notes }
     case 'hold':
-      return { change: { state: 'held', dueAt: step.dueAt }, ...notes, ...(step.releases && { releases: true }) }
+      return { change: { state: 'held', dueAt: step.dueAt }, ...notes, ...(step.releasesSlots && { releasesSlots: true }) }
     case 'resubmit':
       return { ...resubmitted(attempt, now), note: ['outcome unknown: submitted again, as the account says'] }
     case 'give up':
@@ -124,7 +124,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
   const { attempt, account, request, tools, signal } = sending
   const begunAt = tools.clock.now()
   const answered = (): Answered => ({ begunAt, now: tools.clock.now() })
-  const departure = openDeparture(opening)
+  const departure = trackSend(opening)
   const call = callOf(account, { attempt: attempt.id }, tools, signal)
   try {
     // A local provider sends no request: its work begins with the submit.
@@ -152,13 +152,13 @@ function isOurs({ code, cause }: Problem): boolean {
   return code === 'provider_unreachable' && Problem.from(cause).code === 'storage_unavailable'
 }
 
-type SentAttempt = ReturnType<typeof openDeparture>
+type SentAttempt = ReturnType<typeof trackSend>
 
 /**
  * Tracks the one billable request. Whether it may have been sent is known where it is sent, and not from what the adapter
  * throws: another of its requests may have failed.
  */
-function openDeparture(opening: Opening | null) {
+function trackSend(opening: Opening | null) {
   let opened: Opened | undefined
   let failure: { thrown: unknown } | undefined
   let mayHaveLeft = opening === null
@@ -209,7 +209,7 @@ function openDeparture(opening: Opening | null) {
 function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision {
   const now = tools.clock.now()
   const error = errorForOperator(problem)
-  const change: Change = { state: 'held', dueAt: nextLookAt({ task, attempt, now }) }
+  const change: Change = { state: 'held', dueAt: nextCheckAt({ task, attempt, now }) }
   return { change, fact: attemptFact(attempt.id, 'open', error, now), note: ['outcome unknown', error.message] }
 }
 
@@ -233,7 +233,7 @@ function refuse(
 }
 
 /** A refusal before the commit has no attempt to be recorded on. */
-function refusalOf({ attempt, tools }: Sending, problem: Problem, name: string, departure: SentAttempt): Notes {
+function refusalOf({ attempt, tools }: Sending, problem: Problem, name: string, departure: SentAttempt): DecisionExtras {
   const error = errorForOperator(problem)
   const fact = departure.isCommitted() && attemptFact(attempt.id, 'refused', error, tools.clock.now())
   return { note: [name, error.message], ...(fact && { fact }) }

@@ -50,11 +50,11 @@ export interface Action {
   attempts(): Promise<readonly Attempt[]>
 }
 
-export interface Notes {
+export interface DecisionExtras {
   /** What was learnt about the attempt. It is recorded even if the lease is lost. */
   fact?: AttemptFact
   /** The task may be held for long: its slots go to other tasks. */
-  releases?: true
+  releasesSlots?: true
   /** An entry for the timeline, in addition to the change of state. */
   note?: [name: string, detail?: Json]
 }
@@ -64,7 +64,7 @@ export type Decision =
       change: Change
       /** Runs at most once, after the change is recorded. If it fails, a warning is logged and nothing else changes. */
       afterwards?: () => Promise<void>
-    } & Notes)
+    } & DecisionExtras)
   | {
       remove: true
       /** The job may go on at the provider: its attempt is kept as an orphan. */

@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/core/plan.ts'
+import type { DecisionRecord } from '../../src/core/plan.ts'
 import { isFinished } from '../../src/core/task.ts'
 import type { Store } from '../../src/stores/store.ts'
 
@@ -78,7 +78,7 @@ export function storeOf(
   })
   return {
     ...mortal,
-    async record(entry: Entry) {
+    async record(entry: DecisionRecord) {
       const prompt = prompts.get(entry.task.id) ?? ''
       if (entry.opened) await life.pass('before-intent', prompt)
       if (entry.fact) await life.pass('before-outcome', prompt)

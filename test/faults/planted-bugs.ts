@@ -116,7 +116,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'clock-set-back',
     file: 'src/engine.ts',
-    find: 'if (isSetBack) await store.recover(clock.now())',
+    find: 'if (isSetBack) await store.repairDueTimes(clock.now())',
     replace: '',
     tests: [{ file: 'src/engine/claims.test.ts', name: 'a clock that is set back does not hold up what was due soon' }],
   },

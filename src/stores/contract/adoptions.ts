@@ -21,14 +21,14 @@ function testRivals(world: StoreWorld): void {
     assert.deepEqual(await rivals('1'), [])
     const hen = await sent(store, '2', 'b', { prompt: 'a hen', owner: 'bob' })
     const elsewhere = await taken(store, '3', { prompt: 'a fox' })
-    await store.record({ task: elsewhere, opened: newAttempt('c', elsewhere, { account: 'q' }), keep: true })
+    await store.record({ task: elsewhere, opened: newAttempt('c', elsewhere, { account: 'q' }), keepsLease: true })
     assert.deepEqual([await rivals('1'), await rivals('2'), await rivals('3', 0, 'q')], [['b a hen'], ['a a fox'], []])
     assert.equal((await store.rivals({ task: 'none', account: 'p' }, 0, 1)).length, 1)
     const answered = await sent(store, '4', 'd', { prompt: 'a cat' })
     await store.record(decide(answered, { state: 'running' }, { fact: factOf('d', 'accepted', 'op') }))
     assert.deepEqual(await rivals('1'), ['b a hen'])
     // An earlier attempt of the same task is no rival.
-    await store.record({ task: fox, opened: newAttempt('e', fox, { number: 2 }), keep: true })
+    await store.record({ task: fox, opened: newAttempt('e', fox, { number: 2 }), keepsLease: true })
     assert.deepEqual(await rivals('1'), ['b a hen'])
     // An abandoned attempt may have been accepted, unless it is old.
     await store.record(decide(hen, { state: 'failed' }, { fact: factOf('b', 'abandoned') }))

@@ -16,7 +16,7 @@ function testOpened(world: StoreWorld): void {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     const opened = newAttempt('a', task)
-    const entry = decide(task, { state: 'held', attempt: 'a', attempts: 1 }, { opened, keep: true })
+    const entry = decide(task, { state: 'held', attempt: 'a', attempts: 1 }, { opened, keepsLease: true })
     assert.equal(await store.record(entry), true)
     assert.deepEqual(await store.attempt('a'), opened)
     const after = await store.find(task.id)
@@ -48,7 +48,7 @@ function testOpened(world: StoreWorld): void {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     await store.delete('alice', task.id, 20)
-    const rest = { opened: newAttempt('a', task), keep: true, events: [{ at: 1, name: 'x', detail: null }] }
+    const rest = { opened: newAttempt('a', task), keepsLease: true, events: [{ at: 1, name: 'x', detail: null }] }
     assert.equal(await store.record(decide(task, { state: 'held', attempt: 'a', attempts: 1 }, rest)), false)
     assert.deepEqual([await store.attempt('a'), await store.events(task.id)], [undefined, []])
     const after = await store.find(task.id)
@@ -81,7 +81,7 @@ function testOpened(world: StoreWorld): void {
       ['a', 1, 10],
       ['c', 3, 30],
     ] as const)
-      await store.record({ task, opened: newAttempt(id, task, { number, openedAt }), keep: true })
+      await store.record({ task, opened: newAttempt(id, task, { number, openedAt }), keepsLease: true })
     const idsIn = async (state: Parameters<typeof store.attemptsIn>[0], limit = 9) =>
       (await store.attemptsIn(state, limit)).map(({ id }) => id)
     assert.deepEqual(
@@ -91,10 +91,10 @@ function testOpened(world: StoreWorld): void {
     assert.deepEqual(await store.attempts('none'), [])
     assert.deepEqual(await idsIn('open', 2), ['a', 'b'])
     const states = ['open', 'abandoned', 'refused', 'accepted', 'orphan'] as const
-    await store.record({ task, fact: factOf('a', 'abandoned'), keep: true })
-    await store.record({ task, fact: factOf('c', 'refused'), keep: true })
+    await store.record({ task, fact: factOf('a', 'abandoned'), keepsLease: true })
+    await store.record({ task, fact: factOf('c', 'refused'), keepsLease: true })
     assert.deepEqual(await Promise.all(states.map((state) => idsIn(state))), [['b'], ['a'], ['c'], [], []])
-    await store.record({ task, fact: factOf('b', 'abandoned'), keep: true })
+    await store.record({ task, fact: factOf('b', 'abandoned'), keepsLease: true })
     assert.deepEqual(await idsIn('abandoned'), ['b', 'a'])
   })
 }
@@ -138,7 +138,7 @@ function testFacts(world: StoreWorld): void {
   it('keeps the first response', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
-    const learn = (fact: ReturnType<typeof factOf>) => store.record({ task, fact, keep: true })
+    const learn = (fact: ReturnType<typeof factOf>) => store.record({ task, fact, keepsLease: true })
     const unknown = { ...factOf('a', 'open'), problem: { code: 'internal', message: 'silence' } } as const
     await learn(unknown)
     assert.deepEqual(await store.attempt('a'), { ...newAttempt('a', newTask('1')), ...unknown })
@@ -154,7 +154,7 @@ function testFacts(world: StoreWorld): void {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a')
     const stateAfter = async (fact: ReturnType<typeof factOf>) => {
-      await store.record({ task, fact, keep: true })
+      await store.record({ task, fact, keepsLease: true })
       return (await store.attempt('a'))?.state
     }
     assert.equal(await stateAfter(factOf('a', 'abandoned')), 'abandoned')
@@ -214,7 +214,7 @@ function testEvents(world: StoreWorld): void {
       { at: 30, name: 'second', detail: { why: ['x'] } },
       { at: 20, name: 'third', detail: null },
     ]
-    await store.record({ task, events: [{ at: 40, name: 'first', detail: 'text' }], keep: true })
+    await store.record({ task, events: [{ at: 40, name: 'first', detail: 'text' }], keepsLease: true })
     await store.record({ task, events })
     assert.equal(await store.record({ task, events }), false)
     assert.deepEqual(await store.events(task.id), [{ at: 40, name: 'first', detail: 'text' }, ...events])

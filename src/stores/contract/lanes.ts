@@ -114,7 +114,7 @@ function testDue(world: StoreWorld): void {
     for (const [at, state] of others.entries()) await store.insert(newTask(String(5 + at), { dueAt: late, state }))
     await store.insert(newTask('9', { dueAt: 50 + longestDelayMs }))
     await take(store, { limit: 1, now: 1, leaseUntil: late })
-    await store.recover(50)
+    await store.repairDueTimes(50)
     const numbers = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
     const dues = await Promise.all(numbers.map(async (number) => (await store.find(newTask(number).id))?.dueAt))
     assert.deepEqual(dues, [50, 50, late, late, 50, 50, 50, late, 50 + longestDelayMs])
@@ -152,7 +152,7 @@ function testDue(world: StoreWorld): void {
     await rises(() => store.record(decide(first, { state: 'failed' })))
     await rises(() => store.delete('alice', second.id, 20))
     await rises(() => store.remove(second))
-    await rises(() => store.recover(30))
+    await rises(() => store.repairDueTimes(30))
     stop()
     const before = calls
     await store.insert(newTask('3'))

@@ -56,13 +56,13 @@ export function testLines(world: StoreWorld): void {
   it('counts the slots of accounts that are in use', async () => {
     await using store = await fresh(world)
     await enqueue(store, 'alice', [1, 2, 3])
-    assert.equal(await store.inWork(['p', 'q']), 0)
+    assert.equal(await store.usedSlots(['p', 'q']), 0)
     const cards = [cardOf('m', { p: 2, q: 5 })]
     const [first] = await take(store, { cards, limit: 3, now: 50 })
-    assert.deepEqual([await store.inWork(['p']), await store.inWork(['p', 'q']), await store.inWork([])], [2, 3, 0])
+    assert.deepEqual([await store.usedSlots(['p']), await store.usedSlots(['p', 'q']), await store.usedSlots([])], [2, 3, 0])
     assert.ok(first)
-    await store.record({ task: { ...first, state: 'failed' }, keep: false })
-    assert.equal(await store.inWork(['p', 'q']), 2)
+    await store.record({ task: { ...first, state: 'failed' }, keepsLease: false })
+    assert.equal(await store.usedSlots(['p', 'q']), 2)
   })
 
   it('leaves out deleted tasks and tasks under lease', async () => {

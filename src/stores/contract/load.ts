@@ -72,7 +72,7 @@ class Crowd {
   async open(task: Task): Promise<void> {
     const opened = newAttempt(`${task.id} ${task.fence}`, task)
     const held: Task = { ...task, state: 'held', attempt: opened.id }
-    const kept = await this.store.record({ task: held, opened, keep: true })
+    const kept = await this.store.record({ task: held, opened, keepsLease: true })
     this.claimed = this.claimed.flatMap((other) => (other !== task ? [other] : kept ? [held] : []))
   }
 

@@ -74,7 +74,7 @@ function testLate(world: StoreWorld): void {
     assert.equal(await stateOf(store, 'a'), 'orphan')
 
     const task = await sent(store, '2', 'b')
-    await store.record(decide(task, {}, { fact: factOf('b', 'abandoned'), keep: true }))
+    await store.record(decide(task, {}, { fact: factOf('b', 'abandoned'), keepsLease: true }))
     await store.record(decide(task, { state: 'failed' }, accepted('b')))
     assert.equal(await stateOf(store, 'b'), 'orphan')
   })
@@ -87,7 +87,7 @@ function testLate(world: StoreWorld): void {
     store.onDue(() => {
       called = true
     })
-    await store.record(decide(old, {}, { ...accepted('a'), keep: true }))
+    await store.record(decide(old, {}, { ...accepted('a'), keepsLease: true }))
     assert.ok(called)
   })
 }
@@ -162,7 +162,7 @@ function testOverlooked(world: StoreWorld): void {
     await using store = await fresh(world)
     const { next } = await inherited(store)
     const opened = newAttempt('b', next)
-    await store.record(decide(next, { attempt: 'b', attempts: 2 }, { opened, keep: true }))
+    await store.record(decide(next, { attempt: 'b', attempts: 2 }, { opened, keepsLease: true }))
     await store.record(decide(next, { attempt: 'b', attempts: 2 }, accepted('a')))
     assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], ['orphan', 'open'])
   })
@@ -189,13 +189,13 @@ function testRemoved(world: StoreWorld): void {
     const other = await sent(store, '2', 'other')
     const events = [{ at: 1, name: 'x', detail: null }]
     for (const id of ['open', 'abandoned', 'orphan', 'refused', 'accepted'])
-      await store.record({ task, opened: newAttempt(id, task), keep: true })
+      await store.record({ task, opened: newAttempt(id, task), keepsLease: true })
     for (const state of ['abandoned', 'orphan', 'refused', 'accepted'] as const)
       await store.record(
-        decide(task, { state: 'running', attempt: state }, { fact: factOf(state, state, state), keep: true }),
+        decide(task, { state: 'running', attempt: state }, { fact: factOf(state, state, state), keepsLease: true }),
       )
-    await store.record(decide(task, { state: 'running' }, { fact: factOf('last', 'refused'), events, keep: true }))
-    await store.record({ task: other, events, keep: true })
+    await store.record(decide(task, { state: 'running' }, { fact: factOf('last', 'refused'), events, keepsLease: true }))
+    await store.record({ task: other, events, keepsLease: true })
     assert.ok(await store.remove(task))
     const left = (await store.attempts(task.id)).map(({ id, state }) => [id, state])
     assert.deepEqual(left.sort(), [
@@ -216,7 +216,7 @@ function testRemoved(world: StoreWorld): void {
       [ended, 'a'],
       [goesOn, 'b'],
     ] as const)
-      await store.record(decide(task, { state: 'running' }, { ...accepted(id), keep: true }))
+      await store.record(decide(task, { state: 'running' }, { ...accepted(id), keepsLease: true }))
     assert.ok(await store.remove(ended))
     assert.ok(await store.remove(goesOn, { orphans: true }))
     assert.deepEqual([await stateOf(store, 'a'), await stateOf(store, 'b')], ['removed', 'orphan'])

@@ -128,7 +128,7 @@ function testReturn(world: StoreWorld): void {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     await fill(store, 1, {}, 2)
-    assert.ok(await store.record(decide(task, { state: 'held', dueAt: 20 }, { releases: true })))
+    assert.ok(await store.record(decide(task, { state: 'held', dueAt: 20 }, { releasesSlots: true })))
     assert.deepEqual(ids(await take(store, { cards: one })), idsOf('2'))
   })
 
@@ -136,7 +136,7 @@ function testReturn(world: StoreWorld): void {
     await using store = await fresh(world)
     const task = await taken(store, '1')
     await fill(store, 1, {}, 2)
-    assert.ok(await store.record(decide(task, { progress: 1 }, { keep: true })))
+    assert.ok(await store.record(decide(task, { progress: 1 }, { keepsLease: true })))
     assert.deepEqual(await take(store, { cards: one }), [])
   })
 }
@@ -152,7 +152,7 @@ function testLeavers(world: StoreWorld): void {
     assert.ok(left && next[0])
     assert.notEqual(next[0].id, left.id)
     assert.deepEqual(await take(store, { cards: one, now: 100, leaseUntil: 200 }), [])
-    assert.equal(await store.record(decide(left, { state: 'held' }, { keep: true })), false)
+    assert.equal(await store.record(decide(left, { state: 'held' }, { keepsLease: true })), false)
     assert.deepEqual(await store.renew([left], 300), [left])
   })
 

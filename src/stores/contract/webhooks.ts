@@ -319,7 +319,7 @@ export function testWebhooks(world: StoreWorld): void {
     await end(store, '1')
     const [one] = (await claimAll(store, 20)) as [WebhookDelivery]
     await store.recordDelivery({ ...afterTry(one, tried(30, 500), { chance: 0 }), dueAt: 1_000_000_000_000 })
-    await store.recover(50)
+    await store.repairDueTimes(50)
     assert.deepEqual(idsOf((await store.dueEndpoints(50)).endpoints), [newEndpoint('1').id])
   })
 }

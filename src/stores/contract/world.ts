@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Attempt, AttemptFact } from '../../core/attempt.ts'
-import type { Entry } from '../../core/plan.ts'
+import type { DecisionRecord } from '../../core/plan.ts'
 import { queueTask, type Task } from '../../core/task.ts'
 import type { QueueCard } from '../../core/turns.ts'
 import type { QueueClaim, Store } from '../store.ts'
@@ -87,12 +87,12 @@ export async function taken(store: Store, number: string, fields: Partial<Task> 
 export async function sent(store: Store, number: string, attempt: string, fields: Partial<Task> = {}): Promise<Task> {
   const task = await taken(store, number, fields)
   const held: Task = { ...task, state: 'held', attempt, attempts: 1 }
-  assert.ok(await store.record({ task: held, opened: newAttempt(attempt, task), keep: true }))
+  assert.ok(await store.record({ task: held, opened: newAttempt(attempt, task), keepsLease: true }))
   return held
 }
 
 /** A decision that makes this change. */
-export function decide(task: Task, change: Partial<Task>, rest: Omit<Entry, 'task'> = {}): Entry {
+export function decide(task: Task, change: Partial<Task>, rest: Omit<DecisionRecord, 'task'> = {}): DecisionRecord {
   return { task: { ...task, ...change }, ...rest }
 }
 

@@ -9,13 +9,13 @@ import type { Database } from './database.ts'
 import { queueLock } from './migrate.ts'
 import type { Query } from './session.ts'
 
-type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'recover'>
+type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'repairDueTimes'>
 
 /** A claim of a long queue takes longer than a read, and may wait for other claims. It must end before its leases do. */
 const withinMs = 3_000
 
 /** Rare, after a clock was set back: all unfinished tasks are rewritten. */
-const recoverMs = 60_000
+const repairMs = 60_000
 
 const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) LIMIT 1`
 
@@ -77,7 +77,7 @@ export function openClaims(database: Database): Claims {
       const kept = new Map(rows.map(({ id, fence }) => [id, fence]))
       return leases.filter(({ id, fence }) => kept.get(id) !== fence)
     },
-    async recover(now) {
+    async repairDueTimes(now) {
       await database.write(async (query) => {
         // One statement for each index.
         for (const states of ["state = 'fetching'", "state = 'queued'", "state IN ('held', 'running', 'storing')"])
@@ -85,7 +85,7 @@ export function openClaims(database: Database): Claims {
             now,
             now + longestDelayMs,
           ])
-      }, recoverMs)
+      }, repairMs)
     },
   }
 }

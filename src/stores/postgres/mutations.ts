@@ -87,9 +87,9 @@ async function findDone(query: Query, mutations: readonly Mutation[]): Promise<S
 function isDone(mutation: Mutation, row: Row | undefined): boolean {
   switch (mutation.verb) {
     case 'record': {
-      const { task, keep, opened } = mutation.entry
+      const { task, keepsLease, opened } = mutation.entry
       if (opened) return (row?.opened as string[] | undefined)?.includes(opened.id) ?? false
-      return !keep && row?.fence === task.fence && row.leased === false
+      return !keepsLease && row?.fence === task.fence && row.leased === false
     }
     case 'remove':
       return row === undefined
@@ -106,7 +106,7 @@ async function write(query: Query, mutations: readonly Mutation[]): Promise<Read
   const tasks = await lockTasks(query, mutations)
   const before = await readBefore(query, mutations, tasks)
   const plans = mutations.map((mutation) => ({ mutation, ...planOf(mutation, before) }))
-  const held = plans.filter(({ holds }) => holds).map(({ mutation }) => mutation)
+  const held = plans.filter(({ isApplied }) => isApplied).map(({ mutation }) => mutation)
   const removals = held.filter(({ verb }) => verb === 'remove').length
   await Promise.all([
     execute(

@@ -23,7 +23,7 @@ import type { Database } from './database.ts'
 import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
@@ -100,7 +100,7 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     queueOf: openQueueOf(query),
-    inWork: openInWork(query),
+    usedSlots: openUsedSlots(query),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
@@ -194,7 +194,7 @@ function openQueueOf(query: Query): Store['queueOf'] {
 }
 
 /** Counts in an index. */
-function openInWork(query: Query): Store['inWork'] {
+function openUsedSlots(query: Query): Store['usedSlots'] {
   return async (accounts) => {
     const [row] = await query('SELECT count(*) AS used FROM slots WHERE scope = ANY($1)', [accounts.map(accountScope)])
     return Number(row?.used)

@@ -239,7 +239,7 @@ async function find(database: Database, endpoint: string, id: string) {
 }
 
 /** After a clock was set back. */
-export async function recoverDeliveries(database: Database, now: number): Promise<void> {
+export async function repairDeliveryTimes(database: Database, now: number): Promise<void> {
   const text = "UPDATE deliveries SET due_at = $1 WHERE state = 'pending' AND NOT leased AND due_at > $2"
   await database.write((query) => query(text, [now, now + longestWaitMs]), longMs)
 }

@@ -17,7 +17,7 @@ export function prepareClaims(database: DatabaseSync) {
     `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?
      WHERE id = ? AND state = ? AND leased = 0 AND deleted_at IS NULL RETURNING ${columns.join(', ')}`,
   )
-  const recover = database.prepare(recoverStatement)
+  const repair = database.prepare(repairStatement)
   return {
     ...prepareShares(database),
     claim(wanted: Claim): Task[] {
@@ -33,7 +33,7 @@ export function prepareClaims(database: DatabaseSync) {
     renew(leases: readonly Lease[], leaseUntil: number): Lease[] {
       return leases.filter(({ id, fence }) => renew.run(leaseUntil, id, fence).changes === 0)
     },
-    recoverTasks: (now: number) => void recover.run({ now, late: now + longestDelayMs }),
+    repairTaskTimes: (now: number) => void repair.run({ now, late: now + longestDelayMs }),
   }
 }
 
@@ -148,7 +148,7 @@ export const lanes: Record<Lane['state'], { index: string; where: string; due: s
   overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
 }
 
-const recoverStatement = `
+const repairStatement = `
   UPDATE tasks SET due_at = :now WHERE leased = 0 AND due_at > :late AND id IN (
     SELECT id FROM tasks INDEXED BY tasks_queue WHERE state = 'queued'
     UNION ALL SELECT id FROM tasks INDEXED BY tasks_due WHERE ${lanes.fetching.where}

@@ -112,7 +112,7 @@ function prepare(path: string, now: number): void {
   database.prepare("UPDATE deliveries SET leased = 0, due_at = ? WHERE state = 'pending' AND leased = 1").run(now)
   // A change of rows by hand may leave slots without a task.
   database.exec("DELETE FROM slots WHERE task NOT IN (SELECT id FROM tasks WHERE state IN ('held', 'running'))")
-  prepareVerbs(database).recover(now)
+  prepareVerbs(database).repairDueTimes(now)
 }
 
 function unusable(path: string, error: unknown): Error {

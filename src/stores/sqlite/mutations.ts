@@ -24,10 +24,10 @@ export function prepareMutations(database: DatabaseSync) {
   )
 
   function mutate(mutation: Mutation): boolean {
-    const { holds, writes } = planOf(mutation, readBefore(mutation))
+    const { isApplied, writes } = planOf(mutation, readBefore(mutation))
     for (const write of writes) execute(write)
-    if (holds && mutation.verb === 'remove') trimRemoved.run()
-    return holds
+    if (isApplied && mutation.verb === 'remove') trimRemoved.run()
+    return isApplied
   }
   return {
     mutate,

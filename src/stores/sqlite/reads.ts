@@ -20,7 +20,7 @@ import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window/window.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'inWork' | 'dueOwners'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
@@ -132,7 +132,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     },
     dueOwners: prepareDueOwners(reader),
     queueOf: prepareQueueOf(reader),
-    inWork: prepareInWork(reader),
+    usedSlots: prepareUsedSlots(reader),
     async attempt(id) {
       const row = attempt.get(id)
       return row && toAttempt(row)
@@ -183,7 +183,7 @@ function prepareDueOwners(reader: DatabaseSync): Store['dueOwners'] {
 }
 
 /** Counts in an index. */
-function prepareInWork(reader: DatabaseSync): Store['inWork'] {
+function prepareUsedSlots(reader: DatabaseSync): Store['usedSlots'] {
   const used = reader.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
   return async (accounts) => accounts.reduce((sum, name) => sum + Number(used.get(accountScope(name))?.used), 0)
 }

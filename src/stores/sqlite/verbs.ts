@@ -12,8 +12,8 @@ export type Verbs = ReturnType<typeof prepareVerbs>
 export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs[Name]> } }[keyof Verbs]
 
 export function prepareVerbs(database: DatabaseSync) {
-  const { recoverTasks, ...claims } = prepareClaims(database)
-  const { recoverDeliveries, ...webhooks } = prepareWebhooks(database)
+  const { repairTaskTimes, ...claims } = prepareClaims(database)
+  const { repairDeliveryTimes, ...webhooks } = prepareWebhooks(database)
   const insert = database.prepare(
     `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
   )
@@ -39,9 +39,9 @@ export function prepareVerbs(database: DatabaseSync) {
     insert(row: ColumnValue[]): void {
       insert.run(...row)
     },
-    recover(now: number): void {
-      recoverTasks(now)
-      recoverDeliveries(now)
+    repairDueTimes(now: number): void {
+      repairTaskTimes(now)
+      repairDeliveryTimes(now)
     },
     trimNotices: (before: number, limit: number) => Number(trimNotices.run(before, limit).changes),
     saveHealth({ account, keyVersion, health, changedAt }: AccountHealth): void {

@@ -26,7 +26,7 @@ const end = '\u{10ffff}'
 
 /** Endpoints of clients, and the deliveries to them; runs in the writer thread, inside its transaction. */
 export function prepareWebhooks(database: DatabaseSync) {
-  const recover = database.prepare(
+  const repair = database.prepare(
     "UPDATE deliveries SET due_at = ?1 WHERE state = 'pending' AND leased = 0 AND due_at > ?2",
   )
   return {
@@ -34,7 +34,7 @@ export function prepareWebhooks(database: DatabaseSync) {
     ...prepareTries(database),
     ...prepareReplays(database),
     ...prepareTrims(database),
-    recoverDeliveries: (now: number) => void recover.run(now, now + longestWaitMs),
+    repairDeliveryTimes: (now: number) => void repair.run(now, now + longestWaitMs),
   }
 }
 

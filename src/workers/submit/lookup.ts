@@ -23,7 +23,7 @@ import {
   callOf,
   type Decision,
   faultOf,
-  type Notes,
+  type DecisionExtras,
   requestOf,
   type Tools,
 } from '../worker.ts'
@@ -42,10 +42,10 @@ export async function recoverAttempt(
   search: AttemptSearch,
   action: Pick<Action, 'bound' | 'rivals' | 'attempts'>,
   isDeleted = false,
-): Promise<{ step: Exclude<RecoveryStep, { do: 'ask' | 'count' }>; notes: Notes }> {
+): Promise<{ step: Exclude<RecoveryStep, { do: 'ask' | 'count' }>; notes: DecisionExtras }> {
   const { task, attempt, account, tools } = search
   let known: Omit<UnknownSubmit, 'now'> = { task, attempt, attempts: null, account, lookup: null, isDeleted }
-  let notes: Notes = {}
+  let notes: DecisionExtras = {}
   for (;;) {
     const step = recover({ ...known, now: tools.clock.now() })
     if (step.do === 'ask') {
@@ -60,7 +60,7 @@ export async function recoverAttempt(
 async function lookUp(
   search: AttemptSearch,
   action: Pick<Action, 'bound' | 'rivals'>,
-): Promise<{ lookup: Lookup; notes: Notes }> {
+): Promise<{ lookup: Lookup; notes: DecisionExtras }> {
   const { attempt, account, tools, signal } = search
   const askedAt = tools.clock.now()
   try {
@@ -103,7 +103,7 @@ const ambiguous = new Problem(
 )
 
 /** A problem is noted when it is new, and not again at each lookup. */
-function noteOnce({ attempt, tools }: AttemptSearch, name: string, problem: Problem): Notes {
+function noteOnce({ attempt, tools }: AttemptSearch, name: string, problem: Problem): DecisionExtras {
   const error = errorForOperator(problem)
   if (attempt.problem?.message === error.message) return {}
   return { fact: attemptFact(attempt.id, 'open', error, tools.clock.now()), note: [name, error.message] }
@@ -127,7 +127,7 @@ export function accept(
 ): Decision {
   const now = tools.clock.now()
   const dueAt = now + nextPoll(account.provider.cadenceMs, 0, chance(tools.random))
-  const note: Notes['note'] = [name, { attempt: attempt.id, account: attempt.account }]
+  const note: DecisionExtras['note'] = [name, { attempt: attempt.id, account: attempt.account }]
   return { ...accepted(attempt, acceptance, { now, dueAt }), note }
 }
 
