@@ -47,7 +47,7 @@ function actOf(store: Store, { kind, tasks, limit = 64, cards = [] }: StoreLoad)
   const open = cards.map(({ card, account }) => ({
     card,
     cap: null,
-    accounts: [{ name: account, cap: mostAtOnce, room: limit }],
+    accounts: [{ name: account, cap: mostAtOnce, maxNewTasks: limit, spare: 0 }],
   }))
   return () => {
     const now = Date.now()

@@ -83,7 +83,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
       return task
     },
     async begin({ id, card }) {
-      const cards = [{ card, cap: null, accounts: [{ name: 'studio', cap: 999, room: null }] }]
+      const cards = [{ card, cap: null, accounts: [{ name: 'studio', cap: 999, maxNewTasks: 999, spare: 0 }] }]
       const [task] = await take(running.store, { cards, limit: 1, now: clock.now(), leaseUntil: clock.now() + 1e9 })
       assert.equal(task?.id, id)
       const held: Task = { ...task, state: 'held', attempt: `attempt ${id}`, attempts: 1 }

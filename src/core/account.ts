@@ -6,6 +6,7 @@ import { digestSecret } from './token.ts'
 export interface AccountView {
   readonly name: string
   readonly provider: { readonly name: string; readonly recovery: Recovery; readonly operations?: OperationForm }
+  /** How many tasks it may run at once. */
   readonly concurrency: number
   readonly onUnknown: OnUnknown
   /** Identifies its address and key, as `keyVersionOf` returns it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { inspect } from 'node:util'
-import { Problem } from './problem.ts'
+import { errorForOperator, Problem } from './problem.ts'
 
 const echo = '{"x": sk-live-0123456789\n    at sk-live-0123456789'
 
@@ -21,4 +21,15 @@ it('a problem never quotes text that is not JSON, but keeps the stack', () => {
     assert.equal(cause.message, 'the text is not JSON')
     assert.match(cause.stack ?? '', /at unreadable .*problem\.test\.ts/)
   }
+})
+
+it('the operator sees the cause of a problem, without a stack and not longer than 500 characters', () => {
+  const shown = (cause: unknown) => errorForOperator(new Problem('internal', 'It failed.', { cause })).message
+  assert.deepEqual([undefined, new Error('it broke'), 'Error: it broke\n    at child.ts:1', null].map(shown), [
+    'It failed.',
+    'It failed. (it broke)',
+    'It failed. (Error: it broke)',
+    'It failed. (null)',
+  ])
+  assert.equal(shown('x'.repeat(1_000)).length, 500)
 })

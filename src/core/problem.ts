@@ -1,4 +1,5 @@
 import type { ProblemCode } from './codes.ts'
+import type { TaskError } from './task.ts'
 
 /**
  * The one error class. `message` is for the client and safe to show. `cause` is for the operator and appears only in
@@ -34,6 +35,12 @@ export class Problem extends Error {
     return new Problem('storage_unavailable', message, { cause, retryable: true })
   }
 
+  /** Proves nothing: the outcome of a submit stays unknown, and a task is polled again. */
+  static ofUnclearResponse(cause: unknown): Problem {
+    const message = 'The provider returned an unclear response.'
+    return new Problem('provider_unavailable', message, { cause, retryable: true })
+  }
+
   /** Thrown by a store if a response names an operation of another attempt. */
   static ofTakenOperation(cause: unknown): Problem {
     return new Problem('operation_taken', 'This operation already belongs to another attempt.', { cause })
@@ -43,6 +50,13 @@ export class Problem extends Error {
   static ofTakenKey(cause: unknown): Problem {
     return new Problem('idempotency_key_taken', 'This Idempotency-Key already has a video.', { cause })
   }
+}
+
+/** With its cause, for the timeline and the attempt. The engine cuts secrets out. */
+export function errorForOperator({ code, message, cause }: Problem): TaskError {
+  // The cause of a child process is text, with a stack after its first line.
+  const reason = cause instanceof Error ? cause.message : String(cause).split('\n', 1)[0]
+  return { code, message: (cause === undefined ? message : `${message} (${reason})`).slice(0, 500) }
 }
 
 /** JSON.parse quotes the text that it can't read, which may contain a key: only the stack is kept. */

@@ -27,10 +27,10 @@ export interface QueueCard {
 interface QueueAccount {
   name: string
   cap: number
-  /** How many more tasks it may get now, however many slots are free; null: no such limit. */
-  room: number | null
+  /** How many more tasks it may get now, however many slots are free. */
+  maxNewTasks: number
   /** Slots beyond the cap, for owners that hold no slot of the account: they need not wait for long work. */
-  spare?: number
+  spare: number
 }
 
 export interface QueueLimits {
@@ -125,11 +125,11 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: QueueLimits)
     left.set(scope, fresh)
     return fresh
   }
-  const allowedFor = ({ name, room }: QueueAccount) => allowed.get(name) ?? room ?? Number.POSITIVE_INFINITY
+  const allowedFor = ({ name, maxNewTasks }: QueueAccount) => allowed.get(name) ?? maxNewTasks
   const isOpen = (account: QueueAccount, owner: string) => {
     if (allowedFor(account) <= 0) return false
     const free = leftIn(accountScope(account.name), account.cap)
-    return free > 0 || (free + (account.spare ?? 0) > 0 && leftIn(holderScope(account.name, owner), 1) > 0)
+    return free > 0 || (free + account.spare > 0 && leftIn(holderScope(account.name, owner), 1) > 0)
   }
   const accountOf = ({ accounts }: QueueCard, owner: string, tried: readonly string[]) =>
     accounts.find((one) => !tried.includes(one.name) && isOpen(one, owner)) ??
@@ -157,7 +157,7 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: QueueLimits)
 export function cappedScopes({ cards, ownerCaps }: QueueLimits, queues: readonly Queue[]): Map<string, number> {
   const accounts = cards.flatMap(({ card, accounts }) => accounts.map((account) => ({ card, ...account })))
   return new Map([
-    ...accounts.map(({ name, cap, spare = 0 }) => [accountScope(name), cap + spare] as const),
+    ...accounts.map(({ name, cap, spare }) => [accountScope(name), cap + spare] as const),
     ...accounts.flatMap(({ card, name, spare }) =>
       spare
         ? queues.filter((queue) => queue.card === card).map(({ owner }) => [holderScope(name, owner), 1] as const)

@@ -55,9 +55,9 @@ export function openClaims(
       accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
         const account = tools.accounts.get(name)
         const limit = account ? Math.min(queue.worker.limit, newTasksAllowed(account.health, now)) : 0
-        const room = limit - (sending.get(name)?.length ?? 0)
-        if (!account || room <= 0) return []
-        return [{ name, cap: account.concurrency, room, spare: account.spareSlots ?? 0 }]
+        const maxNewTasks = limit - (sending.get(name)?.length ?? 0)
+        if (!account || maxNewTasks <= 0) return []
+        return [{ name, cap: account.concurrency, maxNewTasks, spare: account.spareSlots }]
       }),
     }))
   }
@@ -82,9 +82,9 @@ export function openClaims(
     // All at once, so that a store can batch them: there are three lanes for each account.
     const delays = lanes.all.map(async (lane) => {
       // All accounts share the queue, and each has a limit of its own: one that hangs must not use up the others' slots.
-      const room = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
-      if (room <= 0 || !mayClaim()) return idleMs
-      return Math.max(crowdedMs, await claimIn(lane, room, now, dues.get(lane)))
+      const freeSlots = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
+      if (freeSlots <= 0 || !mayClaim()) return idleMs
+      return Math.max(crowdedMs, await claimIn(lane, freeSlots, now, dues.get(lane)))
     })
     // Waits for all claims, even if one fails: none may still run during the next round, or during a drain.
     const settled = await Promise.allSettled(delays)

@@ -1,7 +1,7 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import type { DecisionRecord } from '../core/plan.ts'
-import { Problem } from '../core/problem.ts'
+import { errorForOperator, Problem } from '../core/problem.ts'
 import { attemptFact } from '../core/recovery.ts'
 import { apply, type Change } from '../core/states.ts'
 import { isFinished, type Json, type Task, type TaskError, type TaskEvent } from '../core/task.ts'
@@ -38,7 +38,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     const { code, message, cause } = problem
     log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
     const change = changeAfter(task, problem)
-    const detailed: TaskError = { code, message: messageWithCause(problem) }
+    const detailed = errorForOperator(problem)
     const note: Note = [`${worker.name} met a problem`, { ...detailed, tries: task.tries }]
     if (change.state !== 'failed') return (await isNoted(task, note[0], code)) ? { change } : { change, note }
     if (task.state !== 'held' || task.attempt === null) return { change, note }
@@ -66,7 +66,12 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
    * For a decision that the store will never accept: the task fails, or its action would be repeated forever. The fact
    * stays: it may be the only trace of work that was paid for.
    */
-  async function failing({ fact }: DecisionRecord, task: Task, worker: Pick<Worker, 'name'>, cause: unknown): Promise<DecisionRecord> {
+  async function failing(
+    { fact }: DecisionRecord,
+    task: Task,
+    worker: Pick<Worker, 'name'>,
+    cause: unknown,
+  ): Promise<DecisionRecord> {
     const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
     const entry = entryOf(task, await afterFailure(task, problem, worker))
     return fact ? { ...entry, fact } : entry
@@ -103,10 +108,6 @@ const unstored: TaskError = { code: 'internal', message: 'The response could not
 
 /** When a held task with a disputed operation is checked again: the other attempt may have lost it. */
 const disputeMs = 60_000
-
-function messageWithCause({ message, cause }: Problem): string {
-  return (cause instanceof Error ? `${message} (${cause.message})` : message).slice(0, 500)
-}
 
 function codeOf({ detail }: TaskEvent): Json | undefined {
   return detail !== null && typeof detail === 'object' && !Array.isArray(detail) ? detail.code : undefined

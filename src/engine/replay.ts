@@ -55,7 +55,7 @@ async function requeueUnsent(options: ReplayOptions): Promise<void> {
       unsent.strike(note.task)
     } catch (error) {
       // The store can't be written: the whole replay is tried again later.
-      if (error instanceof Problem && error.code === 'storage_unavailable') throw error
+      if (Problem.from(error).code === 'storage_unavailable') throw error
       log.warn('a note of an attempt that was not sent is left', { ...about, error })
     }
   }

@@ -95,7 +95,12 @@ export function openRuns(
         const after = apply(task, change)
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
-        const entry: DecisionRecord = { task: after, opened, keepsLease: true, events: [outcomes.eventOf('attempt opened', detail)] }
+        const entry: DecisionRecord = {
+          task: after,
+          opened,
+          keepsLease: true,
+          events: [outcomes.eventOf('attempt opened', detail)],
+        }
         unsent.add({ attempt: id, task: task.id, fence: task.fence })
         try {
           if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')

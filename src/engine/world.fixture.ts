@@ -37,7 +37,7 @@ export async function world(
   const clock = manualClock(1_000)
   const worker: Worker = { name: 'test', states, limit: 10, run }
   const random = (count: number) => new Uint8Array(count)
-  const accounts = new Map([['p', { name: 'p', concurrency: 10, health: healthy }]])
+  const accounts = new Map([['p', { name: 'p', concurrency: 10, spareSlots: 0, health: healthy }]])
   const card = { id: 'm', concurrency: null, routes: [{ account: 'p', upstreamModel: 'u', priority: 0, weight: 1 }] }
   const catalog = { entries: new Map([['m', { name: 'm', card }]]) }
   const tools = { clock, accounts, catalog } as unknown as Tools

@@ -28,7 +28,7 @@ const wipe = async () => {
 }
 
 const queue = {
-  cards: [{ card: 'm', cap: null, accounts: [{ name: 'p', cap: 9, room: null }] }],
+  cards: [{ card: 'm', cap: null, accounts: [{ name: 'p', cap: 9, maxNewTasks: 9, spare: 0 }] }],
   ownerCaps: {},
   limit: 9,
 }

@@ -164,6 +164,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     keyVersion: '1',
     upstream: { send, fetch: answer, download: answer },
     concurrency: 1,
+    spareSlots: 0,
     onUnknown: 'hold',
     health: healthy,
   })

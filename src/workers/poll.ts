@@ -15,7 +15,6 @@ import {
   type Decision,
   faultOf,
   type Tools,
-  unclear,
   type Worker,
 } from './worker.ts'
 
@@ -60,10 +59,7 @@ export const poll: Worker = {
       case 'missing': {
         // Another credential may not see jobs of the first one: the task waits for the right one, or for its deadline.
         if (attempt && attempt.keyVersion !== account.keyVersion && now < task.finishBy)
-          throw new Problem('provider_unavailable', unclear, {
-            cause: new Error('the current key does not find this job'),
-            retryable: true,
-          })
+          throw Problem.ofUnclearResponse(new Error('the current key does not find this job'))
         const missingAt = (task.output === null && task.missingAt) || now
         if (now < missingAt + lostAfterMs) return { change: { missingAt, dueAt, output: null } }
         const message = 'The provider lost this video before it was finished.'
@@ -92,10 +88,7 @@ async function pollProvider(
     if (tools.clock.now() >= task.finishBy) return 'unclear'
     const problem = faultOf(thrown)
     if (problem.code === 'storage_unavailable') throw problem
-    const { cause = problem } = problem
-    // The timeline has the text only of an Error.
-    const shown = cause instanceof Error ? cause : new Error(String(cause))
-    throw new Problem('provider_unavailable', unclear, { cause: shown, retryable: true })
+    throw Problem.ofUnclearResponse(problem.cause ?? problem)
   }
 }
 

@@ -1,12 +1,12 @@
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
 import { type Answered, afterFault, afterRefusal, afterResponse, newTasksAllowed } from '../core/health.ts'
-import { Problem } from '../core/problem.ts'
+import { errorForOperator, Problem } from '../core/problem.ts'
 import { attemptFact, endsWithoutAccount, givenUp, nextCheckAt, resubmitted } from '../core/recovery.ts'
 import type { Change } from '../core/states.ts'
 import type { Task } from '../core/task.ts'
 import { backoff } from '../core/timing.ts'
 import type { Call, ProviderRequest, Refusal } from '../providers/provider.ts'
-import { type AttemptSearch, accept, errorForOperator, recoverAttempt, requireUsable } from './submit/lookup.ts'
+import { type AttemptSearch, accept, recoverAttempt, requireUsable } from './submit/lookup.ts'
 import {
   type Account,
   type Action,
@@ -14,8 +14,8 @@ import {
   accountOf,
   callOf,
   type Decision,
-  faultOf,
   type DecisionExtras,
+  faultOf,
   requestOf,
   type Tools,
   type Worker,
@@ -92,7 +92,11 @@ async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<De
     case 'wait':
       return { change: { state: 'held', dueAt: step.dueAt }, ...notes }
     case 'hold':
-      return { change: { state: 'held', dueAt: step.dueAt }, ...notes, ...(step.releasesSlots && { releasesSlots: true }) }
+      return {
+        change: { state: 'held', dueAt: step.dueAt },
+        ...notes,
+        ...(step.releasesSlots && { releasesSlots: true }),
+      }
     case 'resubmit':
       return { ...resubmitted(attempt, now), note: ['outcome unknown: submitted again, as the account says'] }
     case 'give up':
@@ -233,7 +237,12 @@ function refuse(
 }
 
 /** A refusal before the commit has no attempt to be recorded on. */
-function refusalOf({ attempt, tools }: Sending, problem: Problem, name: string, departure: SentAttempt): DecisionExtras {
+function refusalOf(
+  { attempt, tools }: Sending,
+  problem: Problem,
+  name: string,
+  departure: SentAttempt,
+): DecisionExtras {
   const error = errorForOperator(problem)
   const fact = departure.isCommitted() && attemptFact(attempt.id, 'refused', error, tools.clock.now())
   return { note: [name, error.message], ...(fact && { fact }) }

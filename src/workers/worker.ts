@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
-import { hasOtherAddress } from '../core/account.ts'
-import type { Attempt, AttemptFact, OnUnknown, Rival } from '../core/attempt.ts'
+import { type AccountView, hasOtherAddress } from '../core/account.ts'
+import type { Attempt, AttemptFact, Rival } from '../core/attempt.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
-import type { Health } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
-import type { Asset, Json, State, Task, TaskSource } from '../core/task.ts'
+import type { Asset, State, Task, TaskSource } from '../core/task.ts'
+import type { Note } from '../core/timeline.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
@@ -56,7 +56,7 @@ export interface DecisionExtras {
   /** The task may be held for long: its slots go to other tasks. */
   releasesSlots?: true
   /** An entry for the timeline, in addition to the change of state. */
-  note?: [name: string, detail?: Json]
+  note?: Note
 }
 
 export type Decision =
@@ -74,18 +74,12 @@ export type Decision =
     }
 
 /** A provider as the operator configured it, and its health. */
-export interface Account {
-  readonly name: string
+export interface Account extends AccountView {
   readonly provider: Provider
   readonly credential: string | null
-  readonly keyVersion: string
   readonly upstream: Upstream | null
-  /** How many tasks it may run at once. */
-  readonly concurrency: number
-  /** How many more tasks, each for an owner that has no other task there. */
-  readonly spareSlots?: number
-  readonly onUnknown: OnUnknown
-  health: Health
+  /** How many tasks beyond `concurrency`, each for an owner that has no other task there. */
+  readonly spareSlots: number
 }
 
 export interface Tools {
@@ -190,7 +184,5 @@ export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): P
 export function faultOf(thrown: unknown): Problem {
   const problem = Problem.from(thrown)
   if (thrown instanceof Problem || problem.code === 'storage_unavailable') return problem
-  return new Problem('provider_unavailable', unclear, { cause: thrown, retryable: true })
+  return Problem.ofUnclearResponse(thrown)
 }
-
-export const unclear = 'The provider returned an unclear response.'

@@ -109,6 +109,7 @@ async function toolsOf(upstreams: Record<string, Account['upstream']>): Promise<
       credential: 'secret',
       keyVersion: '1',
       concurrency: 100_000,
+      spareSlots: 0,
       onUnknown: 'hold',
     })
     cards.push({ ...toCard(template, [name]), id: name })

@@ -11,8 +11,7 @@ type Blame = Refusal['blame']
 
 /** Proves nothing: the outcome of a submit stays unknown, and a task is polled again. The reason is for the operator. */
 export function unclear(reason: string): Problem {
-  const message = 'The provider returned an unclear response.'
-  return new Problem('provider_unavailable', message, { cause: new Error(reason), retryable: true })
+  return Problem.ofUnclearResponse(new Error(reason))
 }
 
 export const problems = {

@@ -59,7 +59,7 @@ function testCaps(world: StoreWorld): void {
 }
 
 function testSpare(world: StoreWorld): void {
-  const account = { name: 'p', cap: 2, room: null, spare: 2 }
+  const account = { name: 'p', cap: 2, maxNewTasks: 1e9, spare: 2 }
   const cards = [{ card: 'm', cap: null, accounts: [account] }]
   const ownersOf = (tasks: readonly Task[]) => tasks.map(({ owner }) => owner).sort()
 
@@ -93,7 +93,7 @@ function testSpare(world: StoreWorld): void {
   it('gives no spare slot of an account that may get no more tasks now', async () => {
     await using store = await fresh(world)
     for (const [at, owner] of ['alice', 'bob', 'carol'].entries()) await fill(store, 1, { owner }, 1 + at)
-    const slow = [{ card: 'm', cap: null, accounts: [{ ...account, cap: 1, room: 1 }] }]
+    const slow = [{ card: 'm', cap: null, accounts: [{ ...account, cap: 1, maxNewTasks: 1 }] }]
     assert.equal((await take(store, { cards: slow })).length, 1)
   })
 }
@@ -175,15 +175,15 @@ function testChoice(world: StoreWorld): void {
     assert.equal((await store.find(tasks[2]?.id ?? ''))?.account, 'p')
   })
 
-  it('gives an account no more than its `room`, however many slots are free', async () => {
+  it('gives an account no more than `maxNewTasks`, however many slots are free', async () => {
     await using store = await fresh(world)
     await fill(store, 9)
-    const card = (room: number): QueueCard => ({
+    const card = (maxNewTasks: number): QueueCard => ({
       card: 'm',
       cap: null,
       accounts: [
-        { name: 'p', cap: 3, room },
-        { name: 'q', cap: 1, room: null },
+        { name: 'p', cap: 3, maxNewTasks, spare: 0 },
+        { name: 'q', cap: 1, maxNewTasks: 1e9, spare: 0 },
       ],
     })
     assert.deepEqual(accountsOf(await take(store, { cards: [card(0)], limit: 1 })), ['q'])

@@ -63,7 +63,8 @@ export function factOf(
 
 /** A card with its accounts in the order of preference, each with its slots. */
 export function cardOf(card: string, slots: Record<string, number>, cap: number | null = null): QueueCard {
-  return { card, cap, accounts: Object.entries(slots).map(([name, cap]) => ({ name, cap, room: null })) }
+  const accounts = Object.entries(slots).map(([name, cap]) => ({ name, cap, maxNewTasks: 1e9, spare: 0 }))
+  return { card, cap, accounts }
 }
 
 /** A claim of card `m` at 10, until 100, with more slots than any test needs. */

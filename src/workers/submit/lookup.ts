@@ -1,6 +1,6 @@
 import { type Attempt, handleBytes, maxHandleBytes, operationKey } from '../../core/attempt.ts'
 import { chance } from '../../core/clock.ts'
-import { Problem } from '../../core/problem.ts'
+import { errorForOperator, Problem } from '../../core/problem.ts'
 import {
   type Acceptance,
   accepted,
@@ -15,15 +15,15 @@ import {
   rivalsMs,
   type UnknownSubmit,
 } from '../../core/recovery.ts'
-import type { Json, Task, TaskError } from '../../core/task.ts'
+import type { Json, Task } from '../../core/task.ts'
 import { nextPoll } from '../../core/timing.ts'
 import {
   type Account,
   type Action,
   callOf,
   type Decision,
-  faultOf,
   type DecisionExtras,
+  faultOf,
   requestOf,
   type Tools,
 } from '../worker.ts'
@@ -129,10 +129,4 @@ export function accept(
   const dueAt = now + nextPoll(account.provider.cadenceMs, 0, chance(tools.random))
   const note: DecisionExtras['note'] = [name, { attempt: attempt.id, account: attempt.account }]
   return { ...accepted(attempt, acceptance, { now, dueAt }), note }
-}
-
-/** With its cause, because it is for the operator. The engine cuts secrets out. */
-export function errorForOperator({ code, message, cause }: Problem): TaskError {
-  if (cause === undefined) return { code, message }
-  return { code, message: `${message} (${String((cause as Error).message ?? cause)})`.slice(0, 500) }
 }
