@@ -4,11 +4,13 @@ import {
   attemptColumns,
   type ColumnValue,
   deliveryColumns,
+  eventColumns,
   fromAttempt,
   fromDelivery,
   fromFact,
   json,
   mutableColumns,
+  noticeColumns,
   type Row,
   subscribesTo,
   toMutable,
@@ -80,6 +82,8 @@ export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete'
   readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries'
   readonly columns: readonly string[]
+  /** An insert skips a row whose first column exists. */
+  readonly skipsExisting?: true
 }
 
 /** The values are in the order of the columns, which costs the writer less than names. */
@@ -161,10 +165,11 @@ const statements = {
   stateChanged: statement('update', 'attempts', 'id', 'state'),
   attemptRemoved: statement('delete', 'attempts', 'id'),
   slotsFreed: statement('delete', 'slots', 'task'),
-  eventAdded: statement('insert', 'events', 'task', 'at', 'name', 'detail'),
+  eventAdded: statement('insert', 'events', ...eventColumns),
   eventsRemoved: statement('delete', 'events', 'task'),
-  notified: statement('insert', 'notices', 'owner', 'task', 'at', 'kind'),
-  delivered: statement('insert', 'deliveries', ...deliveryColumns),
+  notified: statement('insert', 'notices', ...noticeColumns),
+  // Its id is derived from the event and the endpoint: the same event is delivered once.
+  delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: true as const },
 }
 
 const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })

@@ -3,7 +3,7 @@ import { type Attempt, type AttemptFact, operationKey, type Recovery, type Rival
 import { isPaused } from './health.ts'
 import type { Change } from './states.ts'
 import type { Json, Task, TaskError } from './task.ts'
-import { holdMs, searchUntil, nextCheckDelay, settleMs } from './timing.ts'
+import { holdMs, nextCheckDelay, searchUntil, settleMs } from './timing.ts'
 
 /*
  * Recovery of a submit whose outcome is unknown: its sender died, or its response could not be read. The whole policy

@@ -246,9 +246,15 @@ export function toRival({ id, prompt }: Row): Rival {
   return { id: String(id), prompt: prompt as string | null }
 }
 
+/** Without its number, which the store gives it. */
+export const eventColumns = namesIn('task at name detail')
+
 export function toEvent(row: Row): TaskEvent {
   return { at: row.at as number, name: row.name as string, detail: parse(row.detail) }
 }
+
+/** Without its number, which the store gives it. */
+export const noticeColumns = namesIn('owner task at kind')
 
 export function toNotice(row: Row): Notice {
   const { number, owner, task, at, kind } = row
@@ -261,6 +267,13 @@ export function toNotice(row: Row): Notice {
   }
 }
 
+export const healthColumns = namesIn('account key_version health changed_at')
+
+/** In the order of `healthColumns`. */
+export function fromHealth({ account, keyVersion, health, changedAt }: AccountHealth): ColumnValue[] {
+  return [account, keyVersion, JSON.stringify(health), changedAt]
+}
+
 export function toHealth(row: Row): AccountHealth {
   return {
     account: row.account as string,
@@ -268,6 +281,13 @@ export function toHealth(row: Row): AccountHealth {
     health: parse(row.health),
     changedAt: row.changed_at as number,
   }
+}
+
+export const tokenColumns = namesIn('name kind digest models created_at')
+
+/** In the order of `tokenColumns`. */
+export function fromToken({ name, kind, digest, models }: Token, createdAt: number): ColumnValue[] {
+  return [name, kind, digest, JSON.stringify(models), createdAt]
 }
 
 export function toToken(row: Row): Token {

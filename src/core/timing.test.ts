@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
-import { expiryOf, holdMs, longestDelayMs, searchUntil, nextCheckDelay, nextPoll, nextTry, settleMs } from './timing.ts'
+import { expiryOf, holdMs, longestDelayMs, nextCheckDelay, nextPoll, nextTry, searchUntil, settleMs } from './timing.ts'
 
 const full = new Problem('storage_unavailable', 'x', { retryable: true })
 const image = new Problem('image_unavailable', 'x', { retryable: true })

@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { until } from '../../test/service.ts'
 import { manualClock } from '../core/clock.fixture.ts'
+import { healthy } from '../core/health.ts'
+import { removedMs } from '../core/timing.ts'
 import { afterTry, deliveriesKeptMs } from '../core/webhook.ts'
 import { newEndpoint } from '../stores/contract/webhooks.ts'
-import { decide, newTask, sent } from '../stores/contract/world.ts'
+import { decide, factOf, newTask, sent } from '../stores/contract/world.ts'
 import { openSqlite } from '../stores/index.ts'
 import type { Store } from '../stores/store.ts'
-import { noticesKeptMs, startUpkeep } from './upkeep.ts'
+import { noticesKeptMs, reportsKeptMs, startUpkeep } from './upkeep.ts'
 
 const now = 1_700_000_000_000
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
@@ -78,4 +80,43 @@ it('drops deliveries 30 days after they ended, and those of endpoints that are g
   }
   await until('the old one is gone', isGone, 5)
   assert.deepEqual([await left(kept), events], [['pending'], []])
+})
+
+it('keeps attempts of removed tasks for a day after they were opened', async () => {
+  await using store = await openStore()
+  const task = await sent(store, '1', 'attempt_1')
+  const fact = factOf('attempt_1', 'accepted', 'op')
+  await store.record(decide(task, { state: 'running' }, { fact, keepsLease: true }))
+  assert.ok(await store.remove(task))
+  const openedAt = (await store.attempt('attempt_1'))?.openedAt ?? 0
+  const clock = manualClock(openedAt + removedMs)
+  const { events, log } = openLog()
+  const dropped: number[] = []
+  const trimRemovedAttempts: Store['trimRemovedAttempts'] = async (before, limit) => {
+    dropped.push(await store.trimRemovedAttempts(before, limit))
+    return dropped.at(-1) ?? 0
+  }
+  await using _upkeep = startUpkeep({ store: { ...store, trimRemovedAttempts }, clock, log })
+  await until('it looked once', () => dropped.length === 1, 5)
+  const isGone = async () => {
+    clock.advance(60_000)
+    return (await store.attempt('attempt_1')) === undefined
+  }
+  await until('it is gone', isGone, 5)
+  assert.deepEqual([dropped.slice(0, 2), events], [[0, 1], []])
+})
+
+it('drops the reports of processes a day after the last one, but never the health of a configured account', async () => {
+  const clock = manualClock(now)
+  const { events, log } = openLog()
+  await using store = await openStore()
+  const saveHealth = (account: string, changedAt: number) =>
+    store.saveHealth({ account, keyVersion: 'k', health: healthy, changedAt })
+  await saveHealth('studio@gone', now - reportsKeptMs - 1)
+  await saveHealth('studio@new', now - reportsKeptMs + 1)
+  await saveHealth('kling', 0)
+  await using _upkeep = startUpkeep({ store, clock, log })
+  const left = async () => (await store.healths()).map(({ account }) => account)
+  await until('one is gone', async () => (await left()).length === 2, 5)
+  assert.deepEqual([await left(), events], [['kling', 'studio@new'], []])
 })

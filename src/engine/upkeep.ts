@@ -1,11 +1,13 @@
+import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { stepRows } from '../core/row.ts'
+import { removedMs } from '../core/timing.ts'
 import { deliveriesKeptMs } from '../core/webhook.ts'
-import type { DeliveryStore, NoticeStore } from '../stores/store.ts'
+import type { AttemptStore, DeliveryStore, HealthStore, NoticeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface UpkeepOptions {
-  store: DeliveryStore & NoticeStore
+  store: AttemptStore & DeliveryStore & HealthStore & NoticeStore
   clock: Clock
   log: Log
 }
@@ -13,16 +15,32 @@ interface UpkeepOptions {
 /** A client that reconnects within this time receives every notice that it missed. */
 export const noticesKeptMs = 24 * 3_600_000
 
+/** How long after its last report a process is forgotten. */
+export const reportsKeptMs = 24 * 3_600_000
+
 const everyMs = 60_000
 
-/** Drops old notices and deliveries: at the start, and every minute. */
+/** Drops rows that are not needed any more: at the start, and every minute. */
 export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
-  /** Each call drops at most `stepRows` rows and returns how many it dropped. */
+  /** Each call returns how many rows it dropped: fewer than `stepRows` if none are left. */
   const trims = {
     'old notices': () => store.trimNotices(clock.now() - noticesKeptMs, stepRows),
     'old deliveries': () => store.trimDeliveries(clock.now() - deliveriesKeptMs, stepRows),
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
+    'attempts of removed tasks': () => store.trimRemovedAttempts(clock.now() - removedMs, stepRows),
+    'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
+  }
+
+  /** Each process reports under the names of its own local accounts. */
+  async function trimReports(before: number): Promise<number> {
+    const old = (await store.healths()).filter(({ account, changedAt }) => isLocalName(account) && changedAt < before)
+    return old.length === 0
+      ? 0
+      : store.trimHealths(
+          old.map(({ account }) => account),
+          before,
+        )
   }
 
   async function trim(rows: string, step: () => Promise<number>): Promise<void> {

@@ -1,6 +1,7 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
+import { fromHealth, fromToken, healthColumns, tokenColumns } from '../core/row.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
@@ -110,16 +111,20 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },
-    async saveHealth({ account, keyVersion, health, changedAt }) {
-      const values = [account, keyVersion, JSON.stringify(health), changedAt]
-      await database.run(healthStatement, values)
+    async saveHealth(health) {
+      await database.run(healthStatement, fromHealth(health))
       // A report that a process lives gives the others nothing to do.
-      if (!isLocalName(account)) wakeAll()
+      if (!isLocalName(health.account)) wakeAll()
     },
-    async insertToken({ name, kind, digest, models }, createdAt) {
-      const values = [name, kind, digest, JSON.stringify(models), createdAt]
-      const text = 'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES ($1, $2, $3, $4, $5)'
-      await database.run(text, values)
+    async trimHealths(accounts, before) {
+      const text = 'DELETE FROM healths WHERE account = ANY($1) AND changed_at < $2 RETURNING account'
+      return (await database.run(text, [accounts, before])).length
+    },
+    async trimRemovedAttempts(before, limit) {
+      return (await database.run(trimRemovedStatement, [before, limit])).length
+    },
+    async insertToken(token, createdAt) {
+      await database.run(insertStatement('tokens', tokenColumns), fromToken(token, createdAt))
     },
     async deleteToken(name) {
       await database.run('DELETE FROM tokens WHERE name = $1', [name])
@@ -141,10 +146,12 @@ function openTidying(database: Database): () => Promise<void> {
 const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT $2)
   AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`
 
-/** Local accounts have the name of their process after an @. They are deleted a day after their last report. */
-const healthStatement = `WITH old AS (
-    DELETE FROM healths WHERE account LIKE '%@%' AND account <> $1 AND changed_at < $4::bigint - 86400000
-  )
-  INSERT INTO healths (account, key_version, health, changed_at) VALUES ($1, $2, $3, $4)
+const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
+    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < $1 LIMIT $2) RETURNING id`
+
+const insertStatement = (table: string, columns: readonly string[]) =>
+  `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})`
+
+const healthStatement = `${insertStatement('healths', healthColumns)}
   ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
     changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`

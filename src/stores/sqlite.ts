@@ -107,6 +107,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       wake()
     },
     saveHealth: (health) => write('saveHealth', health),
+    trimHealths: (accounts, before) => write('trimHealths', accounts, before),
+    trimRemovedAttempts: (before, limit) => write('trimRemovedAttempts', before, limit),
     insertToken: (token, createdAt) => write('insertToken', token, createdAt),
     deleteToken: (name) => write('deleteToken', name),
     [Symbol.asyncDispose]: connections.close,

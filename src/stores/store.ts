@@ -85,17 +85,20 @@ export interface LeaseStore {
   /**
    * Writes a decision and gives the lease back. False if the lease was lost, or if the decision opens an attempt of a
    * deleted task: then only the fact was written. A task that is neither held nor running gives its slots back; a held
-   * one does if the entry says so. A change of status writes a notice in the same transaction. The end of a task also
-   * writes a delivery for each endpoint of its owner that receives such events and is not disabled.
+   * one does if `releasesSlots` is set. A change of status writes a notice in the same transaction. The end of a task
+   * also writes a delivery for each endpoint of its owner that receives such events and is not disabled.
    */
   record(entry: DecisionRecord): Promise<boolean>
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
    * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its
-   * work may go on. Other accepted ones stay for a day as removed, because their operations are in use.
+   * work may go on. Other accepted ones stay as removed, because their operations are in use, until they are trimmed.
    */
   remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
-  /** After the clock was set back: makes unfinished tasks without a lease due that are due later than any delay allows. */
+  /**
+   * Called after the clock was set back. An unfinished task without a lease that is due later than the longest delay
+   * becomes due now. The same applies to pending deliveries.
+   */
   repairDueTimes(now: number): Promise<void>
   /** When the next task of each lane is due, if there is one. A leased task is due when its lease ends. */
   nextDue(lanes: readonly Lane[]): Promise<(number | undefined)[]>
@@ -128,6 +131,8 @@ export interface AttemptStore {
    * attempt, or has ended, the attempt is abandoned.
    */
   disown(account: string, operation: Json, now: number): Promise<string | undefined>
+  /** Drops up to `limit` attempts of removed tasks that were opened before that time. Returns how many. */
+  trimRemovedAttempts(before: number, limit: number): Promise<number>
 }
 
 /** Changes of status, numbered. */
@@ -187,11 +192,13 @@ export interface DeliveryStore {
 }
 
 /** The health of accounts, shared between processes. */
-interface HealthStore {
+export interface HealthStore {
   /** The last change of each account, by its name and key. */
   healths(): Promise<AccountHealth[]>
   /** A health that is older than the stored one changes nothing. */
   saveHealth(health: AccountHealth): Promise<void>
+  /** Drops the healths of these accounts that were saved before that time. Returns how many. */
+  trimHealths(accounts: readonly string[], before: number): Promise<number>
 }
 
 interface TokenStore {

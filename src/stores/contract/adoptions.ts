@@ -46,7 +46,7 @@ function testRivals(world: StoreWorld): void {
 }
 
 function testRemoved(world: StoreWorld): void {
-  it('keeps the operation of a removed task reserved for a day', async () => {
+  it('keeps the operation of a removed task reserved until its attempt is trimmed', async () => {
     await using store = await fresh(world)
     const accept = async (task: string, id: string, openedAt: number) => {
       const sending = await taken(store, task)
@@ -59,9 +59,11 @@ function testRemoved(world: StoreWorld): void {
     await accept('1', 'a', 1_000)
     assert.equal(await isTaken('a'), true)
     assert.deepEqual(await store.attemptsIn('orphan', 9), [])
-    await accept('2', 'b', 1_000 + 24 * 3_600_000)
+    await accept('2', 'b', 1_001)
+    await accept('3', 'c', 2_000)
+    assert.equal(await store.trimRemovedAttempts(1_000, 9), 0)
     assert.equal(await isTaken('a'), true)
-    await accept('3', 'c', 2_000 + 24 * 3_600_000)
+    assert.equal(await store.trimRemovedAttempts(1_001, 9), 1)
     assert.deepEqual([await isTaken('a'), await isTaken('b'), await isTaken('c')], [false, true, true])
   })
 }

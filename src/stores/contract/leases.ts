@@ -78,7 +78,10 @@ function testDecisions(world: StoreWorld): void {
   it('leaves the lease with a decision that keeps it: its holder can write again, and no other claim gets the task', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')
-    assert.equal(await store.record(decide(task, { state: 'held', progress: 1, dueAt: null }, { keepsLease: true })), true)
+    assert.equal(
+      await store.record(decide(task, { state: 'held', progress: 1, dueAt: null }, { keepsLease: true })),
+      true,
+    )
     const kept = await store.find(task.id)
     assert.deepEqual([kept?.state, kept?.progress, kept?.dueAt, kept?.fence], ['held', 1, 100, task.fence])
     const lane = { state: 'held', account: 'p', limit: 1, leaseUntil: 200 } as const

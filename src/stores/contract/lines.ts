@@ -59,7 +59,10 @@ export function testLines(world: StoreWorld): void {
     assert.equal(await store.usedSlots(['p', 'q']), 0)
     const cards = [cardOf('m', { p: 2, q: 5 })]
     const [first] = await take(store, { cards, limit: 3, now: 50 })
-    assert.deepEqual([await store.usedSlots(['p']), await store.usedSlots(['p', 'q']), await store.usedSlots([])], [2, 3, 0])
+    assert.deepEqual(
+      [await store.usedSlots(['p']), await store.usedSlots(['p', 'q']), await store.usedSlots([])],
+      [2, 3, 0],
+    )
     assert.ok(first)
     await store.record({ task: { ...first, state: 'failed' }, keepsLease: false })
     assert.equal(await store.usedSlots(['p', 'q']), 2)

@@ -12,7 +12,9 @@ export function testNotices(world: StoreWorld): void {
     assert.deepEqual(await told(store), [])
     const running = { ...held, state: 'running' as const, startedAt: 20 }
     assert.ok(
-      await store.record(decide(running, {}, { keepsLease: true, events: [{ at: 21, name: 'running', detail: null }] })),
+      await store.record(
+        decide(running, {}, { keepsLease: true, events: [{ at: 21, name: 'running', detail: null }] }),
+      ),
     )
     assert.ok(await store.record(decide(running, { progress: 40 }, { keepsLease: true })))
     assert.ok(await store.record(decide(running, { state: 'failed', error: { code: 'internal', message: 'x' } })))

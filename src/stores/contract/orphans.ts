@@ -194,7 +194,9 @@ function testRemoved(world: StoreWorld): void {
       await store.record(
         decide(task, { state: 'running', attempt: state }, { fact: factOf(state, state, state), keepsLease: true }),
       )
-    await store.record(decide(task, { state: 'running' }, { fact: factOf('last', 'refused'), events, keepsLease: true }))
+    await store.record(
+      decide(task, { state: 'running' }, { fact: factOf('last', 'refused'), events, keepsLease: true }),
+    )
     await store.record({ task: other, events, keepsLease: true })
     assert.ok(await store.remove(task))
     const left = (await store.attempts(task.id)).map(({ id, state }) => [id, state])
@@ -207,6 +209,24 @@ function testRemoved(world: StoreWorld): void {
     assert.deepEqual(await store.events(task.id), [])
     assert.equal((await store.events(other.id)).length, 1)
     assert.equal(await stateOf(store, 'other'), 'open')
+  })
+
+  it('drops attempts of removed tasks by their age, and no others', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'open')
+    for (const [id, openedAt] of Object.entries({ older: 3, old: 4, young: 50 })) {
+      await store.record({ task, opened: newAttempt(id, task, { openedAt }), keepsLease: true })
+      await store.record(decide(task, { state: 'running', attempt: id }, { ...accepted(id), keepsLease: true }))
+    }
+    assert.equal(await store.trimRemovedAttempts(50, 9), 0, 'the task exists')
+    assert.ok(await store.remove(task))
+    const left = async () => (await store.attempts(task.id)).map(({ id, state }) => [id, state]).sort()
+    assert.deepEqual([await store.trimRemovedAttempts(50, 1), (await left()).length], [1, 3])
+    assert.equal(await store.trimRemovedAttempts(50, 9), 1)
+    assert.deepEqual(await left(), [
+      ['open', 'abandoned'],
+      ['young', 'removed'],
+    ])
   })
 
   it('makes an orphan of an accepted attempt whose task is removed while its work may go on', async () => {

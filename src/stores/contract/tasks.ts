@@ -268,6 +268,11 @@ function testQuestions(world: StoreWorld): void {
     ])
     await news('p', 21)
     assert.deepEqual((await store.healths())[0]?.health, healthy)
+    assert.equal(await store.trimHealths(['p', 'q', 'gone'], 21), 1)
+    assert.deepEqual(
+      (await store.healths()).map(({ account }) => account),
+      ['p'],
+    )
   })
 
   it('keeps tokens, each of its kind', async () => {

@@ -9,7 +9,10 @@ import type { Database } from './database.ts'
 import { queueLock } from './migrate.ts'
 import type { Query } from './session.ts'
 
-type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'repairDueTimes'>
+type Claims = Pick<
+  Store,
+  'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'repairDueTimes'
+>
 
 /** A claim of a long queue takes longer than a read, and may wait for other claims. It must end before its leases do. */
 const withinMs = 3_000

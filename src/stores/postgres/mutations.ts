@@ -4,15 +4,14 @@ import { type Before, type Mutation, needsOf, planOf, type StatementShape, type 
 import { Problem } from '../../core/problem.ts'
 import { beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
-import { removedMs } from '../../core/timing.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import type { Query } from './session.ts'
 
 /**
- * Changes of tasks, many in one transaction. Returns whether each of them holds. A deletion is a transaction of its
- * own: claims lock tasks without a lease in another order, and a client's request must not make other changes fail.
+ * Changes of tasks, many in one transaction. Returns whether each of them was applied. A deletion is a transaction of
+ * its own: claims lock tasks without a lease in another order, and a client's request must not make other changes fail.
  */
 export function openMutations(database: Database): (mutation: Mutation) => Promise<boolean> {
   const inBatches = openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
@@ -101,21 +100,16 @@ function isDone(mutation: Mutation, row: Row | undefined): boolean {
   }
 }
 
-/** Returns the changes that hold. Independent statements are sent together: three round trips for any number of changes. */
+/** Returns the changes that were applied. Independent statements are sent together: three round trips for all changes. */
 async function write(query: Query, mutations: readonly Mutation[]): Promise<ReadonlySet<Mutation>> {
   const tasks = await lockTasks(query, mutations)
   const before = await readBefore(query, mutations, tasks)
   const plans = mutations.map((mutation) => ({ mutation, ...planOf(mutation, before) }))
-  const held = plans.filter(({ isApplied }) => isApplied).map(({ mutation }) => mutation)
-  const removals = held.filter(({ verb }) => verb === 'remove').length
-  await Promise.all([
-    execute(
-      query,
-      plans.flatMap(({ writes }) => writes),
-    ),
-    removals > 0 && query(trimRemovedStatement, [10 * removals]),
-  ])
-  return new Set(held)
+  await execute(
+    query,
+    plans.flatMap(({ writes }) => writes),
+  )
+  return new Set(plans.filter(({ isApplied }) => isApplied).map(({ mutation }) => mutation))
 }
 
 /** In the order of ids, so that two transactions that lock the same tasks do not deadlock. */
@@ -142,11 +136,6 @@ const attemptsStatement = `SELECT id, task, state FROM attempts WHERE id = ANY($
 
 const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
 
-const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
-    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < (
-      SELECT max(opened_at) FROM attempts WHERE state = 'removed'
-    ) - ${removedMs} LIMIT $1)`
-
 /** One statement for all rows of a shape. */
 async function execute(query: Query, writes: readonly Write[]): Promise<void> {
   const shapes = Map.groupBy(writes, ({ shape }) => shape)
@@ -159,7 +148,7 @@ function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Wri
   return JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)
 }
 
-function statementText({ verb, table, columns }: StatementShape): string {
+function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
@@ -168,7 +157,7 @@ function statementText({ verb, table, columns }: StatementShape): string {
     return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = given.${name}`).join(', ')}
       FROM ${given} AS given WHERE ${table}.${key} = given.${key}`
   const names = [...columns, ...hash].join(', ')
-  const once = table === 'deliveries' ? 'ON CONFLICT (id) DO NOTHING' : ''
+  const once = skipsExisting ? `ON CONFLICT (${key}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given} ${once}`
 }
 

@@ -2,12 +2,15 @@ import {
   attemptColumns,
   columns,
   fromRow,
+  healthColumns,
   mapReadable,
+  noticeColumns,
   statusConditions,
   toAttempt,
   toDurations,
   toEvent,
   toHealth,
+  tokenColumns,
   toNotice,
   toRival,
   toToken,
@@ -16,7 +19,7 @@ import {
 } from '../../core/row.ts'
 import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Lane, Store } from '../store.ts'
-import { type Filter, searchWindows, type Window } from '../window/window.ts'
+import { type Filter, searchWindows, type Window } from '../window.ts'
 import { openBatches } from './batch.ts'
 import { findQueues, lanes } from './claims.ts'
 import type { Database } from './database.ts'
@@ -29,7 +32,7 @@ type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' |
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
-const notice = 'SELECT number, owner, task, at, kind FROM notices'
+const notice = `SELECT number, ${noticeColumns.join(', ')} FROM notices`
 
 /** Ids are joined with commas. Text with a comma in it is not an id, and is not found. */
 const viewStatement = `SELECT ${view}, owner FROM tasks
@@ -134,12 +137,9 @@ export function openReads(database: Database): Reads {
     },
     durations: () => durations(database),
     healths: async () =>
-      mapReadable(
-        await query('SELECT account, key_version, health, changed_at FROM healths ORDER BY account'),
-        toHealth,
-      ),
+      mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
     tokens: async () =>
-      mapReadable(await query('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name'), toToken),
+      mapReadable(await query(`SELECT ${tokenColumns.join(', ')} FROM tokens ORDER BY created_at, name`), toToken),
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type Transfer,
   tableNames,
   tables,
+  toMark,
   usedTables,
 } from '../transfer/transfer.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -87,7 +88,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     },
     async look() {
       if (await hasTable(database, markTable))
-        return (await ask(`SELECT source, checksum FROM ${markTable}`))[0] as never
+        return toMark((await ask(`SELECT source, checksum FROM ${markTable}`))[0] ?? {})
       const parts = usedTables.map((name) => `EXISTS (SELECT FROM ${name}) AS ${name}`)
       const [row] = await ask(`SELECT ${parts.join(', ')}`)
       const table = usedTables.find((name) => row?.[name])

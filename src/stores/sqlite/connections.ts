@@ -94,12 +94,12 @@ function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, ca
 
 /** Reads by the current connection. */
 function forward(current: () => Reader['reads']): Reader['reads'] {
-  const call =
-    (name: keyof Reader['reads']) =>
-    (...args: never[]): unknown =>
-      (current()[name] as (...args: never[]) => unknown)(...args)
-  const names = Object.keys(current()) as (keyof Reader['reads'])[]
-  return Object.fromEntries(names.map((name) => [name, call(name)])) as unknown as Reader['reads']
+  return new Proxy(current(), {
+    get:
+      (_opened, name) =>
+      (...args: unknown[]) =>
+        Reflect.get(current(), name)(...args),
+  })
 }
 
 /** No other process uses the folder, so leases belong to a dead process: their rows are due at once. */

@@ -3,7 +3,6 @@ import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
 import { beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
-import { removedMs } from '../../core/timing.ts'
 
 /**
  * Changes of tasks; runs in the writer thread, inside its transaction. They are planned here, not on the main thread:
@@ -18,15 +17,12 @@ export function prepareMutations(database: DatabaseSync) {
   )
   const trimRemoved = database.prepare(
     `DELETE FROM attempts WHERE id IN (
-       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < (
-         SELECT max(opened_at) FROM attempts INDEXED BY attempts_removed WHERE state = 'removed'
-       ) - ${removedMs} LIMIT 10)`,
+       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < ? LIMIT ?)`,
   )
 
   function mutate(mutation: Mutation): boolean {
     const { isApplied, writes } = planOf(mutation, readBefore(mutation))
     for (const write of writes) execute(write)
-    if (isApplied && mutation.verb === 'remove') trimRemoved.run()
     return isApplied
   }
   return {
@@ -38,6 +34,7 @@ export function prepareMutations(database: DatabaseSync) {
       mutate({ verb: 'disown', task, attempt, at })
       return attempt
     },
+    trimRemovedAttempts: (before: number, limit: number) => Number(trimRemoved.run(before, limit).changes),
   }
 }
 
@@ -73,11 +70,11 @@ function prepareWrites(database: DatabaseSync): (write: Write) => void {
   }
 }
 
-function statementText({ verb, table, columns }: StatementShape): string {
+function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ?`
   if (verb === 'update')
     return `UPDATE ${table} SET ${others.map((name, at) => `${name} = ?${at + 2}`).join(', ')} WHERE ${key} = ?1`
-  const once = table === 'deliveries' ? 'ON CONFLICT (id) DO NOTHING' : ''
+  const once = skipsExisting ? `ON CONFLICT (${key}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ${once}`
 }

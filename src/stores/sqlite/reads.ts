@@ -3,11 +3,13 @@ import {
   columns,
   fromRow,
   mapReadable,
+  noticeColumns,
   statusConditions,
   toAttempt,
   toDurations,
   toEvent,
   toHealth,
+  tokenColumns,
   toNotice,
   toRival,
   toToken,
@@ -17,10 +19,13 @@ import {
 import { promptBytes, type TaskView } from '../../core/task.ts'
 import { accountScope, interleaveQueues } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
-import { type Filter, type PageLimits, searchWindows, type Window } from '../window/window.ts'
+import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots' | 'dueOwners'> &
+type Reads = Pick<
+  Store,
+  'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots' | 'dueOwners'
+> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
@@ -35,7 +40,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `SELECT ${columns.join(', ')} FROM tasks INDEXED BY tasks_key
      WHERE owner = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL`,
   )
-  const notice = 'SELECT number, owner, task, at, kind FROM notices'
+  const notice = `SELECT number, ${noticeColumns.join(', ')} FROM notices`
   const notices = reader.prepare(`${notice} WHERE number > ? ORDER BY number LIMIT ?`)
   const noticesOf = reader.prepare(`${notice} WHERE owner = ? AND number > ? ORDER BY number LIMIT ?`)
   // Two subqueries, because for both in one SELECT SQLite would read every row.
@@ -88,7 +93,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
-  const tokens = reader.prepare('SELECT name, kind, digest, models FROM tokens ORDER BY created_at, name')
+  const tokens = reader.prepare(`SELECT ${tokenColumns.join(', ')} FROM tokens ORDER BY created_at, name`)
 
   return {
     read(owner, id) {

@@ -40,8 +40,7 @@ export async function startWriter(
   const stopAt = ({ message }: Failure) => {
     if (dead) return
     suspect(path, message)
-    die(new Error(`the database ${path} is damaged (${message}); start again to have it checked`))
-    on.fatal(dead as unknown as Error)
+    on.fatal(die(new Error(`the database ${path} is damaged (${message}); start again to have it checked`)))
   }
   const settle = (message: string) => {
     on.commit()
@@ -55,19 +54,21 @@ export async function startWriter(
     const damage = outcomes.find((outcome) => 'failure' in outcome && isDamage(outcome.failure.errcode))
     if (damage && 'failure' in damage) stopAt(damage.failure)
   }
-  const die = (error: Error) => {
-    if (dead) return
+  /** Returns the first reason. */
+  const die = (error: Error): Error => {
+    if (dead) return dead
     dead = error
     for (const { reject } of [...inFlight.flat(), ...waiting])
       reject(toProblem({ message: error.message, errcode: 10 }))
     inFlight.length = waiting.length = 0
+    return error
   }
   let closing = false
   thread.on('message', settle)
   thread.on('error', die)
   const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
-    die(new Error('the writer thread ended'))
-    if (!closing) on.fatal(dead as Error)
+    const error = die(new Error('the writer thread ended'))
+    if (!closing) on.fatal(error)
   })
 
   return {

@@ -18,6 +18,7 @@ import {
   type Transfer,
   tableNames,
   tables,
+  toMark,
   usedTables,
 } from '../transfer/transfer.ts'
 import { migrate } from './migrate.ts'
@@ -60,7 +61,7 @@ function transferOf(database: DatabaseSync): Transfer {
     },
     async look() {
       if (hasTable(database, markTable))
-        return database.prepare(`SELECT source, checksum FROM ${markTable}`).get() as never
+        return toMark(database.prepare(`SELECT source, checksum FROM ${markTable}`).get() ?? {})
       const table = usedTables.find((name) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get())
       return table === undefined ? 'empty' : { table }
     },

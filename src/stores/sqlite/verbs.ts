@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
-import { type ColumnValue, columns } from '../../core/row.ts'
+import { type ColumnValue, columns, fromHealth, fromToken, healthColumns, tokenColumns } from '../../core/row.ts'
 import type { Token } from '../../core/token.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
@@ -14,21 +14,18 @@ export type Unit = { [Name in keyof Verbs]: { verb: Name; args: Parameters<Verbs
 export function prepareVerbs(database: DatabaseSync) {
   const { repairTaskTimes, ...claims } = prepareClaims(database)
   const { repairDeliveryTimes, ...webhooks } = prepareWebhooks(database)
-  const insert = database.prepare(
-    `INSERT INTO tasks (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
-  )
+  const insert = database.prepare(insertStatement('tasks', columns))
   const trimNotices = database.prepare(
     `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT ?2)
      AND at < ?1 AND number < (SELECT max(number) FROM notices)`,
   )
-  const insertToken = database.prepare(
-    'INSERT INTO tokens (name, kind, digest, models, created_at) VALUES (?, ?, ?, ?, ?)',
-  )
+  const insertToken = database.prepare(insertStatement('tokens', tokenColumns))
   const saveHealth = database.prepare(
-    `INSERT INTO healths (account, key_version, health, changed_at) VALUES (?, ?, ?, ?)
+    `${insertStatement('healths', healthColumns)}
      ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
        changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`,
   )
+  const trimHealth = database.prepare('DELETE FROM healths WHERE account = ? AND changed_at < ?')
   const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
@@ -44,14 +41,20 @@ export function prepareVerbs(database: DatabaseSync) {
       repairDeliveryTimes(now)
     },
     trimNotices: (before: number, limit: number) => Number(trimNotices.run(before, limit).changes),
-    saveHealth({ account, keyVersion, health, changedAt }: AccountHealth): void {
-      saveHealth.run(account, keyVersion, JSON.stringify(health), changedAt)
+    saveHealth(health: AccountHealth): void {
+      saveHealth.run(...fromHealth(health))
     },
+    trimHealths: (accounts: readonly string[], before: number) =>
+      accounts.reduce((sum, account) => sum + Number(trimHealth.run(account, before).changes), 0),
     deleteToken(name: string): void {
       deleteToken.run(name)
     },
     insertToken(token: Token, createdAt: number): void {
-      insertToken.run(token.name, token.kind, token.digest, JSON.stringify(token.models), createdAt)
+      insertToken.run(...fromToken(token, createdAt))
     },
   }
+}
+
+function insertStatement(table: string, columns: readonly string[]): string {
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 }

@@ -1,4 +1,14 @@
-import { attemptColumns, columns, deliveryColumns, endpointColumns, type Row } from '../../core/row.ts'
+import {
+  attemptColumns,
+  columns,
+  deliveryColumns,
+  endpointColumns,
+  eventColumns,
+  healthColumns,
+  noticeColumns,
+  type Row,
+  tokenColumns,
+} from '../../core/row.ts'
 
 /**
  * All rows of a store, for moving them to another one. Nothing else may use either store meanwhile. A target is marked
@@ -43,20 +53,18 @@ interface Table {
   columns: readonly string[]
 }
 
-const named = (key: string, columns: string): Table => ({ key: key.split(' '), columns: columns.split(' ') })
-
 /** Every table, with the columns that all stores have. Leases are not moved: no process holds any. */
 export const tables = {
   tasks: { key: ['id'], columns },
   attempts: { key: ['id'], columns: attemptColumns },
-  events: named('number', 'number task at name detail'),
-  notices: named('number', 'number owner task at kind'),
+  events: { key: ['number'], columns: ['number', ...eventColumns] },
+  notices: { key: ['number'], columns: ['number', ...noticeColumns] },
   endpoints: { key: ['id'], columns: endpointColumns },
   deliveries: { key: ['id'], columns: deliveryColumns },
-  tokens: named('name', 'name kind digest models created_at'),
-  turns: named('card owner', 'card owner served'),
-  slots: named('scope task', 'scope task'),
-  healths: named('account', 'account key_version health changed_at'),
+  tokens: { key: ['name'], columns: tokenColumns },
+  turns: { key: ['card', 'owner'], columns: ['card', 'owner', 'served'] },
+  slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
+  healths: { key: ['account'], columns: healthColumns },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
@@ -68,6 +76,10 @@ export const usedTables = tableNames.filter((name) => name !== livesTable)
 
 export const markTable = 'unfinished_move'
 export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`
+
+export function toMark({ source, checksum }: Row): Mark {
+  return { source: String(source), checksum: String(checksum) }
+}
 
 export const awayTable = 'moved_away'
 export const awayStatement = `CREATE TABLE IF NOT EXISTS ${awayTable} (target text NOT NULL)`

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { openFairTurns } from '../../core/fair.ts'
+import { openFairTurns } from '../core/fair.ts'
 import { searchWindows, type Window } from './window.ts'
 
 const never = new AbortController().signal

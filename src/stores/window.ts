@@ -1,5 +1,5 @@
-import { promptBytes, type TaskView } from '../../core/task.ts'
-import type { Page } from '../store.ts'
+import { promptBytes, type TaskView } from '../core/task.ts'
+import type { Page } from './store.ts'
 
 export interface Filter extends Pick<Page, 'order'> {
   owner: string
