@@ -63,7 +63,7 @@ async function serve(folder: string, count: number) {
     }),
     bucket: await openDisk({ folder: join(folder, 'bucket') }),
     accounts: new Map(),
-    healths: { tell: async () => {}, learn: async () => {} },
+    healths: { report: async () => {}, refresh: async () => {} },
     clock: { now: () => Date.now(), sleep },
     random: openRandom(),
     log: {

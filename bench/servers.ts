@@ -47,7 +47,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     media: {} as Media,
     outbound: openOutbound({ allow: [] }),
     accounts: new Map(),
-    healths: { tell: async () => {}, learn: async () => {} },
+    healths: { report: async () => {}, refresh: async () => {} },
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
     log: {

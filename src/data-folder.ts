@@ -16,7 +16,7 @@ import {
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Random } from './core/clock.ts'
-import { Problem } from './core/problem.ts'
+import { Problem, codeOf } from './core/problem.ts'
 
 export interface DataFolder extends Disposable {
   readonly path: string
@@ -104,7 +104,7 @@ function isReadOnly(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EROFS'
+    return codeOf(error) === 'EROFS'
   }
   return false
 }
@@ -214,7 +214,7 @@ function tighten(path: string, { mode }: Stats, removed: number): void {
   try {
     chmodSync(path, mode & 0o7777 & ~removed)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const code = codeOf(error)
     // The volume of a pod belongs to root, but only the pod has it. A read-only disk can't be changed.
     if (code === 'EROFS' || (code === 'EPERM' && (mode & setgid) !== 0)) return
     throw new Error(`${open}, and does not belong to this user; chown it to this user, or choose another with --data`, {
@@ -232,6 +232,6 @@ function tightenEntry(path: string, removed: number): void {
     chmodSync(path, mode & 0o7777 & ~removed)
   } catch (error) {
     // A process that is ending removes files of its database.
-    if (!['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!['EROFS', 'ENOENT'].includes(codeOf(error) ?? '')) throw error
   }
 }

@@ -2,7 +2,7 @@ import { type Bell, openBell } from './core/bell.ts'
 import { stepRows } from './core/row.ts'
 import { openRotation, type Rotation } from './core/shares.ts'
 import { shareOut } from './deliveries/share.ts'
-import { type DeliveryOptions, idleMs, leaseMs, openTries, routeOf, type Tries } from './deliveries/tries.ts'
+import { type DeliveryOptions, idleMs, leaseMs, openTries, ownerHostOf, type Tries } from './deliveries/tries.ts'
 
 export type { DeliveryOptions } from './deliveries/tries.ts'
 
@@ -68,7 +68,7 @@ async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation):
   for (const { id } of known.filter(({ disabledAt }) => disabledAt !== null))
     await store.failDeliveries(id, { now, error: 'endpoint_disabled', limit: stepRows })
   const open = new Map(known.filter(({ disabledAt }) => disabledAt === null).map((endpoint) => [endpoint.id, endpoint]))
-  const waiting = [...open.values()].map((endpoint) => ({ id: endpoint.id, ...routeOf(endpoint) }))
+  const waiting = [...open.values()].map((endpoint) => ({ id: endpoint.id, ...ownerHostOf(endpoint) }))
   const claims = shareOut(waiting, tries, rotation)
   const leaseUntil = now + leaseMs
   const claimed = claims.length === 0 ? [] : await store.claimDeliveries(claims, now, leaseUntil)

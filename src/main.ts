@@ -1,6 +1,7 @@
 import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
+import { messageOf } from './core/problem.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
 import { openDiscovery } from './accounts/discovery.ts'
@@ -201,7 +202,7 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
   try {
     await probe(bucket)
   } catch (error) {
-    const { why, fix } = explainS3(error) ?? { why: (error as Error).message, fix: 'check its URL' }
+    const { why, fix } = explainS3(error) ?? { why: messageOf(error), fix: 'check its URL' }
     log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)
   }
 }

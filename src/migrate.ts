@@ -1,4 +1,5 @@
 import { cp } from 'node:fs/promises'
+import { codeOf } from './core/problem.ts'
 import { probe } from './buckets/index.ts'
 import { type Moved, moveObjects } from './migrate/objects.ts'
 import { nameOf, openSides, type Place, type Sides, targetOf } from './migrate/places.ts'
@@ -105,7 +106,7 @@ async function prepare({ target }: Pick<Sides, 'target'>, source: string, sums: 
 
 /** The files of the accounts. A partial copy is replaced. */
 async function copyAccounts({ from, to }: { from: string; to: string }): Promise<void> {
-  await cp(from, to, { recursive: true, preserveTimestamps: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
+  await cp(from, to, { recursive: true, preserveTimestamps: true }).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error
   })
 }

@@ -6,7 +6,7 @@ import { buildCatalog } from '../src/core/catalog.ts'
 import type { Handover } from '../src/core/handover.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
-import { openLog } from '../src/telemetry/log.ts'
+import { openTelemetry } from '../src/telemetry/log.ts'
 
 /** The real API over a real bucket with one finished video in it, and as little as possible around them. */
 export interface ContentServer {
@@ -41,7 +41,7 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
     catalog: buildCatalog([], {}, null),
     clock: { now: () => Date.now() },
     random: (count: number) => new Uint8Array(count),
-    log: { ...openLog({ write: (line) => errors.push(line), now: Date.now, secrets: [] }), info() {}, warn() {} },
+    log: { ...openTelemetry({ write: (line) => errors.push(line), now: Date.now, secrets: [] }).log, info() {}, warn() {} },
   } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const etag = `"${createHash('sha256').update(video).digest('hex')}"`

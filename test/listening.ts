@@ -166,7 +166,7 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
     scratch: join(folder, 'scratch'),
     media: {} as Media,
     accounts,
-    healths: { tell: async () => {}, learn: async () => {} },
+    healths: { report: async () => {}, refresh: async () => {} },
     log: { info() {}, warn() {}, error() {} },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })

@@ -77,7 +77,7 @@ before(async () => {
   const config = loadConfig({ flags: {}, env, members })
   const log: string[] = []
   // Shorter than in production, where it is half a minute.
-  const bucket = { ...config.bucket, patienceMs: 500 }
+  const bucket = { ...config.bucket, requestMs: 500 }
   const service = resources.use(await start({ ...config, bucket }, { members, writeLog: (line) => log.push(line) }))
   world = { upstream, s3, proxy, service, log, fates }
 })

@@ -27,7 +27,7 @@ const mostModels = 2_000
 const retryMs = 5_000
 const refreshMs = 60_000
 /** How long a start waits for the engines. Those that are not up yet are requested again later. */
-const patienceMs = 2_000
+const firstReadMs = 2_000
 
 /** Lists the models of every account whose provider can: at the start, when an account is added, and once a minute. */
 export async function openDiscovery({
@@ -103,7 +103,7 @@ export async function openDiscovery({
   let kept = readKept(file)
   const repeats = new Map<string, Promise<void>>()
   accounts.onChange(startNew)
-  await Promise.race([Promise.all(startNew()), clock.sleep(patienceMs, stop.signal)])
+  await Promise.race([Promise.all(startNew()), clock.sleep(firstReadMs, stop.signal)])
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()

@@ -35,17 +35,17 @@ it('a process that just started, and finds an account healthy, ends no pause of 
   await using world = await openWorld()
   const [one, fresh, third] = [world.enter(['p']), world.enter(['p']), world.enter(['p'])]
   accountOf(one, 'p').health = busy
-  await one.tell('p')
+  await one.report('p')
   world.clock.advance(second)
-  await fresh.tell('p')
+  await fresh.report('p')
   for (const process of [fresh, third]) {
-    await process.learn()
+    await process.refresh()
     assert.deepEqual(accountOf(process, 'p').health, busy)
   }
   world.clock.advance(second)
   accountOf(third, 'p').health = healthy
-  await third.tell('p')
-  await one.learn()
+  await third.report('p')
+  await one.refresh()
   assert.deepEqual(accountOf(one, 'p').health, healthy, 'a process that knew of the pause ends it for all')
 })
 
@@ -58,7 +58,7 @@ async function learnFor(
 ) {
   for (let at = 0; at < seconds; at += 1) {
     await act()
-    await process.learn()
+    await process.refresh()
     world.clock.advance(second)
   }
 }
@@ -99,8 +99,8 @@ it('only a worker reports that it is alive, for its local accounts, whose saved 
   const [alone, api, worker] = [world.enter(['p', 'studio']), world.enter(['studio@a']), world.enter(['studio@b', 'p'])]
   await alone.beat()
   // As a process does that only serves requests.
-  await api.learn()
-  await api.tell('studio@a')
+  await api.refresh()
+  await api.report('studio@a')
   assert.deepEqual(await world.store.healths(), [])
   await worker.beat()
   assert.deepEqual(
@@ -108,7 +108,7 @@ it('only a worker reports that it is alive, for its local accounts, whose saved 
     ['studio@b'],
   )
   accountOf(worker, 'studio@b').health = busy
-  await worker.learn()
+  await worker.refresh()
   assert.deepEqual(accountOf(worker, 'studio@b').health, busy)
 })
 

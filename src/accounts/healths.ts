@@ -27,7 +27,7 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
   let beatAt = Number.NEGATIVE_INFINITY
 
   return {
-    async tell(name) {
+    async report(name) {
       const account = accounts.get(name)
       if (!account || isLocalName(name)) return
       const { health, keyVersion } = account
@@ -41,7 +41,7 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
         log.warn('the others were not told how an account is doing', { account: name, error })
       }
     },
-    async learn() {
+    async refresh() {
       const readAt = clock.now()
       const all = await store.healths()
       heartbeats.update(all, readAt)

@@ -2,7 +2,7 @@ import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
-import { Problem } from '../core/problem.ts'
+import { Problem, codeOf } from '../core/problem.ts'
 import { isLarge, parseJsonPart } from './json.ts'
 import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
@@ -98,7 +98,7 @@ async function readMultipart(request: FastifyRequest, turns: FairTurns, rules?: 
     // Discards the rest of the body: otherwise its sender would wait forever for it to be read.
     request.raw.unpipe()
     request.raw.resume()
-    throw toProblem(error as Error & { code?: string }, rules)
+    throw toProblem(error, rules)
   }
   return fields
 }
@@ -238,10 +238,10 @@ export function tooLarge(): Problem {
   return new Problem('body_too_large', `The request is too large: ${imageLimit}.`)
 }
 
-function toProblem(error: Error & { code?: string }, rules?: FormRules): unknown {
+function toProblem(error: unknown, rules?: FormRules): unknown {
   // A full disk is not the client's fault.
   if (error instanceof Problem || Problem.from(error).code === 'storage_unavailable') return error
-  switch (error.code) {
+  switch (codeOf(error)) {
     case 'FST_REQ_FILE_TOO_LARGE':
       return rules ? rules.tooLarge() : tooLarge()
     case 'FST_FILES_LIMIT':

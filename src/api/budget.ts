@@ -9,7 +9,7 @@ import { maxBodyBytes, tooLarge } from './body.ts'
 const totalBytes = 256 * 2 ** 20
 /** Smaller bodies are not counted. */
 const smallBytes = 64 * 2 ** 10
-const patienceMs = 30_000
+const memoryWaitMs = 30_000
 /** The largest share of one owner, so that the others can always send. */
 const mostOfOne = 0.75
 /** A body, and the boundaries between its parts. */
@@ -69,7 +69,7 @@ export function openBudget(total: number, patience: (ms: number) => AbortSignal 
           reject(new Problem('overloaded', 'Too many uploads at once. Try again shortly.', { retryable: true }))
           admitNext()
         }
-        AbortSignal.any([patience(patienceMs), gone]).addEventListener('abort', giveUp)
+        AbortSignal.any([patience(memoryWaitMs), gone]).addEventListener('abort', giveUp)
         if (gone.aborted) giveUp()
       }
       await promise

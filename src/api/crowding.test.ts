@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { it } from 'node:test'
 import { openRandom } from '../main/random.ts'
-import { openLog } from '../telemetry/log.ts'
+import { openTelemetry } from '../telemetry/log.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
@@ -15,7 +15,7 @@ async function serve() {
   const clock = { now: () => now, sleep: () => new Promise<void>(() => {}) }
   let now = 0
   const lines: string[] = []
-  const log = openLog({ write: (line) => lines.push(line), now: () => now, secrets: [] })
+  const { log } = openTelemetry({ write: (line) => lines.push(line), now: () => now, secrets: [] })
   const app = openServer({ log, clock, random: openRandom(), turns: openPieceTurns(), connections: { most, clock } })
   let hanging = 0
   app.get('/quick', async () => 'here')

@@ -21,7 +21,7 @@ import { EditVideo, ExtendVideo, RemixVideo, Video } from '../wire/videos.ts'
 import { type Fields, maxBodyBytes, Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
-import { checkUrls } from './reference.ts'
+import { checkUrls, inputCheckMs } from './reference.ts'
 import { bodyFaults, type Route } from './route.ts'
 import { namesElsewhere } from './spellings/table.ts'
 import { dropWithoutEffect, readDerived } from './spellings.ts'
@@ -137,8 +137,8 @@ function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit)
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))
-    const asked = { ...extras, prompt: body.prompt, seconds, size: material.size, parameters }
-    return submit(request, { entry, ...asked, deadlines: body, reference: null, source })
+    const fields = { ...extras, prompt: body.prompt, seconds, size: material.size, parameters }
+    return submit(request, { entry, ...fields, deadlines: body, reference: null, source })
   }
 }
 
@@ -188,8 +188,8 @@ async function findOwn(
   const used = kind === 'extension' ? { video: film, image: null } : inputsOf(task)
   const image = used.image && { ...used.image, open: opener(used.image.asset) }
   const known = Object.entries(task.parameters).filter(([name]) => Object.hasOwn(entry.card.parameters, name))
-  const made = { kind, video: id, prompt: combinedPrompts(task), seconds, name: id }
-  const source: OrderSource = { ...made, image, open: used.video && opener(used.video) }
+  const identity = { kind, video: id, prompt: combinedPrompts(task), seconds, name: id }
+  const source: OrderSource = { ...identity, image, open: used.video && opener(used.video) }
   return { entry, material: { seconds, size, param }, parameters: Object.fromEntries(known), source }
 }
 
@@ -223,9 +223,6 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyReque
   return { entry, material: { seconds, size, param: 'video' }, parameters: {}, source }
 }
 
-/** Less than the minute after which many clients give up. */
-const patienceMs = 45_000
-
 interface Uploaded {
   path: string
   owner: string
@@ -233,7 +230,7 @@ interface Uploaded {
 }
 
 async function examine({ path, owner, limits }: Uploaded, { media }: VideoDependencies): Promise<DecodedVideo> {
-  const signal = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.timeout(inputCheckMs)
   try {
     const facts = await media.check(path, limits, owner, signal)
     if (facts.turned)

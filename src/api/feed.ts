@@ -1,6 +1,6 @@
 import { type Bell, openBell } from '../core/bell.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Notice, openSequence, patienceMs, type Sequence } from '../core/notice.ts'
+import { type Notice, openSequence, longestTransactionMs, type Sequence } from '../core/notice.ts'
 import type { TaskView } from '../core/task.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -96,7 +96,7 @@ async function begin(store: NoticeStore, clock: Clock): Promise<Sequence> {
   const notices = await store.notices(start, [], lookBack)
   const [oldest] = notices
   // Numbers below the oldest notice were dropped; or it is the first ever, and one below it may still be committed.
-  const isSettled = oldest?.number === first && clock.now() - oldest.at >= patienceMs
+  const isSettled = oldest?.number === first && clock.now() - oldest.at >= longestTransactionMs
   const sequence = openSequence(isSettled ? first - 1 : start)
   sequence.take(
     notices.map(({ number }) => number),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fastify from 'fastify'
 import { Problem } from '../core/problem.ts'
-import { openLog } from '../telemetry/log.ts'
+import { openTelemetry } from '../telemetry/log.ts'
 import { readyz } from './health.ts'
 
 /* /readyz, with a clock, a store and a bucket that the test controls. */
@@ -29,7 +29,7 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
   }
   const parts = { store: { checkWritable: count('store', store) }, bucket: { open: count('bucket', bucket) } }
   const said: string[] = []
-  const log = openLog({ write: (line) => said.push(line), now: () => now, secrets: [] })
+  const { log } = openTelemetry({ write: (line) => said.push(line), now: () => now, secrets: [] })
   const dependencies = { ...parts, clock, log, ...(draining && { draining }) } as unknown as Parameters<
     typeof readyz
   >[0]

@@ -19,7 +19,7 @@ export interface HealthDependencies {
 type StorageState = 'ok' | StorageFault
 
 /** A check that takes longer counts as failed. */
-const patienceMs = 1_500
+const storageCheckMs = 1_500
 
 /** How long a result is reused. A check writes, so a successful one is not repeated every second. */
 const freshMs = { ok: 5_000, other: 1_000 }
@@ -140,7 +140,7 @@ function shareCheck(
 
 async function inTime(ended: Promise<StorageState>, clock: Clock): Promise<StorageState> {
   const over = new AbortController()
-  const late = clock.sleep(patienceMs, over.signal).then((): StorageState => 'unavailable')
+  const late = clock.sleep(storageCheckMs, over.signal).then((): StorageState => 'unavailable')
   const found = await Promise.race([ended, late])
   over.abort()
   return found

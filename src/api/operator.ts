@@ -117,7 +117,7 @@ function listAttempts({ store, clock }: OperatorDependencies) {
  */
 function listAccounts({ store, accounts, healths, clock }: OperatorDependencies) {
   return async (): Promise<OperatorAccountList> => {
-    await healths.learn()
+    await healths.refresh()
     const now = clock.now()
     const others = (await store.accountsInUse()).filter((name) => !accounts.has(name))
     const [elsewhere, missing] = [others.filter(isLocalName), others.filter((name) => !isLocalName(name))]
@@ -134,10 +134,10 @@ function resumeAccount({ accounts, healths, clock, log }: OperatorDependencies) 
     const name = pathParam(request, 'name')
     const account = accounts.get(name)
     if (!account) throw accountNotFound(name, [...accounts.keys()])
-    await healths.learn()
+    await healths.refresh()
     const paused = account.health.reason !== null
     account.health = healthy
-    await healths.tell(name)
+    await healths.report(name)
     log.info('account resumed', { account: name, operator: request.token.name, paused })
     return { ...toOperatorAccount(account, clock.now()), was_paused: paused }
   }

@@ -14,8 +14,8 @@ import type { NamedImage } from './spellings/images.ts'
 /** The reference image of a request, checked as far as it can be before the task exists. */
 export type Reference = { url: string } | ({ bytes: Uint8Array } & ImageFacts)
 
-/** Less than the minute after which many clients give up. */
-const patienceMs = 45_000
+/** How long an image, a video or a URL of a request is checked: less than the minute after which many clients give up. */
+export const inputCheckMs = 45_000
 
 /** Reads and checks the image that `spellings.ts` found in the request. */
 export async function readReference(
@@ -24,7 +24,7 @@ export async function readReference(
   { media, outbound }: { media: Media; outbound: ClientOutbound },
 ): Promise<Reference | null> {
   if (!source) return null
-  const signal = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.timeout(inputCheckMs)
   const { param } = source
   const read = source.value instanceof Upload ? source.value : await readText(source.value, { param, owner, signal })
   if ('url' in read) {
@@ -71,6 +71,6 @@ function refusalOf(error: unknown, param: string, { aborted }: AbortSignal): unk
 export async function checkUrls(card: ModelCard, parameters: Parameters, outbound: ClientOutbound): Promise<void> {
   const urls = urlsIn(card, parameters)
   if (urls.length === 0) return
-  const signal = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.timeout(inputCheckMs)
   for (const [name, url] of urls) await outbound.check(url, name, signal)
 }

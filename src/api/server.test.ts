@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openRandom } from '../main/random.ts'
-import { openLog } from '../telemetry/log.ts'
+import { openTelemetry } from '../telemetry/log.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
 it('a worker names the roles that serve requests, and other processes name their routes', async () => {
-  const log = openLog({ write: () => {}, now: () => 0, secrets: [] })
+  const { log } = openTelemetry({ write: () => {}, now: () => 0, secrets: [] })
   const clock = { now: () => 0, sleep: () => new Promise<void>(() => {}) }
   for (const [healthOnly, said] of [
     [true, /^Unknown request URL: POST \/v1\/videos\. This process is a worker.* the role api/],

@@ -114,7 +114,7 @@ export function dropWithoutEffect(given: Fields, card: ModelCard | undefined): v
   for (const name of Object.keys(given)) {
     const rule = Object.hasOwn(withoutEffect, name) ? withoutEffect[name] : undefined
     if (!rule || (name !== 'seed' && card && Object.hasOwn(card.parameters, name))) continue
-    const text = textOf(given[name])
+    const text = describeField(given[name])
     if (rule.values === undefined || rule.values.includes(text)) delete given[name]
     else if (rule.instead) {
       const allowed = rule.values.map((value) => `'${value}'`).join(' or ')
@@ -140,19 +140,19 @@ function takeAll(given: Fields, means: string, isOwn: (name: string) => boolean)
 function putOne(given: Fields, field: string, sent: readonly Sent[], sentAs: Map<string, string>): void {
   const [first, ...others] = sent
   if (!first) return
-  const other = others.find(({ value }) => textOf(value) !== textOf(first.value))
+  const other = others.find(({ value }) => describeField(value) !== describeField(first.value))
   if (other) throw contradiction(first, other)
   given[field] = first.value
   if (first.name !== field) sentAs.set(field, first.name)
 }
 
 /** A list or an object may be nested so deep that its text would overflow the stack. */
-function textOf(value: Field | undefined): string {
+function describeField(value: Field | undefined): string {
   return typeof value === 'object' ? 'an object or a list' : String(value)
 }
 
 function contradiction(one: Sent, other: Sent): Problem {
-  const shown = ({ name, value }: Sent) => `'${name}' (${textOf(value).slice(0, 50)})`
+  const shown = ({ name, value }: Sent) => `'${name}' (${describeField(value).slice(0, 50)})`
   const message = `${shown(one)} and ${shown(other)} contradict each other. Send one of them.`
   return new Problem('invalid_value', message, { param: other.name })
 }
@@ -213,7 +213,7 @@ function takePair(given: Fields, isOwn: (name: string) => boolean): Sent | undef
     const message = `'${only}' is sent without '${missing}'. Send both, or 'size' as <width>x<height>.`
     throw new Problem('invalid_value', message, { param: only })
   }
-  const value = present.map((name) => textOf(given[name])).join('x')
+  const value = present.map((name) => describeField(given[name])).join('x')
   for (const name of present) delete given[name]
   return { name: 'width', value }
 }

@@ -19,7 +19,7 @@ const maxVideoBytes = maxVideoMiB * 2 ** 20
 const maxFieldBytes = 2 ** 20
 /** The limit of all such files on the disk together. */
 const totalBytes = 512 * 2 ** 20
-const patienceMs = 30_000
+const drainMs = 30_000
 
 /**
  * The hooks of a route that accepts a video as a file. The file is written to `scratch` as it arrives, and removed when
@@ -58,7 +58,7 @@ async function drained<Result>({ raw }: FastifyRequest, reading: Promise<Result>
     return await reading
   } catch (error) {
     if (error instanceof Problem && error.code === 'body_too_large')
-      await finished(raw.resume(), { signal: AbortSignal.timeout(patienceMs) }).catch(() => {})
+      await finished(raw.resume(), { signal: AbortSignal.timeout(drainMs) }).catch(() => {})
     throw error
   }
 }

@@ -97,23 +97,23 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
 
   return async (request, order) => {
     const { entry, prompt, seconds, size, parameters, metadata, reference, source } = order
-    const asked = { card: entry.card.id, prompt, seconds, size, parameters, metadata }
+    const fields = { card: entry.card.id, prompt, seconds, size, parameters, metadata }
     const image = reference && ('url' in reference ? reference.url : await sha256Of(reference.bytes))
     const named = source && `${source.kind} ${source.name}`
-    const digest = digestRequest({ ...asked, image, source: named, ignored: order.ignored })
+    const digest = digestRequest({ ...fields, image, source: named, ignored: order.ignored })
     const now = clock.now()
     const times = fitDeadlines(entry.card, order.deadlines, now)
     const owner = request.token.name
     const idempotencyKey = keyOf(request)
-    const make = () => {
-      const made = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
+    const create = () => {
+      const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
-      return insert({ ...made, remixedFrom, ...asked, ...times }, order)
+      return insert({ ...identity, remixedFrom, ...fields, ...times }, order)
     }
     const task = await (idempotencyKey === null
-      ? repeated(request, digest, make)
-      : keyed(owner, idempotencyKey, digest, make))
+      ? repeated(request, digest, create)
+      : keyed(owner, idempotencyKey, digest, create))
     return toWireVideo(asCreated(task, order), { nulls: wantsNulls(request) })
   }
 }

@@ -124,8 +124,8 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body
-    const asked = { prompt, seconds, size, ...extras }
-    return submit(request, { entry, ...asked, reference, deadlines: body, source: null })
+    const fields = { prompt, seconds, size, ...extras }
+    return submit(request, { entry, ...fields, reference, deadlines: body, source: null })
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { Problem } from '../core/problem.ts'
+import { Problem, codeOf } from '../core/problem.ts'
 import { type Bucket, splitKey } from './bucket.ts'
 
 interface DiskOptions {
@@ -45,7 +45,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
       try {
         file = await open(pathsOf(root, key).path, constants.O_RDONLY | constants.O_NOFOLLOW)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        if (codeOf(error) === 'ENOENT') return undefined
         throw error
       }
       const { size } = await file.stat().catch(async (error) => {

@@ -14,7 +14,7 @@ export interface S3Options {
   /** Default: as Amazon's tools find them, in the environment, a profile, or the role of the machine or container. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
   /** How long the server may take to respond. A request is sent at most three times. */
-  patienceMs?: number
+  requestMs?: number
 }
 
 /** Objects in S3, or in a compatible server that supports `If-None-Match`. */

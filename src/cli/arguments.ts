@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { codeOf, messageOf } from '../core/problem.ts'
 import { closest } from '../core/closest.ts'
 import { UsageFailure } from './failure.ts'
 import { quoted } from './program.ts'
@@ -46,7 +47,7 @@ function parse(args: string[], options: Options) {
   try {
     return parseArgs({ args: withNegatives(args, options), options, allowPositionals: true })
   } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
+    const [message, code] = [messageOf(error), codeOf(error)]
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const given = /'(-[^']*)'/.exec(message)?.[1] ?? ''
       throw noSuchOption(given, args, options)

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { codeOf } from '../core/problem.ts'
 import { type Command, readArguments, type Values } from './arguments.ts'
 import { type Journal, openJournal, ownerOf } from './batch/journal.ts'
 import { decode, type Fault, type Line, readLines } from './batch/lines.ts'
@@ -104,8 +105,9 @@ export const command: Command = {
 async function readVideos(path: string, flags: Values<typeof options>): Promise<Line[]> {
   const { prompt: _, ...defaults }: Order = readOrder('of each line', flags)
   if (defaults.image !== undefined && !isImageUrl(defaults.image)) defaults.image = resolve(defaults.image)
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageFailure(`${path} can't be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.code}`)
+  const bytes = await readFile(path).catch((error: unknown) => {
+    const code = codeOf(error)
+    throw new UsageFailure(`${path} can't be read: ${code === 'ENOENT' ? 'there is no such file' : code}`)
   })
   const { text, fault } = decode(bytes)
   if (fault !== null) throwFaults([fault], path)
@@ -131,7 +133,7 @@ async function createFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const code = codeOf(error)
     const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'it is not a folder' : (diskFault(error) ?? code)
     throw new UsageFailure(`-o ${folder}: ${reason}`)
   }

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/problem.ts'
 import { fits, type Read, type Schema } from '../wire/schema.ts'
 import type { Variant } from '../wire/videos.ts'
 import { type Connection, findConnection } from './connection.ts'
@@ -26,7 +27,7 @@ export type Source =
   | { kind: 'edit' | 'extension'; video: { id: string } | { name: string; bytes: Uint8Array<ArrayBuffer> } }
 
 /** How a server recognises a repeated submit. */
-interface Attempt {
+interface SubmitKey {
   /** The Idempotency-Key. */
   key: string
   /** An earlier try may have reached the server. */
@@ -52,7 +53,7 @@ export interface Client {
   readonly baseUrl: string
   models(signal?: AbortSignal): Promise<{ models: Model[]; raw: unknown }>
   /** Throws `UnknownOutcome` if a task may exist now. After any other failure no task exists. */
-  submit(request: VideoRequest, attempt: Attempt, signal?: AbortSignal): Promise<Task>
+  submit(request: VideoRequest, key: SubmitKey, signal?: AbortSignal): Promise<Task>
   /** `waitSeconds`: how much later the server may respond while nothing changes. */
   retrieve(id: string, signal?: AbortSignal, waitSeconds?: number): Promise<Polled>
   list(query: ListFilter & { limit: number; after?: string }, signal?: AbortSignal): Promise<TaskPage>
@@ -166,7 +167,7 @@ function certainty(error: unknown, signal: AbortSignal | undefined): unknown {
   const status = error instanceof Failure && 'status' in error ? Number(error.status) : null
   const refused = status !== null && status < 500 && status !== 408
   if (refused || (error instanceof NetworkFailure && !error.sent)) return error
-  const reason = signal?.aborted ? 'interrupted' : error instanceof Error ? error.message : String(error)
+  const reason = signal?.aborted ? 'interrupted' : messageOf(error)
   return new UnknownOutcome(`it is unknown whether the server accepted the video: ${reason}`, {
     cause: error,
     hint: 'It was not sent again, because that could create it twice. Check first:\n  filmgate list',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { codeOf, messageOf } from '../core/problem.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { type Client, openClient, type Source, type VideoRequest } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
@@ -157,7 +158,7 @@ async function readSource(kind: Source['kind'], given: string): Promise<Source> 
     return { kind, video: { name: basename(given), bytes: await readFile(given) } }
   } catch (error) {
     if (error instanceof Failure) throw error
-    const { code } = error as NodeJS.ErrnoException
+    const code = codeOf(error)
     if (code === 'ENOENT' && !/[./\\]/.test(given)) return { kind, video: { id: given } }
     throw new UsageFailure(`the video ${given} can't be read: ${code === 'ENOENT' ? 'there is no such file' : code}`)
   }
@@ -297,7 +298,7 @@ async function cancel(client: Client, task: Task, later: string): Promise<Interr
     return new Interrupted(`cancelled ${task.id}`, { task })
   } catch (error) {
     const refused = error instanceof ServerFailure && (error.status === 404 || error.status === 405)
-    const reason = refused ? `this server can't cancel videos (${error.status})` : (error as Error).message
+    const reason = refused ? `this server can't cancel videos (${error.status})` : messageOf(error)
     return new Interrupted(`not cancelled: ${reason}`, {
       task,
       hint: `It is still running. Fetch it later:\n  ${later}`,

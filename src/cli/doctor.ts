@@ -28,7 +28,7 @@ mistake in the configuration.
 `
 
 const options = { config: { type: 'string' }, json: { type: 'boolean' } } as const
-const patienceMs = 15_000
+const doctorMs = 15_000
 
 export const command: Command = {
   help,
@@ -37,7 +37,7 @@ export const command: Command = {
     const flags = values.config === undefined ? {} : { config: values.config }
     const config = loadConfig({ flags, env: terminal.env })
     using interrupts = listenForInterrupts(terminal)
-    const signal = AbortSignal.any([interrupts.first, AbortSignal.timeout(patienceMs)])
+    const signal = AbortSignal.any([interrupts.first, AbortSignal.timeout(doctorMs)])
     const { accounts, routes } = await examine(config, { now: terminal.now, signal })
     for (const warning of config.warnings) terminal.err(`filmgate: ${warning}\n`)
     const isFine = [...accounts, ...routes].every(({ state }) => state === 'usable')

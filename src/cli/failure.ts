@@ -1,3 +1,4 @@
+import { codeOf } from '../core/problem.ts'
 import type { Task } from './video.ts'
 
 /** Ends a command early with a message for the user. Any other error is a bug. */
@@ -122,6 +123,6 @@ const diskFaults: Record<string, string> = {
 
 /** A fault of the whole disk, so that nothing else can be written either. Null for any other error. */
 export function diskFault(error: unknown): string | null {
-  const { code, cause } = error as NodeJS.ErrnoException
-  return diskFaults[code ?? ''] ?? (cause ? diskFault(cause) : null)
+  const cause = error instanceof Error ? error.cause : undefined
+  return diskFaults[codeOf(error) ?? ''] ?? (cause ? diskFault(cause) : null)
 }

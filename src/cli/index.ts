@@ -1,3 +1,4 @@
+import { messageOf } from '../core/problem.ts'
 import { Mistakes } from '../config/mistakes.ts'
 import { type Command, suggestion } from './arguments.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
@@ -106,8 +107,8 @@ function asFailure(error: unknown): Failure {
       list.length === 1 ? 'a mistake in the configuration:' : `${list.length} mistakes in the configuration:`
     return new UsageFailure(title, list.map((mistake) => `  ${mistake}`).join('\n'))
   }
-  if ((error as Error).name === 'AbortError') return new Interrupted('interrupted')
-  return new Failure((error as Error).message, { cause: error })
+  if (error instanceof Error && error.name === 'AbortError') return new Interrupted('interrupted')
+  return new Failure(messageOf(error), { cause: error })
 }
 
 function complain({ message, hint, exitCode }: Failure, name: string, terminal: Terminal): number {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { Problem, messageOf } from '../core/problem.ts'
 import { parseBucket, parseStore } from '../config/places.ts'
 import {
   type Compared,
@@ -95,11 +96,10 @@ async function run(move: Move, terminal: Terminal): Promise<Outcome> {
   } catch (error) {
     const hint = 'Run the same command again to go on.'
     if (signal.aborted) throw new Interrupted('interrupted', { hint })
-    const { name, message, cause } = error as Error
     // The message is for clients. The operator needs the cause.
-    if (name !== 'Problem') throw error
+    if (!(error instanceof Problem)) throw error
     const bucket = explainS3(error)
-    const why = bucket?.why ?? (cause as Error | undefined)?.message ?? String(cause ?? message)
+    const why = bucket?.why ?? messageOf(error.cause ?? error)
     // A wrong address looks like an outage, so running the command again may not be enough.
     const fix = bucket ? `To fix it: ${bucket.fix}. Then run the same command again.` : hint
     throw new Failure(`the storage failed: ${why}`, { hint: fix, cause: error })

@@ -4,7 +4,7 @@ import { openClient } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { type Column, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
-import { type Model, textOf } from './video.ts'
+import { type Model, stringOrNull } from './video.ts'
 
 const help = `Usage: filmgate models [options]
 
@@ -40,13 +40,13 @@ export const command: Command = {
 /** Leaves out the columns that the server has no values for. */
 function columnsFor(models: Model[]): Column<Model>[] {
   const columns: Column<Model>[] = [
-    { title: 'MODEL', text: ({ id, raw }) => (textOf(raw.alias_of) ? `${id} = ${raw.alias_of}` : id) },
+    { title: 'MODEL', text: ({ id, raw }) => (stringOrNull(raw.alias_of) ? `${id} = ${raw.alias_of}` : id) },
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
     { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
-    { title: 'IMAGE', text: ({ raw }) => textOf(raw.image) ?? '', extra: true },
+    { title: 'IMAGE', text: ({ raw }) => stringOrNull(raw.image) ?? '', extra: true },
     { title: 'US$', text: ({ raw }) => (isObject(raw.facts) ? priceOf(raw.facts.price) : ''), extra: true },
-    { title: 'BY', text: ({ raw }) => textOf(raw.owned_by) ?? '', least: 6, extra: true },
-    { title: 'ABOUT', text: ({ raw }) => textOf(raw.description) ?? '', least: 16, extra: true },
+    { title: 'BY', text: ({ raw }) => stringOrNull(raw.owned_by) ?? '', least: 6, extra: true },
+    { title: 'ABOUT', text: ({ raw }) => stringOrNull(raw.description) ?? '', least: 16, extra: true },
   ]
   return columns.filter(({ text }) => models.some((model) => text(model) !== ''))
 }

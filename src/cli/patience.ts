@@ -1,3 +1,4 @@
+import { messageOf } from '../core/problem.ts'
 import { isTransient, ServerFailure } from './failure.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -47,6 +48,6 @@ export async function patiently<T>(
 }
 
 function describe(error: unknown): string {
-  const { message } = error as Error
+  const message = messageOf(error)
   return error instanceof ServerFailure ? `${error.status}: ${message}` : message
 }

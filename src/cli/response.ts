@@ -2,7 +2,7 @@ import { parseRetryAfter } from '../core/retry-after.ts'
 import { isObject } from '../wire/schema.ts'
 import { Failure, NetworkFailure, ServerFailure } from './failure.ts'
 import { printable } from './screen/text.ts'
-import { textOf } from './video.ts'
+import { stringOrNull } from './video.ts'
 
 /** A page of a hundred tasks with the longest prompts is far smaller. */
 const mostBytes = 8 * 2 ** 20
@@ -36,11 +36,11 @@ export async function readFailure(
   const { status, headers } = response
   const text = await readText(response).catch((thrown: unknown) => (thrown instanceof TooLong ? thrown : ''))
   const error = errorOf(text instanceof TooLong ? '' : text)
-  const { message, hint } = inOurWords(printable(textOf(error.message) ?? '').slice(0, 2_000))
+  const { message, hint } = inOurWords(printable(stringOrNull(error.message) ?? '').slice(0, 2_000))
   const facts = {
     status,
-    code: textOf(error.code),
-    param: textOf(error.param),
+    code: stringOrNull(error.code),
+    param: stringOrNull(error.param),
     requestId: headers.get('x-request-id'),
     retryAfterMs: retryAfterOf(headers),
   }

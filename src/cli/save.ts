@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { codeOf } from '../core/problem.ts'
 import type { Variant } from '../wire/videos.ts'
 import type { Client } from './client.ts'
 import { diskFault, Failure, NetworkFailure } from './failure.ts'
@@ -113,8 +114,8 @@ function lengthOf({ headers }: Response): number | null {
 }
 
 function explain(error: unknown, path: string): unknown {
-  const { code } = error as NodeJS.ErrnoException
-  if (error instanceof Failure || typeof code !== 'string') return error
+  const code = codeOf(error)
+  if (error instanceof Failure || code === undefined) return error
   const reason = diskFault(error) ?? (code === 'EACCES' ? 'permission denied' : code)
   return new Failure(`${path} could not be written: ${reason}`, { cause: error })
 }

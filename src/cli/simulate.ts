@@ -1,3 +1,4 @@
+import { codeOf } from '../core/problem.ts'
 import { type SimulatorName, simulators } from '../../simulators/index.ts'
 import { faultsByKind } from '../../simulators/upstream/faults.ts'
 import { type Orders, startUpstream } from '../../simulators/upstream.ts'
@@ -70,8 +71,7 @@ async function open(orders: Orders, options: Parameters<typeof startUpstream>[0]
   try {
     return await startUpstream({ ...orders, ...options })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE')
+    if (codeOf(error) === 'EADDRINUSE')
       throw new UsageFailure('that port, or the next one, is in use; choose another, or leave out --port')
     if (error instanceof RangeError) throw new UsageFailure(`--orders: ${error.message}`)
     throw error

@@ -1,5 +1,6 @@
 import { access, constants, readlink, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
+import { codeOf } from '../core/problem.ts'
 import { UsageFailure } from './failure.ts'
 
 /** Where a video is saved: a folder, and the name if `-o` gives one. */
@@ -32,7 +33,7 @@ export async function faultOfFile(path: string): Promise<string | null> {
     if (found.isFile()) return null
     return found.isDirectory() ? folderFault : 'it is neither a file nor a folder'
   } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    const code = codeOf(error) ?? 'unknown'
     const reasons: Record<string, string> = {
       ENAMETOOLONG: 'the name is too long',
       ENOTDIR: `${dirname(path)} is not a folder`,
@@ -48,7 +49,7 @@ async function checkFolder(folder: string): Promise<void> {
     // With the slash, a file fails.
     await access(`${folder}/`, constants.W_OK | constants.X_OK)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
+    const code = codeOf(cause)
     if (code === 'ENOENT') throw new UsageFailure(`there is no folder ${folder}; create it first`)
     throw new UsageFailure(
       code === 'ENOTDIR' ? `${folder} is not a folder` : `the folder ${folder} can't be written to (${code})`,

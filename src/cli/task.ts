@@ -71,7 +71,7 @@ const ShownTask = pick(OperatorTask, [
   'timeline',
 ])
 export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: unknown }
-type Attempt = Read<typeof OperatorAttempt>
+type ShownAttempt = Read<typeof OperatorAttempt>
 type Reason = NonNullable<ShownTask['error']>
 
 /** A word after `task`: its request, and how to show the response. */
@@ -325,7 +325,7 @@ function problemOf({ state, error, timeline }: ShownTask): Reason | null {
 function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
   if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
   const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
-  return table<Attempt>(
+  return table<ShownAttempt>(
     attempts,
     [
       { title: '#', text: ({ number }) => String(number), align: 'right' },
@@ -348,7 +348,7 @@ function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal,
 }
 
 /** The provider's id of the job, or why there is none. */
-function outcomeOf({ operation, problem }: Pick<Attempt, 'operation' | 'problem'>): string {
+function outcomeOf({ operation, problem }: Pick<ShownAttempt, 'operation' | 'problem'>): string {
   return operation === null ? reasonText(problem) : wordsOf(operation)
 }
 

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
+import { codeOf } from '../core/problem.ts'
 import type { Values } from './arguments.ts'
 import type { Client, VideoRequest } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
@@ -91,7 +92,7 @@ export async function loadImage(image: string, folder: string): Promise<NonNulla
     return { name: basename(path), type: typeOf(bytes), bytes }
   } catch (error) {
     if (error instanceof Failure) throw error
-    const { code } = error as NodeJS.ErrnoException
+    const code = codeOf(error)
     throw new UsageFailure(`the image ${image} can't be read: ${code === 'ENOENT' ? 'there is no such file' : code}`)
   }
 }

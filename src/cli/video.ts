@@ -49,10 +49,10 @@ export function readTask(json: unknown): Task | undefined {
     id: json.id,
     status,
     progress: numberOf(json.progress),
-    model: textOf(json.model) ?? '',
-    prompt: textOf(json.prompt),
-    seconds: textOf(json.seconds),
-    size: textOf(json.size),
+    model: stringOrNull(json.model) ?? '',
+    prompt: stringOrNull(json.prompt),
+    seconds: stringOrNull(json.seconds),
+    size: stringOrNull(json.size),
     seed: numberOf(json.seed),
     createdAt: timeOf(json.created_at),
     completedAt: timeOf(json.completed_at),
@@ -97,13 +97,14 @@ export function readPage(json: unknown): TaskPage | undefined {
 
 function readError({ error, status }: Record<string, unknown>) {
   if (isObject(error)) {
-    const code = textOf(error.code)
-    return { code, message: textOf(error.message) ?? code ?? String(status) }
+    const code = stringOrNull(error.code)
+    return { code, message: stringOrNull(error.message) ?? code ?? String(status) }
   }
-  return { code: null, message: textOf(error) ?? `the server gives no reason; the status is '${status}'` }
+  return { code: null, message: stringOrNull(error) ?? `the server gives no reason; the status is '${status}'` }
 }
 
-export function textOf(value: unknown): string | null {
+/** A number becomes text: some servers send `seconds` as a number. */
+export function stringOrNull(value: unknown): string | null {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? value : null
 }

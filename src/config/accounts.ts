@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { codeOf, messageOf } from '../core/problem.ts'
 import type { OnUnknown } from '../core/attempt.ts'
 import { isPossibleSecret } from '../core/token.ts'
 import { isPrivate, readBase } from '../outbound.ts'
@@ -107,7 +108,7 @@ function readKey(where: string, key: KeyRule | undefined, env: Environment, mist
       return JSON.stringify(JSON.parse(readFileSync(text, 'utf8')))
     } catch (error) {
       // The content is not shown: it may be a key.
-      const why = (error as NodeJS.ErrnoException).code ?? 'it is not JSON'
+      const why = codeOf(error) ?? 'it is not JSON'
       const fix = `set it to the path of the vendor's key file, or write ${where}: {enabled: false}`
       mistakes.add(key.variable, `'${text}' can't be read (${why})`, fix)
     }
@@ -119,7 +120,7 @@ function isBase(text: string, onError?: (message: string) => void): boolean {
     readBase(text)
     return true
   } catch (error) {
-    onError?.((error as Error).message)
+    onError?.(messageOf(error))
     return false
   }
 }

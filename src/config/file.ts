@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Document, parseDocument } from 'yaml'
+import { codeOf, messageOf } from '../core/problem.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
 import { type FileSettings, fileSchema } from './schema.ts'
 
@@ -16,11 +17,11 @@ export function readYaml(
   try {
     content = readFileSync(mistakes.file, 'utf8')
   } catch (error) {
-    const absent = text === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const absent = text === undefined && codeOf(error) === 'ENOENT'
     if (!absent)
       mistakes.add(
         where,
-        `${mistakes.file} can't be read (${(error as Error).message})`,
+        `${mistakes.file} can't be read (${messageOf(error)})`,
         'set it to the path of a readable YAML file',
       )
   }
@@ -44,7 +45,7 @@ function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
     return document.toJS()
   } catch (error) {
     // An alias of nothing, or nested aliases that would fill the memory.
-    mistakes.add('', (error as Error).message, 'write out what its aliases stand for')
+    mistakes.add('', messageOf(error), 'write out what its aliases stand for')
     return undefined
   }
 }
@@ -184,13 +185,13 @@ function faultOf(
   value: unknown,
   quote = (text: string) => `'${text}'`,
 ): [what: string, fix: string] {
-  const [what, fix] = messageOf(schema)
+  const [what, fix] = mistakeOf(schema)
   if (value === undefined) return ['it is missing', fix]
   if (value === null) return ['it is empty', fix]
   return [schema.enum && typeof value === 'string' ? `${quote(value)} is not allowed` : what, fix]
 }
 
-function messageOf({ type, enum: words, errorMessage }: KeySchema): [what: string, fix: string] {
+function mistakeOf({ type, enum: words, errorMessage }: KeySchema): [what: string, fix: string] {
   if (errorMessage !== undefined) return errorMessage.split('; ', 2) as [string, string]
   if (words) {
     const either = new Intl.ListFormat('en-GB', { type: 'disjunction' })

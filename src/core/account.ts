@@ -39,9 +39,9 @@ export interface AccountHealth {
 /** Shares the health of accounts between processes, and with the operator. */
 export interface Healths {
   /** Reports the health of the account if it changed since the last report. */
-  tell(account: string): Promise<void>
+  report(account: string): Promise<void>
   /** Adopts what other processes reported. */
-  learn(): Promise<void>
+  refresh(): Promise<void>
 }
 
 /** Shows which processes that generate videos themselves are alive. Only processes that work report it. */

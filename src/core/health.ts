@@ -30,25 +30,25 @@ const minExtensionMs = 1_000
  * When a request was sent, and now. A response to a request that was sent before the end of a pause does not clear the
  * pause and does not count as another failure. It can only make the pause longer.
  */
-export interface Answered {
+export interface RequestTimes {
   begunAt: number
   now: number
 }
 
 /** It accepted the request, or refused it for a reason in the request itself. */
-export function afterResponse(health: Health, answered: Answered): Health {
-  return isOld(health, answered) ? health : healthy
+export function afterResponse(health: Health, times: RequestTimes): Health {
+  return isOld(health, times) ? health : healthy
 }
 
 /** `retryAfterMs`: what the provider asked for, unchecked. */
 export function afterRefusal(
   health: Health,
   blame: 'account' | 'busy',
-  answered: Answered,
+  times: RequestTimes,
   retryAfterMs: number | undefined,
 ): Health {
-  const { now } = answered
-  const old = isOld(health, answered)
+  const { now } = times
+  const old = isOld(health, times)
   const failures = old ? health.failures : health.failures + 1
   const next: Health =
     blame === 'account'
@@ -72,12 +72,12 @@ function longer(health: Health, next: Health): Health {
 }
 
 /** It could not be reached, or its response was unusable. */
-export function afterFault(health: Health, answered: Answered): Health {
-  if (isOld(health, answered)) return health
+export function afterFault(health: Health, times: RequestTimes): Health {
+  if (isOld(health, times)) return health
   const failures = health.failures + 1
   if (failures < failuresBeforePause) return { ...health, failures }
   const pauseMs = Math.min(longestPauseMs, 10_000 * 2 ** Math.min(failures - failuresBeforePause, 6))
-  return { failures, pausedUntil: answered.now + pauseMs, reason: 'failing' }
+  return { failures, pausedUntil: times.now + pauseMs, reason: 'failing' }
 }
 
 export function isPaused(health: Health, now: number): boolean {
@@ -85,7 +85,7 @@ export function isPaused(health: Health, now: number): boolean {
 }
 
 /** A pause that ends later than any pause lasts was set before the clock was set back: it is over. */
-function isOld({ pausedUntil }: Health, { begunAt, now }: Answered): boolean {
+function isOld({ pausedUntil }: Health, { begunAt, now }: RequestTimes): boolean {
   return begunAt < pausedUntil && pausedUntil <= now + longestPauseMs
 }
 

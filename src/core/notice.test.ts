@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { mostMissing, openSequence, patienceMs } from './notice.ts'
+import { mostMissing, openSequence, longestTransactionMs } from './notice.ts'
 
 it('a sequence without gaps is safe up to its newest', () => {
   const sequence = openSequence(4)
@@ -25,18 +25,18 @@ it('a number that does not come in time was rolled back', () => {
   const sequence = openSequence(0)
   sequence.take([2], 0)
   sequence.take([4], 5_000)
-  sequence.take([], patienceMs - 1)
+  sequence.take([], longestTransactionMs - 1)
   assert.equal(sequence.safe(), 0)
-  sequence.take([], patienceMs)
+  sequence.take([], longestTransactionMs)
   assert.equal(sequence.safe(), 2)
-  sequence.take([], 5_000 + patienceMs)
+  sequence.take([], 5_000 + longestTransactionMs)
   assert.equal(sequence.safe(), 4)
 })
 
 it('a number that comes with the read that would give it up still counts', () => {
   const sequence = openSequence(0)
   sequence.take([2], 0)
-  sequence.take([1, 3], patienceMs)
+  sequence.take([1, 3], longestTransactionMs)
   assert.deepEqual([sequence.safe(), sequence.missing()], [3, []])
 })
 

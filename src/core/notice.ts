@@ -28,7 +28,7 @@ export interface Sequence {
 }
 
 /** No transaction of ours takes longer: a number that is still missing by then was rolled back. */
-export const patienceMs = 10_000
+export const longestTransactionMs = 10_000
 
 /** More transactions are never open at once: of a larger gap, left by hand, only the last numbers may still come. */
 export const mostMissing = 10_000
@@ -50,7 +50,7 @@ export function openSequence(start: number): Sequence {
       return first === undefined ? newest : first - 1
     },
     take(numbers, now) {
-      for (const [number, since] of missing) if (Math.abs(now - since) >= patienceMs) missing.delete(number)
+      for (const [number, since] of missing) if (Math.abs(now - since) >= longestTransactionMs) missing.delete(number)
       for (const number of numbers) {
         missing.delete(number)
         if (number <= newest) continue

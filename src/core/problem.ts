@@ -26,7 +26,7 @@ export class Problem extends Error {
    */
   static from(thrown: unknown): Problem {
     if (thrown instanceof Problem) return thrown
-    if (storageFaultCodes.has((thrown as { code?: string } | undefined)?.code ?? '')) return Problem.ofStorage(thrown)
+    if (storageFaultCodes.has(codeOf(thrown) ?? '')) return Problem.ofStorage(thrown)
     return new Problem('internal', 'Something went wrong on our side.', { cause: thrown, retryable: true })
   }
 
@@ -66,6 +66,17 @@ function unquoted(cause: unknown): unknown {
   const frames = cause.stack?.split('\n').filter((line) => /^ {4}at /.test(line)) ?? []
   plain.stack = [String(plain), ...frames].join('\n')
   return plain
+}
+
+/** The message of anything thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** The code of an error of the system or of a library, such as ENOENT. */
+export function codeOf(thrown: unknown): string | undefined {
+  const code = typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined
+  return typeof code === 'string' ? code : undefined
 }
 
 /** Codes of the system: the disk is full, broken or read-only, or there are no more files, processes or memory. */

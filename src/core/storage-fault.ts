@@ -1,4 +1,4 @@
-import { Problem } from './problem.ts'
+import { Problem, codeOf } from './problem.ts'
 
 /** Why nothing can be stored: the disk is full, it is read-only, or another reason, which is in the log. */
 export const storageFaults = ['full', 'read_only', 'unavailable'] as const
@@ -16,6 +16,5 @@ const faults: Readonly<Record<string, StorageFault>> = {
 }
 
 export function storageFaultOf(thrown: unknown): StorageFault {
-  const { code } = (thrown instanceof Problem ? thrown.cause : thrown) as { code?: string }
-  return faults[code ?? ''] ?? 'unavailable'
+  return faults[codeOf(thrown instanceof Problem ? thrown.cause : thrown) ?? ''] ?? 'unavailable'
 }

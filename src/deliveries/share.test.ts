@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openRotation } from '../core/shares.ts'
-import { inAll, perHost, type Route, shareOut, type Traffic } from './share.ts'
+import { inAll, perHost, type OwnerHost, shareOut, type Traffic } from './share.ts'
 
 const none: Traffic = { running: () => [], isSilent: () => false }
-const routes = (count: number, owner: string, host: string) => Array<Route>(count).fill({ owner, host })
+const pairs = (count: number, owner: string, host: string) => Array<OwnerHost>(count).fill({ owner, host })
 const endpoints = (count: number, owner: string, host: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => ({ id: `${owner}${at}`, owner, host: host(at) }))
 const share = (waiting: ReturnType<typeof endpoints>, traffic: Partial<Traffic> = {}, rotation = openRotation()) =>
@@ -15,7 +15,7 @@ const sum = (claims: { endpoint: string; limit: number }[], of = '') =>
 it('gives an owner half of the slots of a host, and another owner of the same host some at once', () => {
   const alice = endpoints(1, 'alice', () => 'relay')
   assert.deepEqual(share(alice), [{ endpoint: 'alice0', limit: perHost / 2 }])
-  const running = () => routes(perHost / 2, 'alice', 'relay')
+  const running = () => pairs(perHost / 2, 'alice', 'relay')
   assert.deepEqual(share([...alice, ...endpoints(1, 'bob', () => 'relay')], { running }), [
     { endpoint: 'bob0', limit: perHost / 4 },
   ])
@@ -53,7 +53,7 @@ it('gives the last slots to the owners who were served longest ago', () => {
 })
 
 it('keeps half of all slots for hosts that respond, and shares the other half among owners, too', () => {
-  const isSilent = ({ host }: Route) => host !== 'live'
+  const isSilent = ({ host }: OwnerHost) => host !== 'live'
   const silent = (owner: string) => endpoints(50, owner, (at) => `${owner}${at}`)
   const claims = share([...silent('alice'), ...endpoints(1, 'live', () => 'live')], { isSilent })
   assert.deepEqual([sum(claims, 'alice'), sum(claims, 'live')], [inAll / 4, perHost / 2])

@@ -6,20 +6,20 @@ export const perHost = 16
 export const inAll = 64
 
 /** One owner's requests to one host. */
-export interface Route {
+export interface OwnerHost {
   owner: string
   host: string
 }
 
-interface Waiting extends Route {
+interface Waiting extends OwnerHost {
   id: string
 }
 
 export interface Traffic {
-  /** The route of each running request. */
-  running(): Iterable<Route>
+  /** The owner and the host of each running request. */
+  running(): Iterable<OwnerHost>
   /** Whether the last request of that owner to that host got no response, or a slow one. */
-  isSilent(route: Route): boolean
+  isSilent(ownerHost: OwnerHost): boolean
 }
 
 /**
@@ -28,7 +28,7 @@ export interface Traffic {
  */
 export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotation: Rotation): EndpointClaim[] {
   const slotsOf = openTrafficSlots(traffic)
-  for (const route of traffic.running()) for (const slots of slotsOf(route)) slots.take(route.owner)
+  for (const ownerHost of traffic.running()) for (const slots of slotsOf(ownerHost)) slots.take(ownerHost.owner)
   const lines = Map.groupBy(endpoints, ({ owner }) => owner)
   const claims = new Map<string, number>()
   takeInRounds(rotation.inTurn([...lines.keys()]), (owner) => {
@@ -47,12 +47,12 @@ export function shareOut(endpoints: readonly Waiting[], traffic: Traffic, rotati
 }
 
 /** A request takes one slot of each. */
-function openTrafficSlots({ isSilent }: Traffic): (route: Route) => Slots[] {
+function openTrafficSlots({ isSilent }: Traffic): (ownerHost: OwnerHost) => Slots[] {
   const [all, silent] = [openSlots(inAll), openSlots(inAll / 2)]
   const hosts = new Map<string, Slots>()
-  return (route) => {
-    const host = hosts.get(route.host) ?? openSlots(perHost)
-    hosts.set(route.host, host)
-    return isSilent(route) ? [all, host, silent] : [all, host]
+  return (ownerHost) => {
+    const host = hosts.get(ownerHost.host) ?? openSlots(perHost)
+    hosts.set(ownerHost.host, host)
+    return isSilent(ownerHost) ? [all, host, silent] : [all, host]
   }
 }

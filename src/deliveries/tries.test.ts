@@ -5,7 +5,7 @@ import { newDelivery } from '../core/webhook.ts'
 import type { Posted } from '../outbound.ts'
 import { newEndpoint } from '../stores/contract/webhooks.ts'
 import type { Store } from '../stores/store.ts'
-import { mostSilent, openTries, routeOf, slowMs } from './tries.ts'
+import { mostSilent, openTries, ownerHostOf, slowMs } from './tries.ts'
 
 it('remembers hosts that did not respond the last time, or slowly', async () => {
   let posted: Posted = { error: 'timed_out' }
@@ -25,7 +25,7 @@ it('remembers hosts that did not respond the last time, or slowly', async () => 
   )
   const endpointOf = (number: number, owner = 'alice') =>
     newEndpoint('1', { owner, url: `https://host${number}.test/hook` })
-  const isSilent = (number: number, owner?: string) => tries.isSilent(routeOf(endpointOf(number, owner)))
+  const isSilent = (number: number, owner?: string) => tries.isSilent(ownerHostOf(endpointOf(number, owner)))
   const tryHost = async (number: number) => {
     const endpoint = endpointOf(number)
     tries.begin(newDelivery(endpoint, { task: 'video_1', at: 0, type: 'video.completed' }), endpoint, 60_000)

@@ -14,7 +14,7 @@ import {
 import type { ClientOutbound } from '../outbound.ts'
 import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Route, Traffic } from './share.ts'
+import type { OwnerHost, Traffic } from './share.ts'
 
 export interface DeliveryOptions {
   store: DeliveryStore & EndpointStore & NoticeStore
@@ -36,7 +36,7 @@ export const idleMs = 1_000
 /** Longer than a try may take, so that no lease is renewed. Deliveries of a dead process are tried again after it. */
 export const leaseMs = 60_000
 
-/** The limit of routes that are remembered as silent: clients can name any number of hosts. */
+/** How many pairs of an owner and a host are remembered as silent: clients can name any number of hosts. */
 export const mostSilent = 1_000
 
 /** A response that takes longer occupies a slot like one that never comes, so its host counts as silent. */
@@ -49,11 +49,11 @@ export interface Tries extends Traffic {
   settled(): Promise<unknown>
 }
 
-export function routeOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): Route {
+export function ownerHostOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): OwnerHost {
   return { owner, host: URL.parse(url)?.host ?? '' }
 }
 
-const keyOf = ({ owner, host }: Route) => `${host} ${owner}`
+const keyOf = ({ owner, host }: OwnerHost) => `${host} ${owner}`
 
 /** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
@@ -61,14 +61,14 @@ export function openTries(
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
-  const active = new Map<Promise<void>, Route>()
+  const active = new Map<Promise<void>, OwnerHost>()
 
   async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
     const at = clock.now()
     const posted = await outbound.of(endpoint.owner).post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
     const now = Math.max(at, clock.now())
     const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
-    noteSilence(routeOf(endpoint), isSilent)
+    noteSilence(ownerHostOf(endpoint), isSilent)
     const [status, error] = 'error' in posted ? [null, posted.error] : [posted.status, null]
     const retryAfterMs = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, now)
     const tried = { at, status, error, tookMs: now - at }
@@ -76,8 +76,8 @@ export function openTries(
     return afterTry(delivery, tried, { retryAfterMs, chance: chance(random) })
   }
 
-  function noteSilence(route: Route, isSilent: boolean): void {
-    const key = keyOf(route)
+  function noteSilence(ownerHost: OwnerHost, isSilent: boolean): void {
+    const key = keyOf(ownerHost)
     silent.delete(key)
     if (isSilent) silent.add(key)
     const [oldest = key] = silent
@@ -123,13 +123,13 @@ export function openTries(
 
   return {
     running: () => active.values(),
-    isSilent: (route) => silent.has(keyOf(route)),
+    isSilent: (ownerHost) => silent.has(keyOf(ownerHost)),
     begin(delivery, endpoint, leaseUntil) {
       const ended = run(delivery, endpoint, leaseUntil).finally(() => {
         active.delete(ended)
         onEnd()
       })
-      active.set(ended, routeOf(endpoint))
+      active.set(ended, ownerHostOf(endpoint))
     },
     settled: () => Promise.all(active.keys()),
   }

@@ -66,7 +66,7 @@ export function openClaims(
   async function learnHealths(): Promise<void> {
     if (Math.abs(clock.now() - learntAt) < idleMs) return
     learntAt = clock.now()
-    await healths.learn()
+    await healths.refresh()
   }
 
   return async () => {

@@ -28,8 +28,8 @@ export function memoryUnsentNotes(): UnsentNotes {
 }
 
 export const noHealths: Healths & Presence = {
-  tell: async () => {},
-  learn: async () => {},
+  report: async () => {},
+  refresh: async () => {},
   beat: async () => {},
   isGone: () => false,
 }

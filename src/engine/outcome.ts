@@ -59,7 +59,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   async function isNoted(task: Task, name: string, code: string): Promise<boolean> {
     const events = await store.events(task.id).catch(() => [])
     const here = events.slice(events.findLastIndex((event) => event.name === task.state) + 1)
-    return here.some((event) => event.name === name && codeOf(event) === code)
+    return here.some((event) => event.name === name && notedCode(event) === code)
   }
 
   /**
@@ -109,6 +109,6 @@ const unstored: TaskError = { code: 'internal', message: 'The response could not
 /** When a held task with a disputed operation is checked again: the other attempt may have lost it. */
 const disputeMs = 60_000
 
-function codeOf({ detail }: TaskEvent): Json | undefined {
+function notedCode({ detail }: TaskEvent): Json | undefined {
   return detail !== null && typeof detail === 'object' && !Array.isArray(detail) ? detail.code : undefined
 }

@@ -59,7 +59,7 @@ export function openRuns(
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
     reportPause(run.task.account)
-    await healths.tell(run.task.account ?? '')
+    await healths.report(run.task.account ?? '')
     if ('remove' in decision) {
       await records.remove(run, decision)
       if (decision.work) log.info('deleted task removed', { task: run.task.id, work: decision.work })

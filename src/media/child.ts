@@ -1,6 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { getPriority, setPriority } from 'node:os'
-import { Problem } from '../core/problem.ts'
+import { Problem, messageOf } from '../core/problem.ts'
 import type { ChildMessage, JobRequest, JobResult } from './protocol.ts'
 
 /*
@@ -84,7 +84,7 @@ async function load(name: 'node-av' | '@napi-rs/canvas'): Promise<void> {
       await import('@napi-rs/canvas')
     }
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+    const reason = messageOf(thrown)
     throw new Problem('internal', 'Something went wrong on our side.', {
       cause: `The package ${name} could not be loaded: run "npm ci" without --omit=optional. (${reason})`,
     })

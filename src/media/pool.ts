@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Job, type Lane, type Loss, openLane } from './lane.ts'
+import { type Job, type ChildPool, type Loss, openChildPool } from './child-pool.ts'
 import type { Film, Media } from './media.ts'
 import { type JobRequest, partOf, tooBusy } from './protocol.ts'
 
@@ -25,7 +25,7 @@ const renderSilence = silenceOf(60_000)
 const longPixels = 4 * 1_280 * 720
 const longNice = 15
 const verifyCpuMs = 60_000
-/** Uploads have a lane of their own, so that they never delay a result. One slot stays free for other owners. */
+/** Uploads have a pool of their own, so that they never delay a result. One slot stays free for other owners. */
 const checksAtOnce = 2
 const uploadQueue = { mostHeld: 1, mostWaiting: 8, what: 'uploaded videos' }
 /** A slow machine decodes more than this in a millisecond. */
@@ -42,25 +42,25 @@ const imageQueue = (cores: number) => ({ mostHeld: cores > 2 ? 2 : 1, mostWaitin
 const anyOwner = ''
 
 /**
- * One lane for each sort of job: neither a queue of films nor a large video delays a submit. Children start on demand
+ * One pool for each sort of job: neither a queue of films nor a large video delays a submit. Children start on demand
  * and end after 30 s without a job.
  */
 export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaPool {
-  const lanes = {
-    render: openLane({ clock, width: renderers }),
-    long: openLane({ clock, width: renderers, nice: longNice }),
-    verify: openLane({ clock, width: cores }),
-    still: openLane({ clock, width: 2, hasSpare: true }),
-    inspect: openLane({ clock, width: inspectors, queue: imageQueue(cores) }),
-    check: openLane({ clock, width: checksAtOnce, queue: uploadQueue }),
+  const pools = {
+    render: openChildPool({ clock, width: renderers }),
+    long: openChildPool({ clock, width: renderers, nice: longNice }),
+    verify: openChildPool({ clock, width: cores }),
+    still: openChildPool({ clock, width: 2, hasSpare: true }),
+    inspect: openChildPool({ clock, width: inspectors, queue: imageQueue(cores) }),
+    check: openChildPool({ clock, width: checksAtOnce, queue: uploadQueue }),
   }
-  const all: Lane[] = Object.values(lanes)
+  const all: ChildPool[] = Object.values(pools)
   return {
     async render(film, onProgress, signal) {
       const request = { kind: 'render', film } as const
       const job = { request, owner: anyOwner, silence: renderSilence, onProgress, lost: filmLost }
       try {
-        const drawn = await (isLong(film) ? lanes.long : lanes.render).run(job, signal)
+        const drawn = await (isLong(film) ? pools.long : pools.render).run(job, signal)
         if (!drawn || !('unknownWords' in drawn)) throw wrongResult(request)
         return drawn
       } catch (thrown) {
@@ -71,13 +71,13 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
     },
     async verify(path, owner, signal) {
       const request = { kind: 'verify', path } as const
-      const facts = await lanes.verify.run(await jobOf(request, owner), signal)
+      const facts = await pools.verify.run(await jobOf(request, owner), signal)
       if (!facts || !('codec' in facts)) throw wrongResult(request)
       return facts
     },
     async check(path, limits, owner, signal) {
       const request = { kind: 'check', path, limits } as const
-      const facts = await lanes.check.run(await jobOf(request, owner), signal)
+      const facts = await pools.check.run(await jobOf(request, owner), signal)
       if (!facts || !('codec' in facts)) throw wrongResult(request)
       return facts
     },
@@ -90,22 +90,22 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
       }
       const job = { request, owner, silence: inspectSilence, onProgress: () => {}, lost }
       try {
-        await lanes.inspect.run(job, signal)
+        await pools.inspect.run(job, signal)
       } catch (thrown) {
         // The cause may be an earlier image. A child that hung or starved would do so again.
         if (loss !== 'crashed' && loss !== 'killed') throw thrown
-        await lanes.inspect.run(job, signal)
+        await pools.inspect.run(job, signal)
       }
     },
     async still(path, kind, signal) {
       const request = { kind, path } as const
-      const picture = await lanes.still.run(await jobOf(request, anyOwner), signal)
+      const picture = await pools.still.run(await jobOf(request, anyOwner), signal)
       if (!(picture instanceof Uint8Array)) throw wrongResult(request)
       return picture
     },
-    children: () => all.flatMap((lane) => lane.children()),
+    children: () => all.flatMap((pool) => pool.children()),
     async [Symbol.asyncDispose]() {
-      await Promise.all(all.map((lane) => lane[Symbol.asyncDispose]()))
+      await Promise.all(all.map((pool) => pool[Symbol.asyncDispose]()))
     },
   }
 }

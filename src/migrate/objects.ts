@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Bucket, OpenObject } from '../buckets/bucket.ts'
 import { splitKey } from '../buckets/index.ts'
-import { Problem } from '../core/problem.ts'
+import { Problem, codeOf } from '../core/problem.ts'
 import type { Row } from '../core/row.ts'
 import type { Asset } from '../core/task.ts'
 import type { MoveTools } from '../migrate.ts'
@@ -187,8 +187,7 @@ async function* checked({ stream }: OpenObject, { sha256 }: Asset, count: (bytes
     }
   } catch (error) {
     // A bucket may recover. A disk that can't read its own file does not.
-    const { code } = error as NodeJS.ErrnoException
-    throw error instanceof Problem || code !== 'EIO' ? error : new Unmovable('it is broken in the source: EIO')
+    throw error instanceof Problem || codeOf(error) !== 'EIO' ? error : new Unmovable('it is broken in the source: EIO')
   }
   if (digest.digest('hex') !== sha256)
     throw new Unmovable('it is broken in the source: its bytes do not match its checksum')

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
+import { messageOf } from '../core/problem.ts'
 import type { Bucket } from '../buckets/bucket.ts'
 import { openDisk, openS3 } from '../buckets/index.ts'
 import type { BucketPlace, StorePlace } from '../config/places.ts'
@@ -104,7 +105,7 @@ function lock(path: string, side: 'source' | 'target'): DataFolder {
     if (errcode === busy)
       throw new Error(`a Filmgate is running on the data folder ${resolve(path)}; stop it first`, { cause: error })
     const flag = side === 'source' ? '--from-data' : '--to-data'
-    throw new Error((error as Error).message.replace(/--data$/, flag), { cause: error })
+    throw new Error(messageOf(error).replace(/--data$/, flag), { cause: error })
   }
 }
 
@@ -127,7 +128,7 @@ async function openTransfer(
   try {
     return await openPostgresTransfer(store.url, source)
   } catch (error) {
-    throw new Error(`the ${as}: ${(error as Error).message}`, { cause: error })
+    throw new Error(`the ${as}: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -1,3 +1,4 @@
+import { codeOf } from '../core/problem.ts'
 import { connect, type Network } from './connect.ts'
 import { Exchange } from './exchange.ts'
 import { collect } from './response.ts'
@@ -88,7 +89,7 @@ function errorCodeOf(thrown: unknown): PostError {
   if (isTimeout(thrown)) return 'timed_out'
   if (isNotFound(thrown)) return 'name_not_found'
   if (isLookupFailure(thrown)) return 'name_lookup_failed'
-  const { code = '' } = thrown as { code?: string }
+  const code = codeOf(thrown) ?? ''
   if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
   return code.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
 }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { codeOf } from '../core/problem.ts'
 import { type Allow, allowsAddress, allowsHost, isPublic, sameAddress } from './address.ts'
 
 /** The operator's exceptions, and the addresses of this machine. */
@@ -36,12 +37,12 @@ export class PrivateUrlRefusal extends UrlRefusal {}
 
 /** The lookup succeeded, and the name has no address. */
 export function isNotFound(thrown: unknown): boolean {
-  return (thrown as { code?: string }).code === 'ENOTFOUND'
+  return codeOf(thrown) === 'ENOTFOUND'
 }
 
 /** The lookup failed: no name server gave a usable response. */
 export function isLookupFailure(thrown: unknown): boolean {
-  return String((thrown as { code?: unknown }).code).startsWith('EAI_')
+  return codeOf(thrown)?.startsWith('EAI_') === true
 }
 
 const MAX_URL_CHARACTERS = 8192

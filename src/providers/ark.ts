@@ -13,7 +13,7 @@ import {
   isSegment,
   type Json,
   type Likeness,
-  listOf,
+  entriesOf,
   problems,
   type RefusalDetails,
   readPolled,
@@ -70,7 +70,7 @@ const provider: Provider = {
     if (total === 0) return foundIn([], () => 'other')
     if (!Array.isArray(items)) throw unclear('a list of tasks without items')
     const isPartial = typeof total === 'number' ? total > items.length : items.length >= mostListed
-    return foundIn(listOf(items), (task) => likenessOf(task, request, openedAt, call.attemptId), isPartial)
+    return foundIn(entriesOf(items), (task) => likenessOf(task, request, openedAt, call.attemptId), isPartial)
   },
   listedAs: ({ id }) => String(expiryOf(id)),
   cancel,

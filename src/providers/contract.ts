@@ -15,7 +15,7 @@ import {
   type Upstream,
   withoutMark,
 } from '../../simulators/upstream.ts'
-import { Problem } from '../core/problem.ts'
+import { Problem, messageOf } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import type { Call, Member, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'
@@ -227,7 +227,7 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
       await Promise.all(
         faults.map((fault, at) =>
           check(fault, prompts[at] ?? '').catch((error: unknown) => {
-            throw new Error(`${fault}: ${(error as Error).message}`, { cause: error })
+            throw new Error(`${fault}: ${messageOf(error)}`, { cause: error })
           }),
         ),
       )

@@ -10,11 +10,11 @@ import {
   formatSize,
   isSegment,
   type Json,
-  listOf,
+  entriesOf,
   Problem,
   problems,
   type RefusalDetails,
-  readFields,
+  readJsonFields,
   readPolled,
   readSubmitted,
   textOf,
@@ -137,7 +137,7 @@ export function toUpstream(request: ProviderRequest): Record<string, unknown> {
 }
 
 async function readRefusal(response: Response): Promise<RefusalDetails> {
-  const code = codeOf(response, await tryFields(response))
+  const code = errorTypeOf(response, await tryFields(response))
   return policies.has(code) ? { blame: 'request', problem: problems.policy(code) } : {}
 }
 
@@ -150,13 +150,13 @@ const requestStatuses = new Set([401, 403, 408, 429])
 /** The response to a request for a result, after the run ended; its status may have an error. */
 export async function readResult(response: Response, { error, error_type: type }: Fields): Promise<Progress> {
   if (response.status === 200) {
-    const url = urlOf(await readFields(response))
+    const url = urlOf(await readJsonFields(response))
     if (url === undefined) throw unclear('a result without a video')
     return { status: 'succeeded', output: { url } }
   }
   const body = await tryFields(response)
   if (body.detail === 'Request is still in progress') return { status: 'running', progress: null }
-  const code = codeOf(response, body)
+  const code = errorTypeOf(response, body)
   const hasError = code !== noCode || textOf(error) !== undefined || textOf(type) !== undefined
   // A model's own list of errors proves a failed run, whatever the status.
   const isOfModel = Array.isArray(body.detail) && code !== noCode
@@ -170,13 +170,13 @@ export async function readResult(response: Response, { error, error_type: type }
 }
 
 function urlOf({ video, video_url: url, videos }: Fields): string | undefined {
-  return textOf(fieldsOf(video).url) ?? textOf(url) ?? textOf(listOf(videos)[0]?.url)
+  return textOf(fieldsOf(video).url) ?? textOf(url) ?? textOf(entriesOf(videos)[0]?.url)
 }
 
 const noCode = wordOf(undefined)
 
 /** A model reports errors as a list with types, the platform as a type beside the message or in a header. */
-function codeOf({ headers }: Response, { detail, error_type: type }: Fields): string {
-  const codes = listOf(detail).map((one) => wordOf(one.type))
+function errorTypeOf({ headers }: Response, { detail, error_type: type }: Fields): string {
+  const codes = entriesOf(detail).map((one) => wordOf(one.type))
   return codes.find((code) => policies.has(code)) ?? codes[0] ?? wordOf(type ?? headers.get('x-fal-error-type'))
 }

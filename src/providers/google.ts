@@ -11,7 +11,7 @@ import {
   formatSize,
   isSegment,
   type Json,
-  listOf,
+  entriesOf,
   type Path,
   readOutline,
   readSubmitted,
@@ -117,8 +117,8 @@ const failures = /^(failed|cancelled|incomplete|budget_exceeded|requires_action|
 function readProgress(inside: string, interaction: Fields): Progress {
   const { status } = interaction
   if (failures.test(String(status))) {
-    const inSteps = listOf(interaction.steps).map((step) => step.error)
-    const errors = [...listOf(interaction.errors), ...inSteps.map(fieldsOf)]
+    const inSteps = entriesOf(interaction.steps).map((step) => step.error)
+    const errors = [...entriesOf(interaction.errors), ...inSteps.map(fieldsOf)]
     const code = wordOf(errors[0]?.code ?? status)
     return failed(errors.some(isOfContent), code)
   }
@@ -134,8 +134,8 @@ function readProgress(inside: string, interaction: Fields): Progress {
 
 /** The last video in the model's output. */
 function videoIn({ steps, output_video: single }: Fields): { video: Fields; path: Path } | undefined {
-  const found = listOf(steps).flatMap(({ type, content }, at) => {
-    const blocks = type === 'model_output' ? listOf(content) : []
+  const found = entriesOf(steps).flatMap(({ type, content }, at) => {
+    const blocks = type === 'model_output' ? entriesOf(content) : []
     return blocks.map((video, index) => ({ video, path: ['steps', at, 'content', index] }))
   })
   const last = found.findLast(({ video }) => video.type === 'video')

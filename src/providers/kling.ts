@@ -11,9 +11,9 @@ import {
   formatSize,
   foundIn,
   isSegment,
-  listOf,
+  entriesOf,
   problems,
-  readFields,
+  readJsonFields,
   readPolled,
   readResponse,
   refused,
@@ -115,7 +115,7 @@ async function readCreated(response: Response, call: Call): Promise<Submitted> {
   const { status } = response
   if (status !== 200 && !blameOf(status)) throw unclear(`a submit got ${status}`)
   // An unreadable 400 may be about a task of ours.
-  const body = status === 200 || status === 400 ? await readFields(response) : await tryFields(response)
+  const body = status === 200 || status === 400 ? await readJsonFields(response) : await tryFields(response)
   const { code } = body
   const reason = `a submit got ${status}, code ${wordOf(code)}`
   if (code === 1201 && isDuplicate(body, call)) throw unclear(reason)
@@ -146,7 +146,7 @@ function progressOf(task: Fields | undefined): Progress {
   if (!task) return { status: 'missing' }
   if (task.status === 'failed') return failed(isPolicy(task))
   if (task.status !== 'succeeded') return { status: 'running', progress: null }
-  const [url] = listOf(task.outputs).flatMap(({ type, url }) => (type === 'video' && textOf(url)) || [])
+  const [url] = entriesOf(task.outputs).flatMap(({ type, url }) => (type === 'video' && textOf(url)) || [])
   if (url === undefined) throw unclear('a task that succeeded without a video')
   return { status: 'succeeded', output: url }
 }
@@ -158,7 +158,7 @@ function tasksOf({ code, data }: Fields): Fields[] {
   const one = fieldsOf(data)
   const tasks = 'id' in one ? [one] : Array.isArray(data) ? data : one.result
   if (!Array.isArray(tasks)) throw unclear('a response without tasks')
-  return listOf(tasks).map((task) => ({ ...task, id: String(task.id) }))
+  return entriesOf(tasks).map((task) => ({ ...task, id: String(task.id) }))
 }
 
 /** For example "Failure to pass the risk control system". */

@@ -13,13 +13,13 @@ import {
   isSegment,
   type Json,
   type Likeness,
-  listOf,
+  entriesOf,
   Problem,
   percentOf,
   plainPrompt,
   problems,
   type RefusalDetails,
-  readFields,
+  readJsonFields,
   readResponse,
   readSubmitted,
   refused,
@@ -103,7 +103,7 @@ function pathOf(operation: Json): string {
 async function readRefusal(response: Response): Promise<RefusalDetails> {
   const body = await tryFields(response)
   const code = wordOf(fieldsOf(body.error).code)
-  const isPolicy = policies.has(code) || (response.status === 400 && isGuardrail(messageOf(body)))
+  const isPolicy = policies.has(code) || (response.status === 400 && isGuardrail(errorTextOf(body)))
   return isPolicy ? { blame: 'request', problem: problems.policy(code) } : {}
 }
 
@@ -142,18 +142,18 @@ const setupFaults: readonly SetupFault[] = [
 
 async function setupFaultOf(response: Response): Promise<SetupFault | undefined> {
   const possible = setupFaults.filter(({ status }) => status === response.status)
-  const text = possible.length > 0 ? messageOf(await tryFields(response)) : ''
+  const text = possible.length > 0 ? errorTextOf(await tryFields(response)) : ''
   return possible.find(({ message }) => message.test(text))
 }
 
 /** FastAPI has `detail`; vLLM uses OpenAI's error object. */
-function messageOf({ detail, error }: Fields): string {
+function errorTextOf({ detail, error }: Fields): string {
   return textOf(detail) ?? textOf(fieldsOf(error).message) ?? ''
 }
 
 /** "Cancellation in progress. Please try again later." */
 function isPostponed(body: Fields): boolean {
-  return /try again/i.test(messageOf(body))
+  return /try again/i.test(errorTextOf(body))
 }
 
 /** "Guardrail blocked prompt: …". A 400 alone is any bad request; `guardrails` in other messages is a setting. */
@@ -174,7 +174,7 @@ const failures: readonly unknown[] = ['failed', 'cancelled', 'canceled', 'expire
 
 async function readProgress(response: Response, id: string): Promise<Progress> {
   const isOk = response.status === 200
-  const video = isOk ? await readFields(response) : await tryFields(response)
+  const video = isOk ? await readJsonFields(response) : await tryFields(response)
   const hasFailed = failures.includes(video.status)
   // Read before the HTTP status, which may be the error of the failed video, even 404. The body must be our video.
   const isOurs = video.id === id || (video.id === undefined && video.object === 'video')
@@ -221,7 +221,7 @@ async function listSince(openedAt: number, call: Call): Promise<Listed> {
     const response = await api.get(`/videos?limit=${mostListed}&order=desc${after}`, call)
     const list = await readResponse(response, 'listing videos')
     if (!Array.isArray(list.data) || list.error) throw unclear('a list of videos without data')
-    const page = listOf(list.data)
+    const page = entriesOf(list.data)
     const span = spanOf(openedAt, response, call)
     // A server without pages lists the same videos again.
     const isRepeated = page.length > 0 && videos.some(({ id }) => id === page[0]?.id)

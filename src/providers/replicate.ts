@@ -12,11 +12,11 @@ import {
   foundIn,
   isSegment,
   type Likeness,
-  listOf,
+  entriesOf,
   percentOf,
   problems,
   type RefusalDetails,
-  readFields,
+  readJsonFields,
   readPolled,
   readResponse,
   readSubmitted,
@@ -69,7 +69,7 @@ const provider: Provider = {
     if (response.status === 404) return 'too_late'
     if (!response.ok) throw unclear(`a cancel got ${response.status}`)
     // The prediction may continue for a moment; a second cancel then returns the final status.
-    const { status } = await readFields(response)
+    const { status } = await readJsonFields(response)
     return status === 'canceled' || status === 'aborted' ? 'cancelled' : 'too_late'
   },
   check: (call) => api.get('/account', call),
@@ -165,7 +165,7 @@ async function predictionsOf(openedAt: number, call: Call): Promise<Fields[]> {
     const response = await api.get(`/predictions?${query}`, call)
     const { results, next } = await readResponse(response, 'listing predictions')
     if (!Array.isArray(results)) throw unclear('a list of predictions without results')
-    const page = listOf(results)
+    const page = entriesOf(results)
     all.push(...page)
     // The newest come first.
     const isPast = page.some((prediction) => (createdAt(prediction) ?? openedAt) < openedAt - clockSlackMs)

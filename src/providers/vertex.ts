@@ -9,7 +9,7 @@ import {
   fieldsOf,
   formatSize,
   isSegment,
-  listOf,
+  entriesOf,
   type Path,
   problems,
   readOutline,
@@ -157,7 +157,7 @@ function readProgress(inside: string, { done, error, response }: Fields): Progre
     return failed(isOfContent(fields), wordOf(fields.code))
   }
   if (response === undefined) throw unclear('an operation that is done, with neither an error nor a response')
-  const [video] = listOf(fieldsOf(response).videos)
+  const [video] = entriesOf(fieldsOf(response).videos)
   if (video === undefined) return failed(true, 'done without a video')
   if (textOf(video.bytesBase64Encoded) === undefined) throw unclear('a video without bytes')
   return { status: 'succeeded', output: { inside, at: ['response', 'videos', 0, 'bytesBase64Encoded'] } }

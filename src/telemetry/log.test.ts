@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { openLog } from './log.ts'
+import { openTelemetry } from './log.ts'
 
 function logged(secrets: string[], fields: Record<string, unknown>): Record<string, unknown> {
   const lines: string[] = []
-  const log = openLog({ write: (text) => lines.push(text), now: () => 0, secrets })
+  const { log } = openTelemetry({ write: (text) => lines.push(text), now: () => 0, secrets })
   log.error('something', fields)
   const line = lines.join('')
   assert.ok(line.endsWith('\n'))

@@ -12,7 +12,7 @@ export interface Log {
   error(event: string, fields?: Record<string, unknown>): void
 }
 
-interface LogOptions {
+interface TelemetryOptions {
   write: (line: string) => void
   now: () => number
   secrets: readonly string[]
@@ -24,11 +24,7 @@ function openRedactor(secrets: readonly string[]): (json: string) => string {
   return (json) => hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json)
 }
 
-export function openTelemetry(options: LogOptions): Telemetry {
-  return { log: openLog(options), redact: openRedactor(options.secrets) }
-}
-
-export function openLog({ write, now, secrets }: LogOptions): Log {
+export function openTelemetry({ write, now, secrets }: TelemetryOptions): Telemetry {
   const redact = openRedactor(secrets)
   const line =
     (level: string) =>
@@ -36,7 +32,7 @@ export function openLog({ write, now, secrets }: LogOptions): Log {
       const text = JSON.stringify({ time: new Date(now()).toISOString(), level, event, ...fields }, readable)
       write(`${redact(text)}\n`)
     }
-  return { info: line('info'), warn: line('warn'), error: line('error') }
+  return { log: { info: line('info'), warn: line('warn'), error: line('error') }, redact }
 }
 
 /** `JSON.stringify` skips the fields of an Error. The operator needs them, and the whole chain of causes. */

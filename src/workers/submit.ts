@@ -1,5 +1,5 @@
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
-import { type Answered, afterFault, afterRefusal, afterResponse, newTasksAllowed } from '../core/health.ts'
+import { afterFault, afterRefusal, afterResponse, newTasksAllowed, type RequestTimes } from '../core/health.ts'
 import { errorForOperator, Problem } from '../core/problem.ts'
 import { attemptFact, endsWithoutAccount, givenUp, nextCheckAt, resubmitted } from '../core/recovery.ts'
 import type { Change } from '../core/states.ts'
@@ -127,7 +127,7 @@ type Opened = Pick<Sending, 'task' | 'attempt'>
 async function send(sending: Sending, opening: Opening | null = null): Promise<Decision> {
   const { attempt, account, request, tools, signal } = sending
   const begunAt = tools.clock.now()
-  const answered = (): Answered => ({ begunAt, now: tools.clock.now() })
+  const times = (): RequestTimes => ({ begunAt, now: tools.clock.now() })
   const departure = trackSend(opening)
   const call = callOf(account, { attempt: attempt.id }, tools, signal)
   try {
@@ -135,17 +135,17 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     if (account.upstream === null) await departure.commitOnly()
     const answer = await account.provider.submit(request, departure.watch(call))
     const sent: Sending = { ...sending, ...departure.opened() }
-    if ('refused' in answer) return refuse(sent, answer.refused, answered(), departure)
+    if ('refused' in answer) return refuse(sent, answer.refused, times(), departure)
     if (!departure.isCommitted()) throw new Error('the adapter returned an operation without sending a request')
     requireUsable(account, answer.operation, attempt.id)
-    account.health = afterResponse(account.health, answered())
+    account.health = afterResponse(account.health, times())
     return accept(sent, { operation: answer.operation }, 'attempt accepted')
   } catch (thrown) {
     departure.throwIfNotCommitted()
     const problem = faultOf(thrown)
     const isUnsent = opening !== null && !departure.mayHaveLeft()
     if (!isUnsent || !departure.isCommitted()) signal.throwIfAborted()
-    if (!isOurs(problem)) account.health = afterFault(account.health, answered())
+    if (!isOurs(problem)) account.health = afterFault(account.health, times())
     const sent: Sending = { ...sending, ...departure.opened() }
     return isUnsent ? goElsewhere(sent, problem, 'attempt not sent', departure) : stayHeld(sent, problem)
   }
@@ -220,15 +220,15 @@ function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision
 function refuse(
   sending: Sending,
   { problem, blame, retryAfterMs }: Refusal,
-  answered: Answered,
+  times: RequestTimes,
   departure: SentAttempt,
 ): Decision {
   const { account } = sending
-  const { now } = answered
+  const { now } = times
   account.health =
     blame === 'request'
-      ? afterResponse(account.health, answered)
-      : afterRefusal(account.health, blame, answered, retryAfterMs)
+      ? afterResponse(account.health, times)
+      : afterRefusal(account.health, blame, times, retryAfterMs)
   if (departure.isRepeat) return stayHeld(sending, problem)
   if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`, departure)
   const { code, message } = problem

@@ -39,7 +39,7 @@ interface Pictures extends AsyncDisposable {
  * Each takes a copy of a video in the scratch folder and a process that decodes it. One slot is left for other tokens.
  */
 const limits = { slots: 2, mostHeld: 1, mostWaiting: 200, what: 'pictures' }
-const patienceMs = 30_000
+const turnMs = 30_000
 /** If there are more, the oldest is dropped and read again when needed. */
 const mostKnown = 10_000
 
@@ -51,7 +51,7 @@ export function openPictures(tools: PictureDependencies): Pictures {
   const closing = new AbortController()
 
   async function takeTurn({ task }: Picture): Promise<Disposable> {
-    const patience = AbortSignal.timeout(patienceMs)
+    const patience = AbortSignal.timeout(turnMs)
     try {
       return await turns.take(task.owner, AbortSignal.any([patience, closing.signal]))
     } catch (thrown) {

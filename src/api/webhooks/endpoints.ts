@@ -40,10 +40,10 @@ export interface WebhookDependencies {
 
 const mostEndpoints = 16
 const overlapMs = 24 * 3_600_000
-/** Each waits for its receiver, up to `patienceMs`. */
+/** Each waits for its receiver, up to `receiverMs`. */
 const testLimits = { most: 64, mostOfOne: 4, items: 'tests of webhook endpoints' }
 /** Longer than the timeout of outbound requests to a receiver. */
-const patienceMs = 30_000
+const receiverMs = 30_000
 
 export const endpointPath = { webhook_endpoint_id: 'The id of the endpoint.' }
 /** Errors of too many writes, and of an endpoint that does not exist. */
@@ -179,7 +179,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
   }
   const tests = openShare(testLimits)
   const checkUrl = ({ token }: FastifyRequest, url: string) =>
-    outbound.of(token.name).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(patienceMs))
+    outbound.of(token.name).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(receiverMs))
 
   return {
     async create(request: FastifyRequest) {
@@ -246,7 +246,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       const ids = { id: `wh_test_${sample}`, event: `evt_test_${sample}`, task: `video_${'0'.repeat(48)}` }
       const signed = signedRequest({ ...ids, type, createdAt: now }, endpoint, now)
       using _slot = tests.take(endpoint.owner)
-      const posted = await outbound.of(endpoint.owner).post(endpoint.url, signed, AbortSignal.timeout(patienceMs))
+      const posted = await outbound.of(endpoint.owner).post(endpoint.url, signed, AbortSignal.timeout(receiverMs))
       if ('status' in posted) return toWireTest(endpoint, type, posted.status)
       throw new Problem('webhook_unanswered', `The endpoint did not respond: ${failureReasons[posted.error]}.`)
     },

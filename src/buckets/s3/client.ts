@@ -2,7 +2,7 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { Problem } from '../../core/problem.ts'
 import type { S3Options } from '../s3.ts'
 
-export function openClient({ endpoint, region, forcePathStyle, credentials, patienceMs }: S3Options): S3Client {
+export function openClient({ endpoint, region, forcePathStyle, credentials, requestMs }: S3Options): S3Client {
   const server = endpoint === undefined ? { ...(region && { region }) } : { endpoint, region: region ?? 'us-east-1' }
   // A slow reader keeps its connection. Other requests must not wait for it.
   const agent = { maxSockets: Number.POSITIVE_INFINITY }
@@ -18,7 +18,7 @@ export function openClient({ endpoint, region, forcePathStyle, credentials, pati
     expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: 5_000,
-      requestTimeout: patienceMs ?? 30_000,
+      requestTimeout: requestMs ?? 30_000,
       throwOnRequestTimeout: true,
       // Longer than the API waits for a client that does not read: such a client must not look like a dead server.
       socketTimeout: 150_000,

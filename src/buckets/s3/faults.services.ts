@@ -55,7 +55,7 @@ async function nothingWasDone(): Promise<void> {
 async function behind(fateOf: (request: string) => Fate, act: (bucket: Bucket, seen: string[]) => Promise<void>) {
   const proxy = await startFaultyProxy(server.endpoint, fateOf)
   try {
-    await act(await open({ endpoint: proxy.endpoint, patienceMs: 400 }), proxy.seen)
+    await act(await open({ endpoint: proxy.endpoint, requestMs: 400 }), proxy.seen)
   } finally {
     await proxy.stop()
   }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { messageOf } from '../../core/problem.ts'
 import { isObject } from '../../wire/schema.ts'
 import { suggestion } from '../arguments.ts'
 import { slug } from '../slug.ts'
@@ -84,7 +85,7 @@ function readLine(text: string, defaults: Partial<Order>): Pick<Line, 'order' | 
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return `it starts like JSON but is not valid JSON: ${(error as Error).message}`
+    return `it starts like JSON but is not valid JSON: ${messageOf(error)}`
   }
   if (!isObject(json)) return 'it is not a JSON object'
   const given = Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null))

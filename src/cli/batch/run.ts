@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { messageOf } from '../../core/problem.ts'
 import type { Client, VideoRequest } from '../client.ts'
 import { diskFault, Failure, ServerFailure, UnknownOutcome, VideoFailure } from '../failure.ts'
 import { finish } from '../finish.ts'
@@ -114,7 +115,7 @@ async function submitNow(line: Line, batch: Batch, row: Row): Promise<string> {
     row.onTask(task)
     return task.id
   } catch (error) {
-    if (createdNothing(error, intent)) await journal.record({ line: line.key, refused: (error as Error).message })
+    if (createdNothing(error, intent)) await journal.record({ line: line.key, refused: messageOf(error) })
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import type { Refusal } from '../provider.ts'
-import { type Fields, fieldsOf, listOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
+import { type Fields, fieldsOf, entriesOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
 
 /* Errors of both of Google's APIs, google.ts and vertex.ts. */
 
@@ -36,7 +36,7 @@ export function isOfContent({ message }: Fields): boolean {
 
 /** How long Google asks to wait: { "@type": "…RetryInfo", "retryDelay": "17s" }. */
 function delayOf({ details }: Fields): number | undefined {
-  const delays = listOf(details).map(({ retryDelay }) => textOf(retryDelay))
+  const delays = entriesOf(details).map(({ retryDelay }) => textOf(retryDelay))
   const seconds = Number(/^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delays.find(Boolean) ?? '')?.[1])
   return Number.isNaN(seconds) ? undefined : seconds * 1_000
 }

@@ -90,7 +90,7 @@ export async function readSubmitted(response: Response, call: Call, rules: Submi
   const blame = blameOf(status)
   if (blame) return refused(response, call, { blame, ...(await refusal?.(response, blame)) })
   if (!accepts.includes(status)) throw unclear(`a submit got ${status}`)
-  const operation = operationIn(await readFields(response))
+  const operation = operationIn(await readJsonFields(response))
   if (operation === undefined) throw unclear(`a submit got ${status} without ${named}`)
   return { operation }
 }
@@ -111,7 +111,7 @@ export async function readResponse(
   accepts: readonly number[] = [200],
 ): Promise<Fields> {
   if (!accepts.includes(response.status)) throw unclear(`${request} got ${response.status}`)
-  return readFields(response)
+  return readJsonFields(response)
 }
 
 /** Whether the provider accepted a cancel. False if it is too late. */
@@ -139,18 +139,18 @@ export function fieldsOf(value: unknown): Fields {
 }
 
 /** The entries of a list. Any other value has none. */
-export function listOf(value: unknown): Fields[] {
+export function entriesOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : []
 }
 
 /** The JSON of a response as fields. Throws `provider_unavailable` if it is not JSON. */
-export async function readFields(response: Response): Promise<Fields> {
+export async function readJsonFields(response: Response): Promise<Fields> {
   return fieldsOf(await response.json())
 }
 
 /** The same for a response whose status says enough: an unreadable body has no fields. */
 export async function tryFields(response: Response): Promise<Fields> {
-  return readFields(response).catch(() => fieldsOf(null))
+  return readJsonFields(response).catch(() => fieldsOf(null))
 }
 
 export function textOf(value: unknown): string | undefined {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client, PoolClient, QueryConfig } from 'pg'
+import { codeOf } from '../../core/problem.ts'
 import type { Row } from '../../core/row.ts'
 import { CommitUnknown, isRefusal } from './failures.ts'
 
@@ -60,7 +61,7 @@ export async function isPooled(connect: () => Promise<Client>): Promise<boolean>
     const { rows } = await client.query('SHOW statement_timeout').finally(() => client.end())
     return rows[0]?.statement_timeout !== `${patienceMs / 1_000}s`
   } catch (error) {
-    if ((error as { code?: string }).code === unsupported) return true
+    if (codeOf(error) === unsupported) return true
     throw error
   }
 }

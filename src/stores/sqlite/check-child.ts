@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '../../core/problem.ts'
 
 /*
  * Checks a database in a process of its own: SQLite can't interrupt a check, so the parent kills the process when its
@@ -11,7 +12,6 @@ export type CheckMessage =
   | { unopened: string; errcode: number }
 
 const report = (message: CheckMessage) => process.stdout.write(`${JSON.stringify(message)}\n`)
-const reasonOf = (error: unknown) => (error as Error).message
 const mostFaults = 5
 
 function check(path: string): void {
@@ -33,7 +33,7 @@ function faultsOf(database: DatabaseSync, table: string): string[] {
       if (faults.length === mostFaults) break
     }
   } catch (error) {
-    faults.push(reasonOf(error))
+    faults.push(messageOf(error))
   }
   return faults
 }
@@ -41,5 +41,5 @@ function faultsOf(database: DatabaseSync, table: string): string[] {
 try {
   check(process.argv[2] ?? '')
 } catch (error) {
-  report({ unopened: reasonOf(error), errcode: (error as { errcode?: number }).errcode ?? 0 })
+  report({ unopened: messageOf(error), errcode: (error as { errcode?: number }).errcode ?? 0 })
 }

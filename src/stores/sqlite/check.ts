@@ -10,7 +10,7 @@ export interface Report {
 }
 
 /** The check delays a start by no more than this, however large the database is. */
-const patienceMs = 5_000
+const longestCheckMs = 5_000
 
 /** SQLite's codes for a damaged file: CORRUPT and NOTADB. */
 const damageCodes = new Set([11, 26])
@@ -33,7 +33,7 @@ export function suspect(path: string, why: string): void {
  * Throws if the database is damaged, before anything is written: a row that can't be read may be an attempt that was
  * paid for.
  */
-export async function checkAfterCrash(path: string, report: Report, withinMs = patienceMs): Promise<void> {
+export async function checkAfterCrash(path: string, report: Report, withinMs = longestCheckMs): Promise<void> {
   if (!hasLog(path) && !existsSync(suspectFile(path))) return
   const { messages, isCutOff } = await runCheck(path, withinMs)
   const faults = messages.flatMap((one) => {

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Problem } from '../../core/problem.ts'
+import { Problem, messageOf } from '../../core/problem.ts'
 import { checkAfterCrash, isDamage, type Report } from './check.ts'
 import { toFailure, toProblem } from './failures.ts'
 import { migrate } from './migrate.ts'
@@ -116,5 +116,5 @@ function prepare(path: string, now: number): void {
 }
 
 function unusable(path: string, error: unknown): Error {
-  return new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })
+  return new Error(`the database ${path} can't be opened: ${messageOf(error)}`, { cause: error })
 }

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { codeOf } from '../../core/problem.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
 import { refuseMoved } from './transfer.ts'
@@ -78,7 +79,7 @@ function isReadOnly(path: string): boolean {
     accessSync(path, constants.W_OK)
     return false
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EROFS'
+    return codeOf(error) === 'EROFS'
   }
 }
 

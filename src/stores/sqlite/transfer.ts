@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '../../core/problem.ts'
 import type { ColumnValue } from '../../core/row.ts'
 import {
   awayStatement,
@@ -39,7 +40,7 @@ export function openSqliteTransfer({ folder, as }: SqliteTransferOptions): Trans
     migrate(database)
   } catch (error) {
     database.close()
-    throw new Error(`the database ${path} can't be opened: ${(error as Error).message}`, { cause: error })
+    throw new Error(`the database ${path} can't be opened: ${messageOf(error)}`, { cause: error })
   }
   return transferOf(database)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../core/problem.ts'
 import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
-import { type Job, type Loss, openLane } from './lane.ts'
+import { type Job, type Loss, openChildPool } from './child-pool.ts'
 
 const size = { width: 1_000, height: 1_000 }
 const image = { bytes: picture(size, 'image/png'), type: 'image/png', size } as const
@@ -20,10 +20,10 @@ const patient = { cpuMs: 60_000, wallMs: 600_000 }
 
 test('a child that uses its CPU time without a message is killed as hung', async () => {
   const clock = manualClock()
-  await using lane = openLane({ clock, width: 1 })
+  await using pool = openChildPool({ clock, width: 1 })
   const job = inspection('alice', { cpuMs: 20, wallMs: 1e9 })
   let isOver = false
-  const refused = assert.rejects(lane.run(job, never), /no progress in 0.02 s of CPU time; .* SIGKILL/).finally(() => {
+  const refused = assert.rejects(pool.run(job, never), /no progress in 0.02 s of CPU time; .* SIGKILL/).finally(() => {
     isOver = true
   })
   for (; !isOver; await new Promise((resolve) => setImmediate(resolve))) clock.advance(1_000)
@@ -34,11 +34,11 @@ test('a child that uses its CPU time without a message is killed as hung', async
 // The limit was once 10 s of wall time, even if the machine gave the child no CPU time.
 test('a child that got no CPU time for a while ends its job when it gets some', async () => {
   const clock = manualClock()
-  await using lane = openLane({ clock, width: 1 })
+  await using pool = openChildPool({ clock, width: 1 })
   const job = inspection('alice', { cpuMs: 10_000, wallMs: 60_000 })
-  const inspected = lane.run(job, never)
-  while (lane.children().length === 0) await new Promise((resolve) => setImmediate(resolve))
-  const pid = lane.children()[0]?.pid ?? 0
+  const inspected = pool.run(job, never)
+  while (pool.children().length === 0) await new Promise((resolve) => setImmediate(resolve))
+  const pid = pool.children()[0]?.pid ?? 0
   process.kill(pid, 'SIGSTOP')
   for (let second = 0; second < 50; second += 1) {
     clock.advance(1_000)
@@ -52,21 +52,21 @@ test('a child that got no CPU time for a while ends its job when it gets some', 
 test('a child that sends messages is not killed, for any time and any CPU time', async () => {
   await using folder = await temporaryFolder()
   const clock = manualClock()
-  await using lane = openLane({ clock, width: 1 })
+  await using pool = openChildPool({ clock, width: 1 })
   const wanted = film(folder.file('film.mp4'), { seconds: 4 })
   const onProgress = () => clock.advance(50_000)
-  await lane.run({ ...inspection('alice', patient), request: { kind: 'render', film: wanted }, onProgress }, never)
+  await pool.run({ ...inspection('alice', patient), request: { kind: 'render', film: wanted }, onProgress }, never)
   assert.ok(clock.now() > patient.wallMs)
 })
 
 test('owners take turns, and one that has too many waiting is refused at once', async () => {
-  await using lane = openLane({
+  await using pool = openChildPool({
     clock: manualClock(),
     width: 1,
     queue: { mostHeld: 1, mostWaiting: 3, what: 'images' },
   })
   const ended: string[] = []
-  const run = (owner: string) => lane.run(inspection(owner, patient), never).then(() => ended.push(owner))
+  const run = (owner: string) => pool.run(inspection(owner, patient), never).then(() => ended.push(owner))
   const crowd = Array.from({ length: 4 }, () => run('alice'))
   const other = run('bob')
   await assert.rejects(run('alice'), {
@@ -77,25 +77,25 @@ test('owners take turns, and one that has too many waiting is refused at once', 
   assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
 })
 
-test('a lane with a spare child has one ready as soon as a job begins', async () => {
-  await using lane = openLane({ clock: manualClock(), width: 2, hasSpare: true })
-  const run = lane.run(inspection('alice', patient), never)
-  while (lane.children().length < 2) await new Promise((resolve) => setImmediate(resolve))
+test('a pool with a spare child has one ready as soon as a job begins', async () => {
+  await using pool = openChildPool({ clock: manualClock(), width: 2, hasSpare: true })
+  const run = pool.run(inspection('alice', patient), never)
+  while (pool.children().length < 2) await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(
-    lane.children().map(({ job }) => job),
+    pool.children().map(({ job }) => job),
     ['inspect', null],
   )
   await run
 })
 
 test('the next job goes to a child that has worked, and not to one that is new', async () => {
-  await using lane = openLane({ clock: manualClock(), width: 2, hasSpare: true })
-  await lane.run(inspection('alice', patient), never)
-  assert.equal(lane.children().length, 2)
-  const next = lane.run(inspection('alice', patient), never)
-  while (!lane.children().some(({ job }) => job)) await new Promise((resolve) => setImmediate(resolve))
+  await using pool = openChildPool({ clock: manualClock(), width: 2, hasSpare: true })
+  await pool.run(inspection('alice', patient), never)
+  assert.equal(pool.children().length, 2)
+  const next = pool.run(inspection('alice', patient), never)
+  while (!pool.children().some(({ job }) => job)) await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(
-    lane.children().map(({ job }) => job),
+    pool.children().map(({ job }) => job),
     ['inspect', null],
   )
   await next
@@ -103,9 +103,9 @@ test('the next job goes to a child that has worked, and not to one that is new',
 
 test('while jobs of one owner wait, a child is ready for the next owner, and only then', async () => {
   const clock = manualClock()
-  await using lane = openLane({ clock, width: 3, queue: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
-  const run = (owner: string) => lane.run(inspection(owner, patient), never)
-  const jobs = () => lane.children().map(({ job }) => job)
+  await using pool = openChildPool({ clock, width: 3, queue: { mostHeld: 1, mostWaiting: 3, what: 'images' } })
+  const run = (owner: string) => pool.run(inspection(owner, patient), never)
+  const jobs = () => pool.children().map(({ job }) => job)
   await run('alice')
   assert.deepEqual(jobs(), [null])
   const crowd = [run('alice'), run('alice')]
@@ -114,10 +114,10 @@ test('while jobs of one owner wait, a child is ready for the next owner, and onl
   // An idle child goes after 30 s; this one stays, because jobs wait.
   clock.advance(30_000)
   await new Promise((resolve) => setImmediate(resolve))
-  const spare = lane.children()[1]?.pid
+  const spare = pool.children()[1]?.pid
   const other = run('bob')
   while (jobs().filter(Boolean).length < 2) await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(lane.children()[1]?.pid, spare)
+  assert.equal(pool.children()[1]?.pid, spare)
   assert.equal(jobs()[1], 'inspect')
   await Promise.all([...crowd, other])
 })

@@ -5,7 +5,7 @@ import { type Child, ChildLost, startChild } from './process.ts'
 import type { JobRequest, JobResult } from './protocol.ts'
 
 /** Runs jobs of one sort, each in a child of its own, with at most `width` children. Owners take turns. */
-export interface Lane extends AsyncDisposable {
+export interface ChildPool extends AsyncDisposable {
   /**
    * Rejects with the reason of the signal when it aborts, waiting or running, and with `rate_limit_exceeded` if the owner
    * has too many jobs waiting.
@@ -41,7 +41,7 @@ interface ChildSlot {
   wake: AbortController
 }
 
-interface LaneOptions {
+interface ChildPoolOptions {
   clock: Clock
   width: number
   /** The priority of its children below this process. */
@@ -52,7 +52,7 @@ interface LaneOptions {
   queue?: { mostHeld: number; mostWaiting: number; what: string }
 }
 
-export function openLane({ clock, width, nice = usualNice, hasSpare = false, queue }: LaneOptions): Lane {
+export function openChildPool({ clock, width, nice = usualNice, hasSpare = false, queue }: ChildPoolOptions): ChildPool {
   const slots = new Set<ChildSlot>()
   const turns = openFairTurns({ slots: width, ...queue })
   const closing = new AbortController()
