@@ -1,6 +1,7 @@
 import type { AccountConfig } from '../config/accounts.ts'
 import type { Config } from '../config.ts'
 import { Problem } from '../core/problem.ts'
+import type { Media } from '../media/media.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import { type Member, providers } from '../providers/index.ts'
 
@@ -85,6 +86,17 @@ function diagnoseRoute(model: string, upstreamModel: string, account: AccountDia
   return { state: 'unclear', seen: `the account does not list '${upstreamModel}'`, fix }
 }
 
+const unused = () => Promise.reject(new Error('the doctor generates no videos'))
+/** Only accounts with an address are diagnosed, and their providers don't touch media. */
+const noMedia: Media = {
+  render: unused,
+  verify: unused,
+  check: unused,
+  inspect: unused,
+  still: unused,
+  [Symbol.asyncDispose]: async () => {},
+}
+
 async function diagnose(
   account: AccountConfig,
   { outbound, now, signal }: ExamineOptions & { outbound: Outbound },
@@ -94,7 +106,7 @@ async function diagnose(
   const known = member?.cards.map(({ upstreamModel }) => upstreamModel) ?? []
   if (!member || account.baseUrl === null)
     return { state: 'usable', seen: 'it needs no key', fix: null, known, listed: null }
-  const provider = await member.create({ folder: '', media: undefined as never })
+  const provider = await member.create({ folder: '', media: noMedia })
   const call = { ...outbound.upstream(account.baseUrl), signal, attemptId: '', credential: account.credential, now }
   try {
     const { status } = (await provider.check?.(call)) ?? { status: 0 }

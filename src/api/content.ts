@@ -13,7 +13,7 @@ import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
 import { openSoundness } from './content/soundness.ts'
 import { notFound } from './errors.ts'
-import { pathParam, type Route, type RouteResponse } from './route.ts'
+import { defineRoute, pathParam, type QueryRequest, type Route, type RouteResponse } from './route.ts'
 import { dropStalled } from './server.ts'
 import { videoPath } from './videos.ts'
 
@@ -39,8 +39,10 @@ const bytes = {
   schema: { type: 'string', format: 'binary', description: 'Its bytes.' },
 } satisfies Partial<RouteResponse>
 
-function downloadVideo(handler: Route['handler']): Route {
-  return {
+type ContentRequest = QueryRequest<{ readonly variant?: Variant }>
+
+function downloadVideo(handler: (request: ContentRequest, reply: FastifyReply) => unknown): Route {
+  return defineRoute({
     at: 'GET /v1/videos/:id/content',
     id: 'downloadVideo',
     summary: 'Download the video',
@@ -75,7 +77,7 @@ function downloadVideo(handler: Route['handler']): Route {
     ],
     options: { method: ['GET', 'HEAD'], onRequest: dropStalled },
     handler,
-  }
+  })
 }
 
 /** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as in RFC 9110. */
@@ -93,8 +95,8 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     return { task, completedAt, asset, confirm }
   }
 
-  async function send(request: FastifyRequest, reply: FastifyReply) {
-    const { variant = 'video' } = request.query as { variant?: Variant }
+  async function send(request: ContentRequest, reply: FastifyReply) {
+    const { variant = 'video' } = request.query
     const kind = variants[variant]
     const { task, asset, completedAt, confirm } = await find(request, variant)
     const etag = `"${asset.sha256}"`

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { type CatalogEntry, findModel, fitSeconds } from '../core/catalog.ts'
 import { commonFields } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
@@ -18,11 +18,11 @@ import {
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
 import type { DecodedVideo } from '../media/media.ts'
 import { EditVideo, ExtendVideo, RemixVideo, Video } from '../wire/videos.ts'
-import { type Fields, maxBodyBytes, Spooled } from './body.ts'
+import { maxBodyBytes, Spooled } from './body.ts'
 import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls, inputCheckMs } from './reference.ts'
-import { bodyFaults, type Route } from './route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from './route.ts'
 import { namesElsewhere } from './spellings/table.ts'
 import { dropWithoutEffect, readDerived } from './spellings.ts'
 import { spoolVideos } from './spool.ts'
@@ -58,7 +58,7 @@ export function derivedRoutes(
 ): Route[] {
   const files = spoolVideos(dependencies)
   return [
-    {
+    defineRoute({
       ...common,
       at: 'POST /v1/videos/:id/remix',
       id: 'remixVideo',
@@ -68,8 +68,8 @@ export function derivedRoutes(
       body: { schema: RemixVideo, as: 'json or form', readByHand, example: { prompt: 'the same, but in summer' } },
       options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readDerived(dependencies) },
       handler: deriveVideo('remix', dependencies, submit),
-    },
-    {
+    }),
+    defineRoute({
       ...common,
       at: 'POST /v1/videos/edits',
       id: 'editVideo',
@@ -85,8 +85,8 @@ export function derivedRoutes(
       errors: [...common.errors, 'invalid_video'],
       options: files,
       handler: deriveVideo('edit', dependencies, submit),
-    },
-    {
+    }),
+    defineRoute({
       ...common,
       at: 'POST /v1/videos/extensions',
       id: 'extendVideo',
@@ -102,7 +102,7 @@ export function derivedRoutes(
       errors: [...common.errors, 'invalid_video'],
       options: files,
       handler: deriveVideo('extension', dependencies, submit),
-    },
+    }),
   ]
 }
 
@@ -127,12 +127,12 @@ interface FoundSource {
 function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   const read = readExtras(tools)
   const beside = Object.keys(schemas[kind].properties)
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
-    const body = request.body as Body
+  return async (request: BodyRequest<Body>, reply: FastifyReply): Promise<Video> => {
+    const { body } = request
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
-    dropWithoutEffect(request.body as Fields, card)
+    dropWithoutEffect(body, card)
     const extras = read(card, request, reply, { beside, reserved })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
@@ -142,10 +142,9 @@ function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit)
   }
 }
 
-async function find(kind: SourceKind, request: FastifyRequest, tools: VideoDependencies): Promise<FoundSource> {
-  const { id } = request.params as { id?: string }
-  if (id !== undefined) return findOwn({ kind, id, param: 'video_id' }, request, tools)
-  const { video } = request.body as Body
+async function find(kind: SourceKind, request: BodyRequest<Body>, tools: VideoDependencies): Promise<FoundSource> {
+  if (kind === 'remix') return findOwn({ kind, id: pathParam(request, 'id'), param: 'video_id' }, request, tools)
+  const { video } = request.body
   if (video instanceof Spooled) return takeUpload(kind, video, request, tools)
   return findOwn({ kind, id: readId(video), param: 'video' }, request, tools)
 }
@@ -166,7 +165,7 @@ interface SourceId {
 
 async function findOwn(
   { kind, id, param }: SourceId,
-  request: FastifyRequest,
+  request: BodyRequest<Body>,
   dependencies: VideoDependencies,
 ): Promise<FoundSource> {
   const { catalog, store, bucket, clock } = dependencies
@@ -174,7 +173,7 @@ async function findOwn(
   if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id, param)
   const film = requireSourceVideo(task, param, clock.now())
   const entry = findModel(catalog, request.token, task.model)
-  refuseOtherModel(request.body as Body, entry)
+  refuseOtherModel(request.body, entry)
   requireSourceSupport(entry, kind, catalog, request.token)
   const opener = (asset: Asset) => async (): Promise<Readable> => {
     const object = await bucket.open(asset.key)
@@ -210,9 +209,9 @@ function refuseOtherModel({ model }: Body, { name, card }: CatalogEntry): void {
   throw new Problem('invalid_value', message, { param: 'model' })
 }
 
-async function takeUpload(kind: SourceKind, file: Spooled, request: FastifyRequest, tools: VideoDependencies) {
+async function takeUpload(kind: SourceKind, file: Spooled, request: BodyRequest<Body>, tools: VideoDependencies) {
   const { catalog } = tools
-  const entry = findModel(catalog, request.token, nameOf(request.body as Body, catalog))
+  const entry = findModel(catalog, request.token, nameOf(request.body, catalog))
   requireSourceSupport(entry, kind, catalog, request.token)
   const limits = uploadLimits(entry.card, kind)
   const { size, seconds: exact } = await examine({ path: file.path, owner: request.token.name, limits }, tools)

@@ -7,14 +7,14 @@ import { StreamVideosQuery, VideoEvent } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
 import { openPulse, type Pulse } from './events/pulse.ts'
-import { readStart, replay } from './events/replay.ts'
+import { readStart, replay, type StartRequest } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
 import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
 import { openUnread, type Unread } from './events/unread.ts'
 import type { FeedItem } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
-import { pathParam, type Route, type RouteResponse } from './route.ts'
+import { defineRoute, pathParam, type Route, type RouteResponse } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
 
 interface EventDependencies {
@@ -31,7 +31,6 @@ interface Parts extends EventDependencies {
   unread: Unread
 }
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const stream: RouteResponse = {
   description: 'Events, until the connection is closed. A comment every 15 seconds keeps it alive.',
@@ -65,7 +64,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
       options,
       handler: streamOne(parts),
     },
-    {
+    defineRoute({
       at: 'GET /v1/videos/events',
       id: 'streamVideos',
       summary: 'Stream the events of all your videos',
@@ -78,14 +77,14 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
       errors: ['overloaded', 'storage_unavailable'],
       options,
       handler: streamAll(parts),
-    },
+    }),
   ]
 }
 
 /** Begins with the current status and ends with the final one. */
-function streamOne(parts: Parts): Handler {
+function streamOne(parts: Parts) {
   const { store, estimates, listeners, texts } = parts
-  return async (request, reply) => {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     const id = pathParam(request, 'id')
     if (!isTaskId(id)) throw notFound(id)
     const running = new Map<string, number>()
@@ -114,10 +113,10 @@ function streamOne(parts: Parts): Handler {
 }
 
 /** Sends changes from now on, or since the last event that the client names. */
-function streamAll(parts: Parts): Handler {
+function streamAll(parts: Parts) {
   const { store, listeners, texts, turns } = parts
   const shown = openShown(parts)
-  return async (request, reply) => {
+  return async (request: StartRequest, reply: FastifyReply) => {
     const { tasks: running, leave } = shown.join(request.token.name)
     const send = ({ notice, view, id }: FeedItem) => {
       if (notice.kind === 'deleted') return client.send(texts.deleted(notice.task, id))

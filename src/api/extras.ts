@@ -1,7 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { ModelCard } from '../core/catalog.ts'
 import { type Extras, type ReadOptions, readParameters } from '../core/parameters.ts'
 import type { UnknownParameters } from '../core/token.ts'
+import type { BodyRequest } from './route.ts'
 import { isForm } from './urlencoded.ts'
 
 /** Lists the parameters that were ignored. */
@@ -22,13 +23,12 @@ function listed(names: readonly string[]): string {
 export function readExtras({ unknownParameters = 'refuse' }: { unknownParameters?: UnknownParameters }) {
   return (
     card: ModelCard,
-    request: FastifyRequest,
+    request: BodyRequest<Record<string, unknown>>,
     reply: FastifyReply,
     options: Omit<ReadOptions, 'text'>,
   ): Extras => {
     const unknown = request.token.unknownParameters ?? unknownParameters
-    const fields = request.body as Record<string, unknown>
-    const extras = readParameters(card, fields, { text: isForm(request), unknown, ...options })
+    const extras = readParameters(card, request.body, { text: isForm(request), unknown, ...options })
     if (extras.ignored.length > 0) reply.header(ignoredHeader, listed(extras.ignored))
     return extras
   }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { hasPromptBytes, type TaskView } from '../core/task.ts'
@@ -7,7 +7,7 @@ import type { TaskStore } from '../stores/store.ts'
 import { ListVideosQuery, type Video, VideoList } from '../wire/videos.ts'
 import type { Estimates } from './estimates.ts'
 import { pieceBytes } from './pieces.ts'
-import type { Route } from './route.ts'
+import { defineRoute, type NumbersAsText, type QueryRequest, type Route } from './route.ts'
 import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
 import { readLimit } from './validation.ts'
@@ -24,7 +24,7 @@ interface ListDependencies {
 }
 
 export function listVideos(dependencies: ListDependencies): Route {
-  return {
+  return defineRoute({
     at: 'GET /v1/videos',
     id: 'listVideos',
     summary: 'List your videos',
@@ -35,13 +35,15 @@ export function listVideos(dependencies: ListDependencies): Route {
     errors: ['invalid_value', 'storage_unavailable'],
     options: { onRequest: dropStalled },
     handler: list(dependencies),
-  }
+  })
 }
+
+type ListRequest = QueryRequest<NumbersAsText<ListVideosQuery>>
 
 /** Pages follow the id, so a video that is created meanwhile does not shift them. */
 function list({ store, estimates, turns }: ListDependencies) {
   const share = openShare({ most: 512, mostOfOne: 32, items: 'filtered or large lists' })
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+  return async (request: ListRequest, reply: FastifyReply) => {
     const { name: owner } = request.token
     const { limit, isFiltered, ...wanted } = readQuery(request)
     const pace = () => openPace(share.take(owner), reply, (signal) => turns.take(owner, signal))
@@ -78,8 +80,8 @@ function openPace(one: Disposable, { raw }: FastifyReply, take: (signal: AbortSi
   return { signal: gone.signal, turn: () => take(gone.signal) }
 }
 
-function readQuery(request: FastifyRequest) {
-  const { after = '', order = 'desc', status, model } = request.query as ListVideosQuery
+function readQuery(request: ListRequest) {
+  const { after = '', order = 'desc', status, model } = request.query
   // Any text works as a position in the order, except NUL, which no database accepts.
   if (after.includes('\0'))
     throw new Problem('invalid_value', "Invalid 'after'. Use the id of a video.", { param: 'after' })

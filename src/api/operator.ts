@@ -16,7 +16,7 @@ import {
   OperatorAttemptList,
   OperatorTask,
 } from '../wire/operator.ts'
-import { pathParam, type Route } from './route.ts'
+import { defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
 import { toWireList, toWireOutput } from './wire.ts'
 
@@ -44,7 +44,7 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       errors: ['video_not_found', 'storage_unavailable'],
       handler: showTask(dependencies),
     },
-    {
+    defineRoute({
       at: 'GET /operator/v1/attempts',
       id: 'listAttempts',
       summary: 'List attempts',
@@ -54,7 +54,7 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       responses: { 200: { description: 'The attempts.', schema: OperatorAttemptList } },
       errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
       handler: listAttempts(dependencies),
-    },
+    }),
     {
       at: 'GET /operator/v1/accounts',
       id: 'listAccounts',
@@ -96,8 +96,8 @@ export async function describeTask(task: Task, store: AttemptStore & TaskStore) 
  * task and the age show which ones do.
  */
 function listAttempts({ store, clock }: OperatorDependencies) {
-  return async (request: FastifyRequest): Promise<OperatorAttemptList> => {
-    const { state = 'open' } = request.query as ListAttemptsQuery
+  return async (request: QueryRequest<NumbersAsText<ListAttemptsQuery>>): Promise<OperatorAttemptList> => {
+    const { state = 'open' } = request.query
     const limit = readLimit(request, ListAttemptsQuery)
     const attempts = await store.attemptsIn(state, limit + 1)
     const now = clock.now()

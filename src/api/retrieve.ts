@@ -1,13 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
 import { DeletedVideo, RetrieveVideoQuery, Video } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimate, Estimates } from './estimates.ts'
 import type { Listeners } from './listeners.ts'
-import { pathParam, type Route } from './route.ts'
+import { defineRoute, pathParam, type QueryRequest, type Route } from './route.ts'
 import { sdkHeader, videoPath } from './videos.ts'
-import { readUntil, readWait, type WaitDependencies, waitForChange } from './wait.ts'
+import { readUntil, readWait, type WaitDependencies, type WaitQuery, waitForChange } from './wait.ts'
 import { toWireDeleted, toWireVideo, wantsNulls } from './wire.ts'
 
 interface RetrieveDependencies extends WaitDependencies {
@@ -20,7 +20,7 @@ interface RetrieveDependencies extends WaitDependencies {
 export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Route, ...others: Route[]] {
   const { store, clock } = dependencies
   return [
-    {
+    defineRoute({
       at: 'GET /v1/videos/:id',
       id: 'retrieveVideo',
       summary: 'Poll a video',
@@ -42,7 +42,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       },
       errors: ['invalid_value', 'video_not_found', 'overloaded', 'storage_unavailable'],
       handler: retrieve(dependencies),
-    },
+    }),
     {
       at: 'DELETE /v1/videos/:id',
       id: 'deleteVideo',
@@ -68,7 +68,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
  */
 function retrieve(dependencies: RetrieveDependencies) {
   const { store, estimates } = dependencies
-  return (request: FastifyRequest, reply: FastifyReply): void => {
+  return (request: QueryRequest<WaitQuery>, reply: FastifyReply): void => {
     const id = pathParam(request, 'id')
     const send = (task: TaskView, estimate?: Estimate) => {
       if (estimate) reply.header('openai-poll-after-ms', String(estimate.pollAfterMs))

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods, RouteHandlerMethod, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify'
 import type { ProblemCode } from '../core/codes.ts'
-import type { Schema, Schemas } from '../wire/schema.ts'
+import type { Schema, Schemas, Static } from '../wire/schema.ts'
 
 /** A route in one place: its path, its schemas, its documentation and its handler. */
 export interface Route {
@@ -22,7 +22,7 @@ export interface Route {
   readonly responses: Readonly<Record<number, RouteResponse>>
   /** Its own errors. The error of a wrong token and those of any body are added to them. */
   readonly errors?: readonly ProblemCode[]
-  readonly handler: RouteHandlerMethod
+  handler(request: FastifyRequest, reply: FastifyReply): unknown
   /** Hooks and limits. */
   readonly options?: Partial<RouteOptions>
 }
@@ -59,6 +59,41 @@ export interface RouteResponse {
   /** Response headers with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>
 }
+
+/** A request whose body fits its schema. */
+export type BodyRequest<Body> = FastifyRequest & { readonly body: Body }
+/** A request whose query fits its schema. */
+export type QueryRequest<Query> = FastifyRequest & { readonly query: Query }
+
+/** Gives the handler the types of its schemas. Before it runs, Fastify has checked the request by them. */
+export function defineRoute<const B extends Body = never, const Q extends Query = never>(
+  route: Omit<Route, 'body' | 'query' | 'handler'> & {
+    readonly body?: B
+    readonly query?: Q
+    readonly handler: (request: BodyRequest<BodyOf<B>> & QueryRequest<QueryOf<Q>>, reply: FastifyReply) => unknown
+  },
+): Route {
+  return route
+}
+
+type BodyOf<B extends Body> = [B] extends [never]
+  ? unknown
+  : Open<Static<B['schema']>, UncheckedIn<B>> | (B extends { readonly isOptional: true } ? null : never)
+
+type UncheckedIn<B extends Body> =
+  | (B extends { readonly files: readonly (infer Name)[] } ? Name : never)
+  | (B extends { readonly readByHand: readonly (infer Name)[] } ? Name : never)
+
+type Open<T, Name> = Omit<T, Name & keyof T> & { readonly [Key in Name & keyof T]?: unknown }
+
+/** In a query everything is text, so the handler parses numbers. */
+type QueryOf<Q extends Query> = [Q] extends [never]
+  ? unknown
+  : Q extends { readonly isReadByHand: true }
+    ? { readonly [Key in keyof Q['schema']['properties']]?: unknown }
+    : NumbersAsText<Static<Q['schema']>>
+
+export type NumbersAsText<T> = { [Key in keyof T]: T[Key] extends number | undefined ? string : T[Key] }
 
 /** Errors of a body that does not fit its schema. */
 export const bodyFaults = ['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const
@@ -112,7 +147,7 @@ function bodyCheck({ schema, isOptional, files = [], readByHand = [] }: Body): S
   return isOptional ? { ...check, type: ['object', 'null'] } : check
 }
 
-/** In a query everything is text, so the handler parses numbers. */
+/** Numbers are text here, too. */
 function queryCheck(schema: Fields): Schema {
   const numbers = (name: string) => (schema.properties[name]?.type === 'integer' ? { type: 'string' } : undefined)
   return { ...schema, properties: checksOf(schema, numbers) }

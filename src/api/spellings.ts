@@ -110,7 +110,7 @@ function isNothing(value: Field): boolean {
 }
 
 /** Removes fields without effect. Throws if the value would have to have an effect. */
-export function dropWithoutEffect(given: Fields, card: ModelCard | undefined): void {
+export function dropWithoutEffect(given: Record<string, unknown>, card: ModelCard | undefined): void {
   for (const name of Object.keys(given)) {
     const rule = Object.hasOwn(withoutEffect, name) ? withoutEffect[name] : undefined
     if (!rule || (name !== 'seed' && card && Object.hasOwn(card.parameters, name))) continue
@@ -147,7 +147,7 @@ function putOne(given: Fields, field: string, sent: readonly Sent[], sentAs: Map
 }
 
 /** A list or an object may be nested so deep that its text would overflow the stack. */
-function describeField(value: Field | undefined): string {
+function describeField(value: unknown): string {
   return typeof value === 'object' ? 'an object or a list' : String(value)
 }
 

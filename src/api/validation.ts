@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
 
@@ -46,9 +45,9 @@ interface Limited {
 }
 
 /** The size of a list, by the schema of its query. The value is text, although the schema says integer. */
-export function readLimit({ query }: Pick<FastifyRequest, 'query'>, { properties }: Limited): number {
+export function readLimit({ query }: { query: { limit?: string } }, { properties }: Limited): number {
   const { minimum, maximum, default: usual } = properties.limit
-  const { limit: text } = query as { limit?: string }
+  const { limit: text } = query
   if (text === undefined) return usual
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
   if (limit >= minimum && limit <= maximum) return limit

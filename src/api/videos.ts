@@ -9,7 +9,7 @@ import { maxBodyBytes } from './body.ts'
 import type { boundBodies } from './budget.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls, type Reference, readReference } from './reference.ts'
-import { bodyFaults, type Route } from './route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, type Route } from './route.ts'
 import type { NamedImage } from './spellings/images.ts'
 import { namesElsewhere } from './spellings/table.ts'
 import { readSubmit } from './spellings.ts'
@@ -36,7 +36,7 @@ export interface UploadHooks {
 }
 
 export function createVideo(dependencies: VideoDependencies & UploadHooks, submit: Submit): Route {
-  return {
+  return defineRoute({
     at: 'POST /v1/videos',
     id: 'createVideo',
     summary: 'Create a video',
@@ -68,7 +68,7 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
     ],
     options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readSubmit(dependencies) },
     handler: submitVideo(dependencies, submit),
-  }
+  })
 }
 
 /** Where clients of xAI, Kong and older services submit and poll. */
@@ -107,11 +107,16 @@ async function nameTwice(_request: FastifyRequest, _reply: FastifyReply, payload
   return object === 'video' ? { ...(payload as object), task_id: id, request_id: id } : payload
 }
 
+/** The model decides about all other fields. `image` is what `spellings.ts` found, under any name. */
+type Body = Pick<CreateVideo, 'model' | 'prompt' | 'seconds' | 'size' | 'start_within' | 'finish_within'> & {
+  image?: unknown
+}
+
 function submitVideo(dependencies: VideoDependencies, submit: Submit) {
   const { catalog, media } = dependencies
   const read = readExtras(dependencies)
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<Video> => {
-    const body = request.body as Omit<CreateVideo, 'image'> & { image?: NamedImage }
+  return async (request: BodyRequest<Body>, reply: FastifyReply): Promise<Video> => {
+    const { body } = request
     const entry = findModel(catalog, request.token, nameOf(body, catalog))
     const extras = read(entry.card, request, reply, { reserved: namesElsewhere })
     const { parameters } = extras
@@ -120,7 +125,7 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
     const { name } = request.token
     const outbound = dependencies.outbound.of(name)
-    const reference = await readReference(body.image, name, { media, outbound })
+    const reference = await readReference(body.image as NamedImage | undefined, name, { media, outbound })
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { isFinished, type TaskView, wireStatus } from '../core/task.ts'
@@ -6,12 +6,16 @@ import type { TaskStore } from '../stores/store.ts'
 import { RetrieveVideoQuery } from '../wire/videos.ts'
 import type { FeedItem } from './feed.ts'
 import type { Listener, Listeners } from './listeners.ts'
+import type { QueryRequest } from './route.ts'
 
 export interface WaitDependencies {
   store: TaskStore
   listeners: Listeners
   clock: Clock
 }
+
+/** Neither is checked yet. */
+export type WaitQuery = { readonly wait?: unknown; readonly until?: unknown }
 
 /** Shorter than the timeouts of proxies and clients for silent connections. */
 const longestSeconds = RetrieveVideoQuery.properties.wait.maximum
@@ -20,8 +24,8 @@ const longestSeconds = RetrieveVideoQuery.properties.wait.maximum
  * How long to wait: `?wait=30`, or a header `Prefer: wait=30` (RFC 7240). The header is only a preference: if it can't
  * be parsed it is ignored, and a longer time is reduced to the maximum.
  */
-export function readWait(request: FastifyRequest, reply: FastifyReply): number {
-  const { wait } = request.query as { wait?: unknown }
+export function readWait(request: QueryRequest<WaitQuery>, reply: FastifyReply): number {
+  const { wait } = request.query
   if (wait !== undefined) {
     if (typeof wait !== 'string' || !/^\d{1,2}$/.test(wait) || Number(wait) > longestSeconds) {
       const message = `Invalid 'wait': expected whole seconds from 0 to ${longestSeconds}.`
@@ -41,8 +45,8 @@ export function readWait(request: FastifyRequest, reply: FastifyReply): number {
 /** What to wait for: `?until=change` is the next status, `?until=done` is the end. */
 type Until = 'change' | 'done'
 
-export function readUntil(request: FastifyRequest): Until {
-  const { until = 'change' } = request.query as { until?: unknown }
+export function readUntil({ query }: QueryRequest<WaitQuery>): Until {
+  const { until = 'change' } = query
   if (until === 'change' || until === 'done') return until
   throw new Problem('invalid_value', "Invalid 'until': use change or done.", { param: 'until' })
 }

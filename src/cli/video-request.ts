@@ -49,11 +49,11 @@ export async function promptOf(given: string, terminal: Terminal): Promise<strin
 export function readOrder(prompt: string, flags: Values<typeof videoOptions>): Order {
   if (prompt.trim() === '') throw new UsageFailure('the prompt is empty')
   const { model, seconds, size, image } = flags
-  const seed = /^\d+$/.test(flags.seed ?? '') ? Number(flags.seed) : flags.seed
-  const order = { prompt, model, seconds, size, image, seed, ...(flags['no-caption'] ? { caption: false } : {}) }
-  const fault = faultOf(order)
+  const seed = /^\d+$/.test(flags.seed ?? '') ? Number(flags.seed) : undefined
+  const fault = faultOf({ seconds, size, seed: seed ?? flags.seed })
   if (fault !== null) throw new UsageFailure(fault)
-  return withoutUndefined(order) as unknown as Order
+  const caption = flags['no-caption'] ? false : undefined
+  return withoutUndefined<Order>({ prompt, model, seconds, size, image, seed, caption })
 }
 
 /** What is wrong with the fields of an order, or null. */
@@ -66,8 +66,8 @@ export function faultOf({ seconds, size, seed }: { seconds?: unknown; size?: unk
   return null
 }
 
-export function withoutUndefined(object: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
+export function withoutUndefined<T extends object>(object: { [Key in keyof T]: T[Key] | undefined }): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
 }
 
 /** The request to send. `model` is the default; image files are relative to `folder`. */

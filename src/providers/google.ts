@@ -14,6 +14,7 @@ import {
   entriesOf,
   type Path,
   readOutline,
+  readPath,
   readSubmitted,
   textOf,
   toJson,
@@ -66,8 +67,9 @@ const provider: Provider = {
     const { file, url, inside, at } = fieldsOf(output)
     if (typeof url === 'string') return downloadFrom(url, call)
     if (typeof file === 'string') return api.download(`/v1beta/files/${file}:download?alt=media`, call)
+    const path = readPath(at)
     const { body } = await api.download(String(inside), call)
-    return videoAt(body, at as Path)
+    return videoAt(body, path)
   },
   async cancel(operation, call) {
     const response = await api.request('POST', `${pathOf(operation)}/cancel`, call, toJson({}))

@@ -8,6 +8,7 @@ import { Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
 import type { DrawnFilm } from '../media/media.ts'
+import { fieldsOf } from './kit/index.ts'
 import type { Cards, Member, Progress, Provider, ProviderRequest, Setting } from './provider.ts'
 
 const name = 'studio'
@@ -73,7 +74,7 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
   const sourcePath = (film: string) => pathOf(film, '.source')
 
   async function draw(operation: Operation, drawing: Drawing): Promise<void> {
-    const { film, prompt, seconds, width, height, seed, caption, earlier = null } = operation
+    const { film, prompt, seconds, width, height, seed, caption, earlier } = operation
     const image = operation.image ? { path: imagePath(film) } : null
     const source = operation.source ? { path: sourcePath(film), as: operation.source } : null
     const words = { prompt, earlier, caption }
@@ -137,8 +138,8 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
       return { operation: { ...operation } }
     },
     async poll(json) {
-      if (filmOf(json) === undefined) return { status: 'missing' }
-      const operation = json as unknown as Operation
+      const operation = readOperation(json)
+      if (!operation) return { status: 'missing' }
       const drawing = drawings.get(operation.film)
       if (!drawing && (await exists(filmPath(operation.film))))
         return { status: 'succeeded', output: { film: operation.film } }
@@ -178,8 +179,8 @@ interface Operation {
   seed: number | null
   caption: boolean
   /** The prompt of the source video. An operation of an older version has neither this nor a source. */
-  earlier?: string | null
-  source?: SourceUse | null
+  earlier: string | null
+  source: SourceUse | null
 }
 
 /** Whether the film begins with the source, or uses one picture of it. */
@@ -205,29 +206,33 @@ function operationOf(request: ProviderRequest, film: string): Operation {
 const operations: OperationForm = {
   example:
     '{"film":"<the id of the attempt>","prompt":"a red fox","seconds":4,"width":1280,"height":720,"image":false,"seed":null,"caption":true,"earlier":null,"source":null}',
-  fits(json, attempt) {
-    if (filmOf(json) !== attempt) return false
-    const { prompt, seconds, width, height, image, seed, caption, earlier, source } = json as unknown as Operation
-    const isWhole = (value: unknown, least: number, most: number) =>
-      Number.isInteger(value) && Number(value) >= least && Number(value) <= most
-    const isSide = (value: unknown) => isWhole(value, 256, 1920) && Number(value) % 2 === 0
-    return (
-      typeof prompt === 'string' &&
-      isWhole(seconds, 1, 20) &&
-      isSide(width) &&
-      isSide(height) &&
-      typeof image === 'boolean' &&
-      typeof caption === 'boolean' &&
-      (seed === null || isWhole(seed, 0, 2 ** 32 - 1)) &&
-      (earlier === undefined || earlier === null || typeof earlier === 'string') &&
-      [undefined, null, 'beginning', 'image'].includes(source)
-    )
-  },
+  fits: (json, attempt) => readOperation(json)?.film === attempt,
+}
+
+/** Undefined if it is not an operation of ours, or has values that the card refuses. */
+function readOperation(json: Json): Operation | undefined {
+  const { prompt, seconds, width, height, image, seed, caption, earlier = null, source = null } = fieldsOf(json)
+  const film = filmOf(json)
+  if (film === undefined || typeof prompt !== 'string') return undefined
+  if (!isWhole(seconds, 1, 20) || !isSide(width) || !isSide(height)) return undefined
+  if (typeof image !== 'boolean' || typeof caption !== 'boolean') return undefined
+  if (seed !== null && !isWhole(seed, 0, 2 ** 32 - 1)) return undefined
+  if (earlier !== null && typeof earlier !== 'string') return undefined
+  if (source !== null && source !== 'beginning' && source !== 'image') return undefined
+  return { film, prompt, seconds, width, height, image, seed, caption, earlier, source }
+}
+
+function isWhole(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
+}
+
+function isSide(value: unknown): value is number {
+  return isWhole(value, 256, 1920) && value % 2 === 0
 }
 
 /** Undefined if it is not the name of a film. */
 function filmOf(handle: Json): string | undefined {
-  const { film } = (handle ?? {}) as { film?: Json }
+  const { film } = fieldsOf(handle)
   return isAttemptId(film) ? film : undefined
 }
 

@@ -10,9 +10,9 @@ import {
   formatSize,
   isSegment,
   entriesOf,
-  type Path,
   problems,
   readOutline,
+  readPath,
   readSubmitted,
   textOf,
   toJson,
@@ -67,8 +67,9 @@ const provider: Provider = {
   },
   async download(output, call) {
     const { inside, at } = fieldsOf(output)
+    const path = readPath(at)
     const response = await fetchOperation(String(inside), call)
-    if (response.ok) return videoAt(response.body, at as Path)
+    if (response.ok) return videoAt(response.body, path)
     throw response.status === 404 ? problems.gone('a download got 404') : unclear(`a download got ${response.status}`)
   },
   async check(call) {

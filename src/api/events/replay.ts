@@ -1,19 +1,20 @@
-import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../../core/fair.ts'
 import type { NoticeStore, TaskStore } from '../../stores/store.ts'
 import type { FeedItem } from '../feed.ts'
 import { openStep, sendCost, sendInPieces } from '../pieces.ts'
+import type { QueryRequest } from '../route.ts'
 import type { StreamClient } from './client.ts'
 
 const pageSize = 200
+
+export type StartRequest = QueryRequest<{ readonly last_event_id?: unknown }>
 
 /**
  * Where a client wants to continue: after a number, from now on, or after an event that is no longer stored. An
  * EventSource sends the header by itself; the query is for clients that can't send headers.
  */
-export async function readStart(request: FastifyRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
-  const { last_event_id: fromQuery } = request.query as { last_event_id?: unknown }
-  const lastId = request.headers['last-event-id'] ?? fromQuery
+export async function readStart({ headers, query }: StartRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
+  const lastId = headers['last-event-id'] ?? query.last_event_id
   if (lastId === undefined || lastId === '') return 'now'
   if (typeof lastId !== 'string' || !/^\d{1,15}$/.test(lastId)) return 'lost'
   const { first, last } = await store.noticeRange()

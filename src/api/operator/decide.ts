@@ -10,7 +10,7 @@ import { leaseMs } from '../../core/timing.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import { AdoptTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
-import { bodyFaults, pathParam, type Route } from '../route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
 
 /*
  * An operator's decisions about a held task, whose submit has an unknown outcome. A decision takes the same lease as a
@@ -33,7 +33,7 @@ const errors = ['invalid_request', 'video_not_found', 'storage_unavailable'] as 
 /** All are refused for a task that is not held. */
 export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
   return [
-    {
+    defineRoute({
       at: 'POST /operator/v1/tasks/:id/adopt',
       id: 'adoptTask',
       summary: 'Adopt a job for a held task',
@@ -43,7 +43,7 @@ export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
       responses: theTask,
       errors: [...errors, ...bodyFaults],
       handler: adoptTask(dependencies),
-    },
+    }),
     {
       at: 'POST /operator/v1/tasks/:id/resubmit',
       id: 'resubmitTask',
@@ -69,8 +69,8 @@ export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
 
 function adoptTask(dependencies: OperatorDependencies) {
   const { accounts, store } = dependencies
-  return (request: FastifyRequest) => {
-    const given = readOperation((request.body as { operation: Json }).operation)
+  return (request: BodyRequest<{ operation: unknown }>) => {
+    const given = readOperation(request.body.operation)
     return decide(request, dependencies, async ({ attempt, now }) => {
       const { id, account, upstreamModel } = attempt
       const { operations } = accountOf(attempt, accounts).provider
@@ -169,14 +169,14 @@ async function reasonAgainst(id: string, store: TaskStore): Promise<Problem> {
 }
 
 /** Limited like the operations of providers: it is read with every poll. */
-function readOperation(operation: Json): Json {
+function readOperation(operation: unknown): Json {
   if (isFlat(operation, 8) && handleBytes(operation) <= maxHandleBytes) return operation
   throw new Problem('invalid_value', `Invalid 'operation': it may have up to ${maxHandleBytes} bytes and 8 levels.`, {
     param: 'operation',
   })
 }
 
-function isFlat(value: Json, levels: number): boolean {
+function isFlat(value: unknown, levels: number): value is Json {
   if (value === null || typeof value !== 'object') return true
   return levels > 0 && Object.values(value).every((inner) => isFlat(inner, levels - 1))
 }

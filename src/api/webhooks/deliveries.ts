@@ -11,7 +11,7 @@ import {
   WebhookReplay,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { bodyFaults, pathParam, type Route } from '../route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
 import {
@@ -30,7 +30,7 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
   const deliveries = openDeliveries(dependencies)
   const options = { onRequest }
   return [
-    {
+    defineRoute({
       at: 'POST /v1/webhook_endpoints/:id/replay',
       id: 'replayWebhookEndpoint',
       summary: 'Send failed events again',
@@ -43,8 +43,8 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
       errors: [...endpointErrors, ...bodyFaults, ...rateErrors, 'invalid_request'],
       options,
       handler: deliveries.replayFailed,
-    },
-    {
+    }),
+    defineRoute({
       at: 'GET /v1/webhook_endpoints/:id/deliveries',
       id: 'listWebhookDeliveries',
       summary: 'List deliveries',
@@ -54,7 +54,7 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
       responses: { 200: { description: 'One page.', schema: WebhookDeliveryList } },
       errors: [...endpointErrors, 'invalid_value'],
       handler: deliveries.list,
-    },
+    }),
     {
       at: 'GET /v1/webhook_endpoints/:id/deliveries/:delivery',
       id: 'retrieveWebhookDelivery',
@@ -82,9 +82,9 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
 /** The deliveries to an endpoint, and their results. */
 export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'store' | 'clock'>) {
   return {
-    async list(request: FastifyRequest) {
+    async list(request: QueryRequest<NumbersAsText<ListWebhookDeliveriesQuery>>) {
       const { id } = await ownEndpoint(request, store)
-      const { after = '', state } = request.query as ListWebhookDeliveriesQuery
+      const { after = '', state } = request.query
       const limit = readLimit(request, ListWebhookDeliveriesQuery)
       const found = await store.deliveries(id, { ...pageStart(after), ...(state && { state }), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireDelivery), { hasMore: found.length > limit })
@@ -104,9 +104,9 @@ export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'stor
       if (!found) throw deliveryNotFound(delivery)
       return toWireDelivery(found)
     },
-    async replayFailed(request: FastifyRequest) {
+    async replayFailed(request: BodyRequest<ReplayWebhookEndpoint>) {
       const { id } = await enabledEndpoint(request, store)
-      const { since } = request.body as ReplayWebhookEndpoint
+      const { since } = request.body
       const now = clock.now()
       let replayed = 0
       for (const state of ['failed', 'pending'] as const) {

@@ -26,7 +26,7 @@ import {
   WebhookTest,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { bodyFaults, pathParam, type Route } from '../route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from '../route.ts'
 import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWireList, toWirePage, unixSeconds } from '../wire.ts'
@@ -68,7 +68,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       responses: { 200: { description: 'All events.', schema: WebhookEventTypeList } },
       handler: endpoints.types,
     },
-    {
+    defineRoute({
       at: 'POST /v1/webhook_endpoints',
       id: 'createWebhookEndpoint',
       summary: 'Create an endpoint',
@@ -83,8 +83,8 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       errors: [...bodyFaults, ...rateErrors, 'invalid_webhook_url', 'invalid_request', 'storage_unavailable'],
       options,
       handler: endpoints.create,
-    },
-    {
+    }),
+    defineRoute({
       at: 'GET /v1/webhook_endpoints',
       id: 'listWebhookEndpoints',
       summary: 'List your endpoints',
@@ -93,7 +93,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       responses: { 200: { description: 'One page.', schema: WebhookEndpointList } },
       errors: ['invalid_value', 'storage_unavailable'],
       handler: endpoints.list,
-    },
+    }),
     {
       at: 'GET /v1/webhook_endpoints/:id',
       id: 'retrieveWebhookEndpoint',
@@ -104,7 +104,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       errors: endpointErrors,
       handler: endpoints.retrieve,
     },
-    {
+    defineRoute({
       at: 'POST /v1/webhook_endpoints/:id',
       id: 'updateWebhookEndpoint',
       summary: 'Change an endpoint',
@@ -127,7 +127,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       ],
       options,
       handler: endpoints.update,
-    },
+    }),
     {
       at: 'DELETE /v1/webhook_endpoints/:id',
       id: 'deleteWebhookEndpoint',
@@ -138,7 +138,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       errors: endpointErrors,
       handler: endpoints.remove,
     },
-    {
+    defineRoute({
       at: 'POST /v1/webhook_endpoints/:id/rotate_secret',
       id: 'rotateWebhookSecret',
       summary: 'Rotate the signing secret',
@@ -154,8 +154,8 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       errors: [...endpointErrors, ...rateErrors, 'unknown_parameter', 'invalid_type'],
       options,
       handler: endpoints.rotate,
-    },
-    {
+    }),
+    defineRoute({
       at: 'POST /v1/webhook_endpoints/:id/test',
       id: 'testWebhookEndpoint',
       summary: 'Send a test event',
@@ -166,7 +166,7 @@ export function endpointRoutes(dependencies: WebhookDependencies, onRequest: Hoo
       errors: [...endpointErrors, ...bodyFaults, ...rateErrors, 'webhook_unanswered', 'overloaded'],
       options,
       handler: endpoints.test,
-    },
+    }),
   ]
 }
 
@@ -182,8 +182,8 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
     outbound.of(token.name).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(receiverMs))
 
   return {
-    async create(request: FastifyRequest) {
-      const { name, url, event_types: types } = request.body as CreateWebhookEndpoint
+    async create(request: BodyRequest<CreateWebhookEndpoint>) {
+      const { name, url, event_types: types } = request.body
       await checkUrl(request, url)
       const now = clock.now()
       const endpoint: Endpoint = {
@@ -204,15 +204,15 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       const message = `This token has ${mostEndpoints} webhook endpoints, which is the limit. Delete one first.`
       throw new Problem('invalid_request', message)
     },
-    async list(request: FastifyRequest) {
-      const { after = '' } = request.query as ListWebhookEndpointsQuery
+    async list(request: QueryRequest<NumbersAsText<ListWebhookEndpointsQuery>>) {
+      const { after = '' } = request.query
       const limit = readLimit(request, ListWebhookEndpointsQuery)
       const found = await store.endpoints(request.token.name, { ...pageStart(after), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireEndpoint), { hasMore: found.length > limit })
     },
     retrieve: async (request: FastifyRequest) => toWireEndpoint(await ownEndpoint(request, store)),
-    async update(request: FastifyRequest) {
-      const { name, url, event_types: types } = (request.body ?? {}) as UpdateWebhookEndpoint
+    async update(request: BodyRequest<UpdateWebhookEndpoint | null>) {
+      const { name, url, event_types: types } = request.body ?? {}
       const endpoint = await ownEndpoint(request, store)
       if (url !== undefined) await checkUrl(request, url)
       const changes: EndpointChange = {
@@ -230,16 +230,16 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       if (!isEndpointId(id) || !(await store.deleteEndpoint(request.token.name, id))) throw endpointNotFound(id)
       return { id, object: 'webhook_endpoint.deleted', deleted: true }
     },
-    async rotate(request: FastifyRequest) {
-      const { keep_old_secret_active_for_24_hours: keep = false } = (request.body ?? {}) as RotateWebhookSecret
+    async rotate(request: BodyRequest<RotateWebhookSecret | null>) {
+      const { keep_old_secret_active_for_24_hours: keep = false } = request.body ?? {}
       const endpoint = await ownEndpoint(request, store)
       const [oldSecret, oldSecretUntil] = keep ? [endpoint.secret, clock.now() + overlapMs] : [null, null]
       const changes = { secret: newSigningSecret(random), oldSecret, oldSecretUntil }
       return toWireEndpointWithSecret(await change(endpoint, changes))
     },
     /** Sent by this process, immediately and once. It is not in the list of deliveries. */
-    async test(request: FastifyRequest) {
-      const { event_type: type } = request.body as TestWebhookEndpoint
+    async test(request: BodyRequest<TestWebhookEndpoint>) {
+      const { event_type: type } = request.body
       const endpoint = await ownEndpoint(request, store)
       const now = clock.now()
       const sample = Buffer.from(random(16)).toString('hex')

@@ -91,17 +91,19 @@ function readLine(text: string, defaults: Partial<Order>): Pick<Line, 'order' | 
   const given = Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null))
   const fault = faultIn(given)
   if (fault !== null) return fault
-  const { name, caption, seconds, ...rest } = given
-  const order = {
-    ...defaults,
-    ...rest,
-    ...(seconds === undefined ? {} : { seconds: String(seconds) }),
-    ...(caption === undefined ? {} : { caption: caption ? undefined : false }),
-  }
-  return {
-    order: withoutUndefined(order) as unknown as Order,
-    name: name === undefined ? null : fileName(String(name)),
-  }
+  const { prompt, seed, caption, name } = given
+  const chosen = (field: 'model' | 'seconds' | 'size' | 'image') =>
+    given[field] === undefined ? defaults[field] : String(given[field])
+  const order = withoutUndefined<Order>({
+    prompt: String(prompt),
+    model: chosen('model'),
+    seconds: chosen('seconds'),
+    size: chosen('size'),
+    image: chosen('image'),
+    seed: seed === undefined ? defaults.seed : Number(seed),
+    caption: caption === undefined ? defaults.caption : caption ? undefined : false,
+  })
+  return { order, name: name === undefined ? null : fileName(String(name)) }
 }
 
 function faultIn(given: Record<string, unknown>): string | null {

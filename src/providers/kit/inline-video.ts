@@ -8,6 +8,13 @@ import { type Fields, fieldsOf, problems, unclear } from './responses.ts'
 /** Where a value is in a JSON document, by member names and list indexes. */
 export type Path = readonly (string | number)[]
 
+/** The path in a stored output. */
+export function readPath(value: unknown): Path {
+  const isStep = (step: unknown) => typeof step === 'string' || typeof step === 'number'
+  if (Array.isArray(value) && value.every(isStep)) return value
+  throw problems.gone('an output without a path')
+}
+
 type Body = ReadableStream<Uint8Array> | null
 
 /** Every string that a poll needs is shorter. A longer one is the video, or irrelevant. */
