@@ -76,12 +76,16 @@ it('a wait that a server asks for is honoured up to a minute', () => {
 })
 
 it('a failure is called unsent only if that is certain', () => {
-  const sent = (code: string) =>
-    networkFailure(new TypeError('', { cause: { code } }), { baseUrl: '', timedOut: false }).sent
+  const sent = (code: string) => networkFailure(new TypeError('', { cause: { code } }), '').sent
   for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])
     assert.equal(sent(code), false)
   for (const code of ['ECONNRESET', 'UND_ERR_SOCKET', 'EPIPE', 'UND_ERR_HEADERS_TIMEOUT', ''])
     assert.equal(sent(code), true)
+})
+
+it('a response that takes too long is called that, also if it breaks off in its body', () => {
+  const { message, sent } = networkFailure(new DOMException('aborted', 'TimeoutError'), 'http://x/v1')
+  assert.deepEqual([message, sent], ['no response in time: http://x/v1', true])
 })
 
 describe('patience', () => {

@@ -79,7 +79,7 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       response = await fetch(`${baseUrl}${path}`, { ...init, headers, signal })
     } catch (error) {
       init.signal?.throwIfAborted()
-      throw networkFailure(error, { baseUrl, timedOut: timeout.aborted })
+      throw networkFailure(error, baseUrl)
     }
     const date = Date.parse(response.headers.get('date') ?? '')
     if (!Number.isNaN(date)) skewMs = date - now()
@@ -96,7 +96,7 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       init.signal?.throwIfAborted()
       if (error instanceof Failure) throw error
       if (error instanceof SyntaxError) throw notTheApi(baseUrl, path)
-      throw networkFailure(error, { baseUrl, timedOut: false })
+      throw networkFailure(error, baseUrl)
     }
   }
 
@@ -246,7 +246,7 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
       throw new SyntaxError('it does not fit the schema')
     } catch (error) {
       if (error instanceof Failure) throw error
-      if (!(error instanceof SyntaxError)) throw networkFailure(error, { baseUrl, timedOut: signal.aborted })
+      if (!(error instanceof SyntaxError)) throw networkFailure(error, baseUrl)
       throw new Failure(`${baseUrl}${path} did not respond like Filmgate`, { hint: 'Is the base URL right?' })
     }
   }

@@ -101,7 +101,7 @@ const notListening = `Is the server running? Start one:
   filmgate serve
 Is it elsewhere? Set its address with --base-url or FILMGATE_BASE_URL.`
 
-export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl: string; timedOut: boolean }) {
+export function networkFailure(thrown: unknown, baseUrl: string): NetworkFailure {
   const { cause = thrown } = thrown as { cause?: unknown }
   const { message = '', code = message } = cause as { code?: string; message?: string }
   const certificate = /^[A-Z_]*(CERT|SSL|TLS|SELF_SIGNED|ISSUER)/.test(code)
@@ -111,6 +111,7 @@ export function networkFailure(thrown: unknown, { baseUrl, timedOut }: { baseUrl
     const reason = before ?? `its certificate is not accepted (${message})`
     return new NetworkFailure(`can't connect to ${baseUrl}: ${reason}`, { sent: false, hint, cause: thrown })
   }
-  const reason = timedOut ? 'no response in time' : `the connection broke (${code || 'no reason given'})`
+  const isLate = thrown instanceof Error && thrown.name === 'TimeoutError'
+  const reason = isLate ? 'no response in time' : `the connection broke (${code || 'no reason given'})`
   return new NetworkFailure(`${reason}: ${baseUrl}`, { sent: true, cause: thrown })
 }

@@ -97,11 +97,11 @@ async function nextChunk(
   try {
     const result = await Promise.race([reader?.read(), idle])
     signal.throwIfAborted()
-    if (result === 'idle') throw networkFailure(new Error(), { baseUrl, timedOut: true })
+    if (result === 'idle') throw networkFailure(new DOMException('', 'TimeoutError'), baseUrl)
     return result?.value
   } catch (error) {
     signal.throwIfAborted()
-    throw error instanceof Failure ? error : networkFailure(error, { baseUrl, timedOut: false })
+    throw error instanceof Failure ? error : networkFailure(error, baseUrl)
   } finally {
     arrived.abort()
   }
