@@ -31,7 +31,6 @@ interface Parts extends EventDependencies {
   unread: Unread
 }
 
-
 const stream: RouteResponse = {
   description: 'Events, until the connection is closed. A comment every 15 seconds keeps it alive.',
   type: 'text/event-stream',

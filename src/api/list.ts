@@ -7,7 +7,7 @@ import type { TaskStore } from '../stores/store.ts'
 import { ListVideosQuery, type Video, VideoList } from '../wire/videos.ts'
 import type { Estimates } from './estimates.ts'
 import { pieceBytes } from './pieces.ts'
-import { defineRoute, type NumbersAsText, type QueryRequest, type Route } from './route.ts'
+import { defineRoute, type QueryRequest, type Route } from './route.ts'
 import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
 import { readLimit } from './validation.ts'
@@ -38,7 +38,7 @@ export function listVideos(dependencies: ListDependencies): Route {
   })
 }
 
-type ListRequest = QueryRequest<NumbersAsText<ListVideosQuery>>
+type ListRequest = QueryRequest<ListVideosQuery>
 
 /** Pages follow the id, so a video that is created meanwhile does not shift them. */
 function list({ store, estimates, turns }: ListDependencies) {

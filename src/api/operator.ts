@@ -16,7 +16,7 @@ import {
   OperatorAttemptList,
   OperatorTask,
 } from '../wire/operator.ts'
-import { defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from './route.ts'
+import { defineRoute, pathParam, type QueryRequest, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
 import { toWireList, toWireOutput } from './wire.ts'
 
@@ -96,7 +96,7 @@ export async function describeTask(task: Task, store: AttemptStore & TaskStore) 
  * task and the age show which ones do.
  */
 function listAttempts({ store, clock }: OperatorDependencies) {
-  return async (request: QueryRequest<NumbersAsText<ListAttemptsQuery>>): Promise<OperatorAttemptList> => {
+  return async (request: QueryRequest<ListAttemptsQuery>): Promise<OperatorAttemptList> => {
     const { state = 'open' } = request.query
     const limit = readLimit(request, ListAttemptsQuery)
     const attempts = await store.attemptsIn(state, limit + 1)

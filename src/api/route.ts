@@ -62,8 +62,9 @@ export interface RouteResponse {
 
 /** A request whose body fits its schema. */
 export type BodyRequest<Body> = FastifyRequest & { readonly body: Body }
-/** A request whose query fits its schema. */
-export type QueryRequest<Query> = FastifyRequest & { readonly query: Query }
+/** A request whose query fits its schema. Everything in a query is text, so the handler parses numbers. */
+export type QueryRequest<Query> = FastifyRequest & { readonly query: NumbersAsText<Query> }
+type NumbersAsText<T> = { readonly [Key in keyof T]: T[Key] extends number | undefined ? string : T[Key] }
 
 /** Gives the handler the types of its schemas. Before it runs, Fastify has checked the request by them. */
 export function defineRoute<const B extends Body = never, const Q extends Query = never>(
@@ -86,14 +87,11 @@ type UncheckedIn<B extends Body> =
 
 type Open<T, Name> = Omit<T, Name & keyof T> & { readonly [Key in Name & keyof T]?: unknown }
 
-/** In a query everything is text, so the handler parses numbers. */
 type QueryOf<Q extends Query> = [Q] extends [never]
   ? unknown
   : Q extends { readonly isReadByHand: true }
     ? { readonly [Key in keyof Q['schema']['properties']]?: unknown }
-    : NumbersAsText<Static<Q['schema']>>
-
-export type NumbersAsText<T> = { [Key in keyof T]: T[Key] extends number | undefined ? string : T[Key] }
+    : Static<Q['schema']>
 
 /** Errors of a body that does not fit its schema. */
 export const bodyFaults = ['missing_required_parameter', 'unknown_parameter', 'invalid_type', 'invalid_value'] as const
@@ -147,7 +145,7 @@ function bodyCheck({ schema, isOptional, files = [], readByHand = [] }: Body): S
   return isOptional ? { ...check, type: ['object', 'null'] } : check
 }
 
-/** Numbers are text here, too. */
+/** Numbers are text: see `QueryRequest`. */
 function queryCheck(schema: Fields): Schema {
   const numbers = (name: string) => (schema.properties[name]?.type === 'integer' ? { type: 'string' } : undefined)
   return { ...schema, properties: checksOf(schema, numbers) }

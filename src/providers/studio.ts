@@ -178,7 +178,7 @@ interface Operation {
   image: boolean
   seed: number | null
   caption: boolean
-  /** The prompt of the source video. An operation of an older version has neither this nor a source. */
+  /** The prompt of the source video. */
   earlier: string | null
   source: SourceUse | null
 }
@@ -209,7 +209,7 @@ const operations: OperationForm = {
   fits: (json, attempt) => readOperation(json)?.film === attempt,
 }
 
-/** Undefined if it is not an operation of ours, or has values that the card refuses. */
+/** Undefined if its values don't fit the card. An operation of an older version has neither `earlier` nor `source`. */
 function readOperation(json: Json): Operation | undefined {
   const { prompt, seconds, width, height, image, seed, caption, earlier = null, source = null } = fieldsOf(json)
   const film = filmOf(json)

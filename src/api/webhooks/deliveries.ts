@@ -11,7 +11,7 @@ import {
   WebhookReplay,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { type BodyRequest, bodyFaults, defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from '../route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWirePage, unixSeconds } from '../wire.ts'
 import {
@@ -82,7 +82,7 @@ export function deliveryRoutes(dependencies: WebhookDependencies, onRequest: Ret
 /** The deliveries to an endpoint, and their results. */
 export function openDeliveries({ store, clock }: Pick<WebhookDependencies, 'store' | 'clock'>) {
   return {
-    async list(request: QueryRequest<NumbersAsText<ListWebhookDeliveriesQuery>>) {
+    async list(request: QueryRequest<ListWebhookDeliveriesQuery>) {
       const { id } = await ownEndpoint(request, store)
       const { after = '', state } = request.query
       const limit = readLimit(request, ListWebhookDeliveriesQuery)

@@ -26,7 +26,7 @@ import {
   WebhookTest,
 } from '../../wire/webhooks.ts'
 import type { limitWrites } from '../rates.ts'
-import { type BodyRequest, bodyFaults, defineRoute, type NumbersAsText, pathParam, type QueryRequest, type Route } from '../route.ts'
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import { openShare } from '../share.ts'
 import { readLimit } from '../validation.ts'
 import { secondsOrNull, toWireList, toWirePage, unixSeconds } from '../wire.ts'
@@ -204,7 +204,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       const message = `This token has ${mostEndpoints} webhook endpoints, which is the limit. Delete one first.`
       throw new Problem('invalid_request', message)
     },
-    async list(request: QueryRequest<NumbersAsText<ListWebhookEndpointsQuery>>) {
+    async list(request: QueryRequest<ListWebhookEndpointsQuery>) {
       const { after = '' } = request.query
       const limit = readLimit(request, ListWebhookEndpointsQuery)
       const found = await store.endpoints(request.token.name, { ...pageStart(after), limit: limit + 1 })
