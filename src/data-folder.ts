@@ -16,7 +16,7 @@ import {
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Random } from './core/clock.ts'
-import { Problem, codeOf } from './core/problem.ts'
+import { codeOf, Problem } from './core/problem.ts'
 
 export interface DataFolder extends Disposable {
   readonly path: string

@@ -1,6 +1,6 @@
 import { cp } from 'node:fs/promises'
-import { codeOf } from './core/problem.ts'
 import { probe } from './buckets/index.ts'
+import { codeOf } from './core/problem.ts'
 import { type Moved, moveObjects } from './migrate/objects.ts'
 import { nameOf, openSides, type Place, type Sides, targetOf } from './migrate/places.ts'
 import { type Compared, checksumOf, compare, copyRows, type Sums, survey } from './migrate/rows.ts'

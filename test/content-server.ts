@@ -41,7 +41,11 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
     catalog: buildCatalog([], {}, null),
     clock: { now: () => Date.now() },
     random: (count: number) => new Uint8Array(count),
-    log: { ...openTelemetry({ write: (line) => errors.push(line), now: Date.now, secrets: [] }).log, info() {}, warn() {} },
+    log: {
+      ...openTelemetry({ write: (line) => errors.push(line), now: Date.now, secrets: [] }).log,
+      info() {},
+      warn() {},
+    },
   } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const etag = `"${createHash('sha256').update(video).digest('hex')}"`

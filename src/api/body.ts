@@ -2,7 +2,7 @@ import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
-import { Problem, codeOf } from '../core/problem.ts'
+import { codeOf, Problem } from '../core/problem.ts'
 import { isLarge, parseJsonPart } from './json.ts'
 import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 

@@ -1,6 +1,6 @@
 import { type Bell, openBell } from '../core/bell.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Notice, openSequence, longestTransactionMs, type Sequence } from '../core/notice.ts'
+import { longestTransactionMs, type Notice, openSequence, type Sequence } from '../core/notice.ts'
 import type { TaskView } from '../core/task.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'

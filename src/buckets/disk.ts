@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { Problem, codeOf } from '../core/problem.ts'
+import { codeOf, Problem } from '../core/problem.ts'
 import { type Bucket, splitKey } from './bucket.ts'
 
 interface DiskOptions {

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { codeOf, messageOf } from '../core/problem.ts'
 import { closest } from '../core/closest.ts'
+import { codeOf, messageOf } from '../core/problem.ts'
 import { UsageFailure } from './failure.ts'
 import { quoted } from './program.ts'
 import type { Terminal } from './terminal.ts'

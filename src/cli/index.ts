@@ -1,5 +1,5 @@
-import { messageOf } from '../core/problem.ts'
 import { Mistakes } from '../config/mistakes.ts'
+import { messageOf } from '../core/problem.ts'
 import { type Command, suggestion } from './arguments.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
 import { asTyped, version } from './program.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { Problem, messageOf } from '../core/problem.ts'
 import { parseBucket, parseStore } from '../config/places.ts'
+import { messageOf, Problem } from '../core/problem.ts'
 import {
   type Compared,
   explainS3,

@@ -1,7 +1,7 @@
-import { codeOf } from '../core/problem.ts'
 import { type SimulatorName, simulators } from '../../simulators/index.ts'
 import { faultsByKind } from '../../simulators/upstream/faults.ts'
 import { type Orders, startUpstream } from '../../simulators/upstream.ts'
+import { codeOf } from '../core/problem.ts'
 import { type Command, readArguments, suggestion } from './arguments.ts'
 import { exits, UsageFailure } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'

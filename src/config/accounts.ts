@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { codeOf, messageOf } from '../core/problem.ts'
 import type { OnUnknown } from '../core/attempt.ts'
+import { codeOf, messageOf } from '../core/problem.ts'
 import { isPossibleSecret } from '../core/token.ts'
 import { isPrivate, readBase } from '../outbound.ts'
 import type { KeyRule, Member } from '../providers/index.ts'

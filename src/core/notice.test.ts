@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { mostMissing, openSequence, longestTransactionMs } from './notice.ts'
+import { longestTransactionMs, mostMissing, openSequence } from './notice.ts'
 
 it('a sequence without gaps is safe up to its newest', () => {
   const sequence = openSequence(4)

@@ -1,4 +1,4 @@
-import { Problem, codeOf } from './problem.ts'
+import { codeOf, Problem } from './problem.ts'
 
 /** Why nothing can be stored: the disk is full, it is read-only, or another reason, which is in the log. */
 export const storageFaults = ['full', 'read_only', 'unavailable'] as const

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openRotation } from '../core/shares.ts'
-import { inAll, perHost, type OwnerHost, shareOut, type Traffic } from './share.ts'
+import { inAll, type OwnerHost, perHost, shareOut, type Traffic } from './share.ts'
 
 const none: Traffic = { running: () => [], isSilent: () => false }
 const pairs = (count: number, owner: string, host: string) => Array<OwnerHost>(count).fill({ owner, host })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../core/problem.ts'
-import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
 import { type Job, type Loss, openChildPool } from './child-pool.ts'
+import { film, manualClock, never, picture, temporaryFolder } from './fixtures.ts'
 
 const size = { width: 1_000, height: 1_000 }
 const image = { bytes: picture(size, 'image/png'), type: 'image/png', size } as const

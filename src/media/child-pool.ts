@@ -52,7 +52,13 @@ interface ChildPoolOptions {
   queue?: { mostHeld: number; mostWaiting: number; what: string }
 }
 
-export function openChildPool({ clock, width, nice = usualNice, hasSpare = false, queue }: ChildPoolOptions): ChildPool {
+export function openChildPool({
+  clock,
+  width,
+  nice = usualNice,
+  hasSpare = false,
+  queue,
+}: ChildPoolOptions): ChildPool {
   const slots = new Set<ChildSlot>()
   const turns = openFairTurns({ slots: width, ...queue })
   const closing = new AbortController()

@@ -1,6 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { getPriority, setPriority } from 'node:os'
-import { Problem, messageOf } from '../core/problem.ts'
+import { messageOf, Problem } from '../core/problem.ts'
 import type { ChildMessage, JobRequest, JobResult } from './protocol.ts'
 
 /*

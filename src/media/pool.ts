@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Job, type ChildPool, type Loss, openChildPool } from './child-pool.ts'
+import { type ChildPool, type Job, type Loss, openChildPool } from './child-pool.ts'
 import type { Film, Media } from './media.ts'
 import { type JobRequest, partOf, tooBusy } from './protocol.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Bucket, OpenObject } from '../buckets/bucket.ts'
 import { splitKey } from '../buckets/index.ts'
-import { Problem, codeOf } from '../core/problem.ts'
+import { codeOf, Problem } from '../core/problem.ts'
 import type { Row } from '../core/row.ts'
 import type { Asset } from '../core/task.ts'
 import type { MoveTools } from '../migrate.ts'

@@ -15,7 +15,7 @@ import {
   type Upstream,
   withoutMark,
 } from '../../simulators/upstream.ts'
-import { Problem, messageOf } from '../core/problem.ts'
+import { messageOf, Problem } from '../core/problem.ts'
 import type { Json } from '../core/task.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import type { Call, Member, Progress, Provider, ProviderRequest, Submitted } from './provider.ts'

@@ -4,12 +4,12 @@ import { isOfContent, readRefusal } from './kit/google-errors.ts'
 import {
   base64,
   createClient,
+  entriesOf,
   type Fields,
   failed,
   fieldsOf,
   formatSize,
   isSegment,
-  entriesOf,
   problems,
   readOutline,
   readPath,

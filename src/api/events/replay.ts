@@ -13,7 +13,10 @@ export type StartRequest = QueryRequest<{ readonly last_event_id?: unknown }>
  * Where a client wants to continue: after a number, from now on, or after an event that is no longer stored. An
  * EventSource sends the header by itself; the query is for clients that can't send headers.
  */
-export async function readStart({ headers, query }: StartRequest, store: NoticeStore): Promise<number | 'now' | 'lost'> {
+export async function readStart(
+  { headers, query }: StartRequest,
+  store: NoticeStore,
+): Promise<number | 'now' | 'lost'> {
   const lastId = headers['last-event-id'] ?? query.last_event_id
   if (lastId === undefined || lastId === '') return 'now'
   if (typeof lastId !== 'string' || !/^\d{1,15}$/.test(lastId)) return 'lost'

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { FastifyRequest } from 'fastify'
 import { manualClock } from '../../core/clock.fixture.ts'
 import { deliveryIdsFrom } from '../../core/webhook.ts'
 import { newEndpoint } from '../../stores/contract/webhooks.ts'
 import type { ReplayStep, Store } from '../../stores/store.ts'
+import type { ReplayWebhookEndpoint } from '../../wire/webhooks.ts'
+import type { BodyRequest } from '../route.ts'
 import { openDeliveries } from './deliveries.ts'
 
 it('replays each failed delivery once, however many they are and however soon they fail again', async () => {
@@ -21,8 +22,9 @@ it('replays each failed delivery once, however many they are and however soon th
       return ids
     },
   } as Partial<Store> as Store
-  const request = { params: { id: endpoint.id }, token: { name: endpoint.owner }, body: { since: 6 } }
-  const answer = await openDeliveries({ store, clock: manualClock(0) }).replayFailed(request as FastifyRequest)
+  const fields = { params: { id: endpoint.id }, token: { name: endpoint.owner }, body: { since: 6 } }
+  const request = fields as BodyRequest<ReplayWebhookEndpoint>
+  const answer = await openDeliveries({ store, clock: manualClock(0) }).replayFailed(request)
   assert.equal(answer.replayed, 1_500)
   assert.deepEqual(replayed, failed.slice(1_000))
 })

@@ -1,5 +1,5 @@
 import type { Refusal } from '../provider.ts'
-import { type Fields, fieldsOf, entriesOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
+import { entriesOf, type Fields, fieldsOf, problems, type RefusalDetails, textOf, wordOf } from './responses.ts'
 
 /* Errors of both of Google's APIs, google.ts and vertex.ts. */
 

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Problem, messageOf } from '../../core/problem.ts'
+import { messageOf, Problem } from '../../core/problem.ts'
 import { checkAfterCrash, isDamage, type Report } from './check.ts'
 import { toFailure, toProblem } from './failures.ts'
 import { migrate } from './migrate.ts'
