@@ -1,9 +1,8 @@
 import type { AccountConfig } from '../config/accounts.ts'
 import type { Config } from '../config.ts'
 import { Problem } from '../core/problem.ts'
-import type { Media } from '../media/media.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
-import { type Member, providers } from '../providers/index.ts'
+import { type Member, providers, type Setting } from '../providers/index.ts'
 
 interface Diagnosis {
   state: 'usable' | 'unusable' | 'unclear'
@@ -88,7 +87,7 @@ function diagnoseRoute(model: string, upstreamModel: string, account: AccountDia
 
 const unused = () => Promise.reject(new Error('the doctor generates no videos'))
 /** Only accounts with an address are diagnosed, and their providers don't touch media. */
-const noMedia: Media = {
+const noMedia: Setting['media'] = {
   render: unused,
   verify: unused,
   check: unused,

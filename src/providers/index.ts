@@ -8,7 +8,7 @@ import { replicate } from './replicate.ts'
 import { studio } from './studio.ts'
 import { vertex } from './vertex.ts'
 
-export type { KeyRule, Member } from './provider.ts'
+export type { KeyRule, Member, Setting } from './provider.ts'
 
 /** Every provider by its name, as filmgate.yaml knows it. */
 export const providers = {
