@@ -29,8 +29,9 @@ import { spoolVideos } from './spool.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
 import { ignored, submitHeaders, type UploadHooks, videoPath } from './videos.ts'
 
-/** `video`: `{id}` of a stored video, or a file in a form. */
-type Body = Pick<ExtendVideo, 'prompt'> & Partial<Omit<ExtendVideo, 'video'>> & { video?: unknown }
+/** `video`: `{id}` of a stored video, or a file in a form. `metadata` is checked once the model is known. */
+type Body = Pick<ExtendVideo, 'prompt'> &
+  Partial<Omit<ExtendVideo, 'video' | 'metadata'>> & { video?: unknown; metadata?: unknown }
 
 const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
 
@@ -107,7 +108,7 @@ export function derivedRoutes(
 }
 
 /** Checked like other parameters, once the model is known. */
-const readByHand = ['metadata']
+const readByHand = ['metadata'] as const
 
 const schemas = { remix: RemixVideo, edit: EditVideo, extension: ExtendVideo } as const
 
