@@ -17,7 +17,7 @@ interface AccountChange {
 
 /**
  * The provider accounts that are configured now. Both maps are live: every part of the service looks an account up when it
- * needs one and keeps no copy, so that a change is in force at once. `change` is the only way to change them.
+ * needs one and keeps no copy, so that a change takes effect at once. `change` is the only way to change them.
  */
 export interface AccountRegistry {
   readonly all: ReadonlyMap<string, Account>

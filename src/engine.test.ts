@@ -329,7 +329,7 @@ it('a response that the store will never accept is in the log, and its attempt i
   await engine.store.insert(newTask('1'))
   await engine.until(({ state }) => state === 'failed')
   assert.equal((await engine.store.attempt('a'))?.state, 'abandoned')
-  assert.match(engine.lines.join('\n'), /an answer could not be recorded .*"operation":\{"id":"paid"\}/)
+  assert.match(engine.lines.join('\n'), /a response could not be recorded .*"operation":\{"id":"paid"\}/)
 })
 
 it('a task that is deleted between its claim and its submit is not sent', async () => {

@@ -69,7 +69,7 @@ function openReplay(options: EngineOptions): () => Promise<void> {
 /** A store that can't be written does not stop the start: it can still be read. */
 function postponeReplay({ log }: EngineOptions, error: unknown): void {
   if (Problem.from(error).code !== 'storage_unavailable') throw error
-  log.warn('answers that were kept are recorded later', { error })
+  log.warn('spilled responses will be recorded later', { error })
 }
 
 async function keepClaiming(

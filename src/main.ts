@@ -136,9 +136,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     ...limitConnections(clock, log),
   })
   const closeServer = openClosing(app, clock)
-  const spill = openSpill(folder.spill, (file) =>
-    log.error('an answer that was kept can not be read any more', { file }),
-  )
+  const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log) }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }

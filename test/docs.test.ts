@@ -125,7 +125,7 @@ describe('the pages', () => {
 
   it('say of a model what it takes', async () => {
     const html = await modelPage('acme/still')
-    for (const told of ['acme/still', '256x256', 'Required', 'seed', 'caption', 'The same seed makes the same film'])
+    for (const told of ['acme/still', '256x256', 'Required', 'seed', 'caption', 'The same seed gives the same video'])
       assert.ok(html.includes(told), told)
     assert.match(await modelPage('sora-2'), /Alias of[\s\S]*href="\/docs\/models\/studio"/)
   })

@@ -151,7 +151,7 @@ it('a fail-over that loses the last commits: what the standby has goes on, what 
   test.diagnostic(`a task whose intent was lost was paid for ${paid('waiting').length} times`)
   // A task that the standby never got is gone for its owner. A response for it is kept, and logged.
   for (const id of [gone, unanswered]) assert.equal((await service.fetch(`/v1/videos/${id}`)).status, 404)
-  const alarm = () => service.log.find((line) => line.includes('an answer belongs to no attempt'))
+  const alarm = () => service.log.find((line) => line.includes('a response has no matching attempt'))
   const line = await comes('the operator is told', alarm)
   const operation = paid('unanswered')[0]?.id ?? 'none'
   assert.ok(line?.includes(operation) && line.includes(unanswered), line)

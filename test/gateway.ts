@@ -109,7 +109,7 @@ export class Gateway implements AsyncDisposable {
     await this.service[Symbol.asyncDispose]()
     await this.upstream[Symbol.asyncDispose]()
     // No behaviour of an upstream may cause one of these.
-    const unexpected = /"event":"(action failed|claim failed|a decision could not be recorded)/
+    const unexpected = /"event":"(action crashed|claim failed|a decision could not be recorded)/
     assert.deepEqual(
       this.service.log.filter((line) => unexpected.test(line)),
       [],

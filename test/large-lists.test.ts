@@ -130,7 +130,7 @@ it('a token has 32 large lists at once, and gives back those whose client has go
   assert.equal(refused.status, 429)
   const { error } = (await refused.json()) as Error
   assert.equal(error.code, 'rate_limit_exceeded')
-  assert.match(error.message, /^This token has 32 filtered or large lists at once/)
+  assert.match(error.message, /^This token already has 32 filtered or large lists \(/)
   assert.equal((await stage.fetch('/v1/videos?limit=1')).status, 200)
   const other = (await (await stage.fetch('/v1/videos?limit=100', { token: 'bob' })).json()) as List
   assert.equal(other.data.length, 40)

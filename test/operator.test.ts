@@ -184,10 +184,11 @@ it('lists jobs that may have cost money and belong to no task', async () => {
     [[orphan, { id: 'late' }, 'failed']],
   )
   for (const [query, param, message] of [
-    ['state=accepted', 'state', /Supported values are: 'open', 'abandoned', 'orphan'/],
-    ['limit=0', 'limit', /expected a whole number from 1 to 999/],
-    ['limit=1000', 'limit', /expected a whole number from 1 to 999/],
-    ['limit=abc', 'limit', /expected a whole number from 1 to 999/],
+    ['state=accepted', 'state', /^`state` is 'accepted'\. Allowed: 'open', 'abandoned', 'orphan'\.$/],
+    [`state=${'x'.repeat(60)}`, 'state', /^`state` is 'x{50}…'\. Allowed: /],
+    ['limit=0', 'limit', /^`limit` is '0'\. Expected a whole number from 1 to 999\.$/],
+    ['limit=1000', 'limit', /Expected a whole number from 1 to 999/],
+    ['limit=abc', 'limit', /Expected a whole number from 1 to 999/],
     ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: state, limit\.$/],
   ] as const) {
     const { status, body } = await call(`/attempts?${query}`)

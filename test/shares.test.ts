@@ -47,7 +47,7 @@ it('tests of webhook endpoints: four of a token at once, and the next is 429', a
   const refused = await test(slow, greedy)
   const { error } = (await refused.json()) as Answer
   assert.deepEqual([refused.status, error.code, refused.headers.get('retry-after')], [429, 'rate_limit_exceeded', '5'])
-  assert.match(error.message, /^This token has 4 tests of webhook endpoints at once/)
+  assert.match(error.message, /^This token already has 4 tests of webhook endpoints running \(/)
   assert.equal((await test(quick, other)).status, 200)
   release.resolve()
   for (const each of await Promise.all(hanging)) assert.equal(each.status, 200)
@@ -77,7 +77,10 @@ it('streams: a token that opens as many as it can leaves connections for another
     const answer = await stream(greedy)
     statuses.push(answer.status)
     if (answer.status !== 200)
-      assert.match(((await answer.json()) as Answer).error.message, /^This token has \d+ streams and waiting requests/)
+      assert.match(
+        ((await answer.json()) as Answer).error.message,
+        /^This token already has \d+ streams and waiting requests/,
+      )
   }
   assert.equal(statuses[0], 200)
   assert.deepEqual(new Set(statuses.slice(-20)), new Set([429]))
@@ -108,7 +111,7 @@ it('bodies that never end: a token that begins as many as it can leaves connecti
     assert.match(answer, /connection: close/i)
     if (isCrowded(answer)) continue
     assert.match(answer, /^HTTP\/1\.1 429 [\s\S]*"code":"rate_limit_exceeded"/i)
-    assert.match(answer, /"This token has \d+ unfinished request bodies at once/)
+    assert.match(answer, /"This token already has \d+ unfinished request bodies \(/)
   }
   assert.ok(!answers.every(isCrowded))
   const body = JSON.stringify(film)

@@ -49,7 +49,7 @@ describe('H3: a process that may open nothing more (EMFILE)', () => {
     // It has its connections to the store by now.
     await finish(api, await submit(api, 'sim-none', 'before'))
     limitFiles(starved, 3)
-    await comes('it says so', () => starved.log().includes('no files are left to open'))
+    await comes('it says so', () => starved.log().includes('no open files left'))
     const lonely = await submit(api, 'sim-none', 'lonely')
     const other = await world.start('other', 'worker')
     const prompts = Array.from({ length: 3 }, (_, at) => `film ${at}`)

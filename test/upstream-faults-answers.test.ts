@@ -52,7 +52,7 @@ describe('an upstream', { concurrency: 3 }, () => {
     await until('it was polled', () => way.isNoted(taken, 'poll met a problem'))
     way.clock.jump(60_000)
     await way.fails(taken, 'deadline_exceeded')
-    await until('it was told to stop', () => way.service.log.some((line) => line.includes('"event":"left undone"')))
+    await until('it was told to stop', () => way.service.log.some((line) => line.includes('"event":"cleanup failed"')))
     for (const id of [lost, taken]) {
       const text = await readable(way, id)
       assert.doesNotMatch(text, /sk-l|Something went wrong|"level":"error"/)

@@ -244,7 +244,7 @@ describe('an upstream that misbehaves', { concurrency: 3 }, () => {
       it('whose links expire at once is had by a link that does not', async () => {
         gate.way.upstream.setFaults({ linkMs: 0.001 })
         const id = await gate.way.submit('expiring')
-        await allNoted(gate, [{ id }], 'result not usable')
+        await allNoted(gate, [{ id }], 'result unusable')
         gate.way.upstream.setFaults({ linkMs: 0 })
         await gate.way.makes(id, 'expiring')
       })
@@ -260,7 +260,7 @@ describe('an upstream that misbehaves', { concurrency: 3 }, () => {
           /-(429|500|503|hang|close|reset|noise|length-too-(long|short)|cut|cut-chunks|reset-in-body|hang-in-body|drip)$/
         const useless = tasks.filter(({ name }) => !unreached.test(name))
         const others = tasks.filter(({ name }) => unreached.test(name))
-        await allNoted(gate, useless, 'result not usable')
+        await allNoted(gate, useless, 'result unusable')
         await allNoted(gate, others, 'collect met a problem')
         gate.way.clock.jump(2 * 60_000)
         await together(useless, ({ id, name }) => {

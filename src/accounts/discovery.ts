@@ -71,7 +71,7 @@ export async function openDiscovery({
       return true
     } catch (error) {
       if (!stop.signal.aborted && !failing.has(account.name))
-        log.warn('an engine does not tell its models', { account: account.name, why: reasonOf(error) })
+        log.warn('the models of an engine could not be listed', { account: account.name, why: reasonOf(error) })
       failing.add(account.name)
       return false
     }

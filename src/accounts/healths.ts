@@ -38,7 +38,7 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       try {
         await store.saveHealth({ account: name, keyVersion, health, changedAt })
       } catch (error) {
-        log.warn('the others were not told how an account is doing', { account: name, error })
+        log.warn('the health of an account could not be saved', { account: name, error })
       }
     },
     async refresh() {

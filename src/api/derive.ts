@@ -233,10 +233,7 @@ async function examine({ path, owner, limits }: Uploaded, { media }: VideoDepend
   const signal = AbortSignal.timeout(inputCheckMs)
   try {
     const facts = await media.check(path, limits, owner, signal)
-    if (facts.turned)
-      throw invalid(
-        'The video cannot be used. It is stored turned or mirrored. Save it upright, without rotation metadata.',
-      )
+    if (facts.turned) throw invalid('The video has rotation metadata. Save it upright.')
     return facts
   } catch (thrown) {
     const { code, message } = Problem.from(thrown)

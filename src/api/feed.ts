@@ -114,11 +114,11 @@ async function run(
     bell.mute()
     try {
       const { more } = await look()
-      if (isAway) log.info('what clients are told of is read again')
+      if (isAway) log.info('notices can be read again')
       isAway = false
       if (!more && !stop.aborted) await bell.wait(lookMs, stop)
     } catch (error) {
-      if (!isAway) log.warn('what clients are told of can not be read now', { cause: error })
+      if (!isAway) log.warn("notices can't be read", { cause: error })
       isAway = true
       await clock.sleep(lookMs, stop)
     }

@@ -92,7 +92,7 @@ it('the log has the cause once, and says when it is over', async () => {
   assert.deepEqual(
     events.map(({ event, cause }) => [event, cause?.message]),
     [
-      ['the store can not be written', 'it is broken'],
+      ["the store can't be written", 'it is broken'],
       ['the store can be written again', undefined],
     ],
   )

@@ -87,7 +87,7 @@ function openReport(log: Log, subject: string): (found: StorageState, cause?: un
     if (found === last) return
     last = found
     if (found === 'ok') log.info(`${subject} can be written again`)
-    else log.error(`${subject} can not be written`, { found, cause })
+    else log.error(`${subject} can't be written`, { found, cause })
   }
 }
 

@@ -66,7 +66,7 @@ it('accepts no more listeners than the limit, and another one when one has left'
   const [one, two, three] = [listener(), listener(null, 'bob'), listener('task', 'carol')]
   await listeners.join(one)
   await listeners.join(two)
-  await assert.rejects(listeners.join(three), { code: 'overloaded', message: /The service has 2 streams/ })
+  await assert.rejects(listeners.join(three), { code: 'overloaded', message: /The service already has 2 streams/ })
   listeners.leave(one)
   listeners.leave(one)
   await listeners.join(three)
@@ -80,12 +80,15 @@ it('one token gets at most half of all slots', async () => {
   const { listeners, hearers } = stage(4)
   const own = [listener(), listener(null)]
   for (const one of own) await listeners.join(one)
-  await assert.rejects(listeners.join(listener()), { code: 'rate_limit_exceeded', message: /This token has 2 streams/ })
+  await assert.rejects(listeners.join(listener()), {
+    code: 'rate_limit_exceeded',
+    message: /This token already has 2 streams/,
+  })
   const others = [listener('task', 'bob'), listener('task', 'carol')]
   for (const other of others) await listeners.join(other)
   await assert.rejects(listeners.join(listener('task', 'dave')), {
     code: 'overloaded',
-    message: /The service has 4 streams/,
+    message: /The service already has 4 streams/,
   })
   for (const one of own) listeners.leave(one)
   const again = [listener(), listener()]
@@ -120,7 +123,7 @@ it('lets a token have 64 for the same video, 64 for all, and more for other vide
   for (const task of ['one', null])
     await assert.rejects(listeners.join(listener(task)), {
       code: 'rate_limit_exceeded',
-      message: /This token has 64 streams and waiting requests for the same video, or streams of all videos,/,
+      message: /This token already has 64 streams and waiting requests for the same video, or streams of all videos /,
     })
   await listeners.join(listener('one', 'bob'))
   for (const each of own.slice(0, 1)) listeners.leave(each)

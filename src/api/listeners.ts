@@ -47,13 +47,13 @@ export function openListeners({ draining, connections, turns, ...dependencies }:
   const all = new Map<Listener, Disposable>()
   const most = Math.min(mostListeners, Math.floor((connections?.most ?? Infinity) * shareOfConnections))
   // At most half of them for one owner, so that one token can't block all others.
-  const limits = { most, mostOfOne: Math.ceil(most / 2), items: 'streams and waiting requests', advice: 'poll' }
+  const limits = { most, mostOfOne: Math.ceil(most / 2), items: 'streams and waiting requests', advice: 'Poll instead' }
   const share = openShare(limits)
   const same = openShare({
     most: Number.POSITIVE_INFINITY,
     mostOfOne: mostOfSame,
-    items: 'streams and waiting requests for the same video, or streams of all videos,',
-    advice: 'poll',
+    items: 'streams and waiting requests for the same video, or streams of all videos',
+    advice: 'Poll instead',
   })
   const byTask = new Map<string, Set<Listener>>()
   const byOwner = new Map<string, Set<Listener>>()
@@ -86,7 +86,7 @@ export function openListeners({ draining, connections, turns, ...dependencies }:
     try {
       listener.receive(item)
     } catch (error) {
-      dependencies.log.error('a client that listens could not be told', { task: item.notice.task, cause: error })
+      dependencies.log.error('a listener could not be notified', { task: item.notice.task, cause: error })
       letGo(listener)
     }
   }

@@ -4,7 +4,7 @@ import { Problem } from '../core/problem.ts'
 interface ShareLimits {
   most: number
   mostOfOne: number
-  /** The items, and what to do if there are too many: "streams and waiting requests", "poll". */
+  /** The items, and what to do if there are too many: "streams and waiting requests", "Poll instead". */
   items: string
   advice?: string
 }
@@ -14,9 +14,13 @@ interface Share {
   take(owner: string): Disposable
 }
 
-export function openShare({ most, mostOfOne, items, advice = 'try again shortly' }: ShareLimits): Share {
+export function openShare({ most, mostOfOne, items, advice = 'Try again shortly' }: ShareLimits): Share {
   const byOwner = new Map<string, number>()
   let all = 0
+
+  function messageFor(holder: string, limit: number): string {
+    return `${holder} already has ${limit} ${items} (the limit is ${limit}). ${advice}.`
+  }
 
   function giveBack(owner: string): void {
     const left = (byOwner.get(owner) ?? 0) - 1
@@ -29,19 +33,8 @@ export function openShare({ most, mostOfOne, items, advice = 'try again shortly'
     take(owner) {
       const own = byOwner.get(owner) ?? 0
       if (own >= mostOfOne)
-        throw new Problem(
-          'rate_limit_exceeded',
-          `This token has ${mostOfOne} ${items} at once, which is the limit. Please ${advice}.`,
-          { retryable: true },
-        )
-      if (all >= most)
-        throw new Problem(
-          'overloaded',
-          `The service has ${most} ${items} at once, which is the limit. Please ${advice}.`,
-          {
-            retryable: true,
-          },
-        )
+        throw new Problem('rate_limit_exceeded', messageFor('This token', mostOfOne), { retryable: true })
+      if (all >= most) throw new Problem('overloaded', messageFor('The service', most), { retryable: true })
       all += 1
       byOwner.set(owner, own + 1)
       let isHeld = true

@@ -1,41 +1,38 @@
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
 
-/** The first error of a request, in the words of OpenAI's API. */
+/** The first error of a request. It has the value and the schema that failed, because `server.ts` sets `verbose`. */
 export function toProblem(errors: FastifySchemaValidationError[], where: string): Problem {
   const error = errors[0]
   if (!error) return new Problem('invalid_request', 'The request is malformed.')
   const { keyword, params, instancePath } = error
   const field = String(params.missingProperty ?? params.additionalProperty ?? '').slice(0, 100)
   const param = [...instancePath.split('/'), field].filter(Boolean).join('.') || where
-  const quoted = `'${param}'`
+  const { data } = error as { data?: unknown }
+  const name = `\`${param}\``
+  const is = `${name} is ${shown(data)}.`
   switch (keyword) {
     case 'required':
-      return new Problem('missing_required_parameter', `Missing required parameter: ${quoted}.`, { param })
+      return new Problem('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
     case 'additionalProperties': {
-      const message = `Unknown parameter: ${quoted}. This request accepts: ${known(error)}.`
+      const message = `Unknown parameter: '${param}'. This request accepts: ${known(error)}.`
       return new Problem('unknown_parameter', message, { param })
     }
     case 'type':
-      return new Problem('invalid_type', `Invalid type for ${quoted}: expected ${names(params.type)}.`, { param })
+      return new Problem('invalid_type', `${is} Expected ${names(params.type)}.`, { param })
     case 'minLength':
-      return new Problem('invalid_value', `Invalid ${quoted}: it must not be empty.`, { param })
-    case 'maxLength':
-      return new Problem('invalid_value', `Invalid ${quoted}: it may have up to ${params.limit} characters.`, { param })
-    case 'enum':
-      return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list(params.allowedValues)}.`, {
-        param,
-      })
     case 'minItems':
-      return new Problem('invalid_value', `Invalid ${quoted}: it must not be empty.`, { param })
+      return new Problem('invalid_value', `${name} is empty. Send a value.`, { param })
+    case 'maxLength':
+      return new Problem('invalid_value', `${name} has more than ${params.limit} characters. Shorten it.`, { param })
     case 'maxItems':
-      return new Problem('invalid_value', `Invalid ${quoted}: it may have up to ${params.limit} entries.`, { param })
+      return new Problem('invalid_value', `${name} has more than ${params.limit} entries. Shorten it.`, { param })
+    case 'enum':
+      return new Problem('invalid_value', `${is} Allowed: ${list(params.allowedValues)}.`, { param })
     case 'const':
-      return new Problem('invalid_value', `Invalid ${quoted}. Supported values are: ${list([params.allowedValue])}.`, {
-        param,
-      })
+      return new Problem('invalid_value', `${is} Allowed: ${list([params.allowedValue])}.`, { param })
     default:
-      return new Problem('invalid_value', `Invalid ${quoted}: ${error.message ?? 'it is malformed'}.`, { param })
+      return new Problem('invalid_value', `${is} It ${error.message ?? 'is malformed'}.`, { param })
   }
 }
 
@@ -51,11 +48,18 @@ export function readLimit({ query }: { query: { limit?: string } }, { properties
   if (text === undefined) return usual
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
   if (limit >= minimum && limit <= maximum) return limit
-  const message = `Invalid 'limit': expected a whole number from ${minimum} to ${maximum}.`
+  const message = `\`limit\` is ${shown(text)}. Expected a whole number from ${minimum} to ${maximum}.`
   throw new Problem('invalid_value', message, { param: 'limit' })
 }
 
-/** The error has the schema that failed, because `server.ts` sets `verbose`. */
+/** A value of a request, cut at 50 characters. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  if (typeof value !== 'string') return String(value)
+  return `'${value.slice(0, 50).toWellFormed()}${value.length > 50 ? '…' : ''}'`
+}
+
 function known(error: FastifySchemaValidationError): string {
   const { parentSchema } = error as { parentSchema?: { properties?: object } }
   return Object.keys(parentSchema?.properties ?? {}).join(', ')

@@ -7,19 +7,19 @@ import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
 /* Turns tasks and models into the shapes of `src/wire`. */
 
 interface WireOptions {
+  /** Whether a field that does not apply is null (`wantsNulls`) or omitted. */
   nulls: boolean
   estimate?: { eta: number | null; queuePosition: number | null }
 }
 
-/** OpenAI's SDKs send this header, and their types promise null for fields that the specification omits. */
+/**
+ * OpenAI's SDKs send this header. Their types have null for a field that does not apply; the specification omits it.
+ * Code such as `if (video.error !== null) throw video.error.message` fails without the null.
+ */
 export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['x-stainless-lang'] !== undefined
 }
 
-/**
- * `nulls`: the specification omits a field until it applies. The types of OpenAI's SDKs promise null instead, and code
- * such as `if (video.error !== null) throw video.error.message` breaks without it.
- */
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): Video {
   const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata } = task
   const video: Video = {

@@ -24,7 +24,7 @@ const commands: Record<string, Entry> = {
   generate: { summary: 'create a video and download it', load: creating('generate') },
   remix: { summary: 'create another version of a video', load: creating('remix') },
   edit: { summary: 'change a video or a file by a prompt', load: creating('edit') },
-  extend: { summary: 'make a video or a file longer', load: creating('extend') },
+  extend: { summary: 'extend a video or a file', load: creating('extend') },
   batch: { summary: 'create a video for each line of a file', load: () => import('./batch.ts') },
   list: { summary: 'list videos, newest first', load: videos('list') },
   get: { summary: 'show one video', load: videos('get') },

@@ -335,5 +335,5 @@ const unsent: Omit<AttemptFact, 'id' | 'settledAt'> = {
 /** Why an attempt lost the operation that it had adopted. */
 const overruled: TaskError = {
   code: 'operation_taken',
-  message: 'Its operation was found by a lookup. The provider has named it in the response to another submit.',
+  message: 'A lookup found this operation. Later the provider returned it for another submit.',
 }

@@ -92,7 +92,7 @@ it('tasks wait for the process that generates them, however late it is, and are 
     await pass(clock, 20, other)
     assert.equal(await stateOf(), 'queued')
     const events = await store.events(film.id)
-    assert.ok(events.some(({ name }) => name === 'its process is gone: made anew'))
+    assert.ok(events.some(({ name }) => name === 'the process is gone: queued again'))
   } finally {
     await other[Symbol.asyncDispose]()
   }

@@ -36,7 +36,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   /** Decides whether the action is tried again later, or the task fails. */
   async function afterFailure(task: Task, problem: Problem, worker: Pick<Worker, 'name'>): Promise<Step> {
     const { code, message, cause } = problem
-    log.warn('action met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
+    log.warn('action failed', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
     const change = changeAfter(task, problem)
     const detailed = errorForOperator(problem)
     const note: Note = [`${worker.name} met a problem`, { ...detailed, tries: task.tries }]
@@ -81,7 +81,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   function givingUp({ fact, ...entry }: DecisionRecord, cause: unknown): DecisionRecord {
     if (!fact) return entry
     const { id, state, operation } = fact
-    log.error('an answer could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
+    log.error('a response could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
     return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(unstored) } }
   }
 

@@ -61,7 +61,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       spill.keep(fact)
     } catch (error) {
       // The disk of the spill may be full, too: then this line is the only trace outside of memory.
-      log.error('an answer could not be kept', { attempt: fact.id, operation: fact.operation, error })
+      log.error('a response could not be spilled to disk', { attempt: fact.id, operation: fact.operation, error })
     }
   }
 
@@ -81,7 +81,8 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     if (forgotten) {
       // A fail-over may have lost the last commits: the operator has to check, and needs the operation for that.
       keep(fact, state)
-      log.error('an answer belongs to no attempt', { task: entry.task.id, attempt: fact.id, operation: fact.operation })
+      const { id: attempt, operation } = fact
+      log.error('a response has no matching attempt', { task: entry.task.id, attempt, operation })
     } else if (state.spilt && forgotten === false) spill.drop(fact.id)
     return held ? entry : undefined
   }

@@ -62,7 +62,7 @@ it('a response whose operation belongs to another attempt by now is set aside, a
   assert.deepEqual((await store.attempt('att_3'))?.operation, 'another', 'the others are recorded')
   assert.equal((await store.attempt('att_1'))?.state, 'abandoned')
   assert.deepEqual(world.files(), ['att_1.json.refused'])
-  assert.match(world.lines.join('\n'), /^an answer was refused, and set aside .*"att_1".*"paid for"/m)
+  assert.match(world.lines.join('\n'), /^a spilled response was refused and set aside .*"att_1".*"paid for"/m)
   const before = world.lines.length
   await replay(world)
   assert.equal(world.lines.length, before)
@@ -105,7 +105,7 @@ it('an operation that was accepted for a task whose row is gone is shown to the 
     [{ id: 'att_1', operation }],
   )
   assert.deepEqual(world.files(), [])
-  assert.match(world.lines.join('\n'), /^an answer was recorded late/)
+  assert.match(world.lines.join('\n'), /^a spilled response was recorded/)
 })
 
 for (const last of ['its lease is held', 'its lease is lost']) {
@@ -201,7 +201,7 @@ describe('an attempt that was committed and not sent', () => {
     }
     await replay({ ...world, unsent: { ...unsent, strike } })
     for (const id of ['att_1', 'att_2']) assert.equal((await store.attempt(id))?.state, 'refused')
-    assert.match(world.lines.join('\n'), /a note of an attempt that was not sent is left/)
+    assert.match(world.lines.join('\n'), /an unsent attempt could not be requeued/)
   })
 
   it('whose response was spilt has been sent', async () => {

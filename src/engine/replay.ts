@@ -23,13 +23,13 @@ async function recordSpilt({ store, spill, clock, log }: ReplayOptions): Promise
     const { id, operation } = fact
     const attempt = await store.attempt(id)
     // Its row is gone: a fail-over may have lost the last commits. The operator has to check.
-    if (!attempt) return log.error('an answer belongs to no attempt', { attempt: id, operation })
+    if (!attempt) return log.error('a response has no matching attempt', { attempt: id, operation })
     await recordFact({ store, clock, log }, attempt.account, fact, async () => {
       await store.settle(attempt.task, fact)
       return false
     })
     spill.drop(id)
-    log.warn('an answer was recorded late', { task: attempt.task, attempt: id })
+    log.warn('a spilled response was recorded', { task: attempt.task, attempt: id })
   }
   for (const fact of spill.all()) {
     try {
@@ -40,7 +40,7 @@ async function recordSpilt({ store, spill, clock, log }: ReplayOptions): Promise
       // The store will never accept it, for example because the operation belongs to another attempt by now. The other
       // facts are still recorded.
       spill.setAside(fact.id)
-      log.error('an answer was refused, and set aside', { attempt: fact.id, operation: fact.operation, error })
+      log.error('a spilled response was refused and set aside', { attempt: fact.id, operation: fact.operation, error })
     }
   }
 }
@@ -56,7 +56,7 @@ async function requeueUnsent(options: ReplayOptions): Promise<void> {
     } catch (error) {
       // The store can't be written: the whole replay is tried again later.
       if (Problem.from(error).code === 'storage_unavailable') throw error
-      log.warn('a note of an attempt that was not sent is left', { ...about, error })
+      log.warn('an unsent attempt could not be requeued', { ...about, error })
     }
   }
 }

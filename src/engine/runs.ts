@@ -74,7 +74,7 @@ export function openRuns(
     // A failure here changes nothing about the task.
     if (written === entry)
       await decision.afterwards?.().catch((thrown) => {
-        log.warn('left undone', { task: id, worker: worker.name, cause: Problem.from(thrown) })
+        log.warn('cleanup failed', { task: id, worker: worker.name, cause: Problem.from(thrown) })
       })
   }
 
@@ -128,7 +128,7 @@ export function openRuns(
           // A run that was aborted may have written no decision: its note stays for the next process.
           if (!run.abort.signal.aborted) unsent.strike(task.id)
         })
-        .catch((error) => log.error('action failed', { task: task.id, worker: worker.name, error }))
+        .catch((error) => log.error('action crashed', { task: task.id, worker: worker.name, error }))
         .finally(() => {
           turnstile.leave(run)
           active.delete(run)

@@ -19,7 +19,7 @@ it('what one process could not record, the next one records', async () => {
     const lines: string[] = []
     const say = (event: string) => void lines.push(event)
     const log = { info: say, warn: say, error: say }
-    const spill = openSpill(folder, () => say('an answer is damaged'))
+    const spill = openSpill(folder, () => say('a response is damaged'))
     spill.keep(factOf('att_1', 'accepted', { id: 'paid for' }))
     spill.keep(factOf('att_2', 'accepted', { id: 'of a lost row' }))
     // From a process that died while it wrote.
@@ -32,9 +32,9 @@ it('what one process could not record, the next one records', async () => {
     assert.deepEqual([attempt?.state, attempt?.operation], ['accepted', { id: 'paid for' }])
     assert.equal((await store.find(newTask('1').id))?.state, 'held')
     assert.deepEqual(lines.sort(), [
-      'an answer belongs to no attempt',
-      'an answer is damaged',
-      'an answer was recorded late',
+      'a response has no matching attempt',
+      'a response is damaged',
+      'a spilled response was recorded',
     ])
     assert.deepEqual(
       spill.all().map(({ id }) => id),

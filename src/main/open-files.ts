@@ -64,7 +64,7 @@ export function openFilesLeft(clock: Clock, log: Log): () => boolean {
     const before = isEnough
     isEnough = canOpen(actionFiles)
     if (before && !isEnough)
-      log.error('no files are left to open: nothing new is begun here', { limit: readOpenFiles()?.limit })
+      log.error('no open files left: this process claims no new work', { limit: readOpenFiles()?.limit })
     if (!before && isEnough) log.info('files can be opened again')
     return isEnough
   }

@@ -61,6 +61,6 @@ export async function findReadOnly(
     })
   if (await startWrites.do('the store can be written', check)) return null
   const found = storageFaultOf(cause)
-  log.error('the service starts read-only, because the store can not be written', { found, cause })
+  log.error("the service starts read-only, because the store can't be written", { found, cause })
   return found
 }

@@ -19,7 +19,7 @@ const cards: Cards = [
     provider: name,
     upstreamModel: 'studio',
     description:
-      'Built-in procedural renderer, for trying things out and for tests. Not a neural model. A remix or an edit is drawn anew from both prompts; an extension fades from the last picture into a new scene.',
+      'Built-in procedural renderer, for trying things out and for tests. Not a neural model. A remix or an edit is drawn again from both prompts; an extension fades from the last frame into a new scene.',
     created: 1_790_000_000,
     seconds: { min: 1, max: 20, default: 4 },
     size: { minSide: 256, maxSide: 1920, multipleOf: 2, default: '1280x720' },
@@ -29,11 +29,11 @@ const cards: Cards = [
         type: 'integer',
         minimum: 0,
         maximum: 4_294_967_295,
-        description: 'The same seed makes the same film again.',
+        description: 'The same seed gives the same video.',
       },
       caption: {
         type: 'boolean',
-        description: 'Whether the prompt is written into the film; true if you leave it out.',
+        description: 'Whether the video shows the prompt as a caption. The default is true.',
       },
     },
     pollAfterMs: 1_000,

@@ -64,7 +64,7 @@ function pollAgain({ missingAt, tries }: Task, { code, message, cause }: Problem
   return {
     // The output stays: by it, the next poll knows that the result was missing, and not the job.
     change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, tries: tries + 1 },
-    note: ['result not usable: on to a fresh link', { code, message, ...whyOf(cause) }],
+    note: ['result unusable: requesting a new link', { code, message, ...whyOf(cause) }],
   }
 }
 

@@ -88,6 +88,6 @@ it('discard: a job that can not be stopped is noted in the timeline once', async
     const { decision } = await world.run({ ...running, deletedAt })
     return 'note' in decision ? decision.note : undefined
   }
-  assert.deepEqual(await noteOf(now), ['deleted: it can not be stopped, and goes on'])
+  assert.deepEqual(await noteOf(now), ["deleted: the job can't be stopped and continues"])
   assert.equal(await noteOf(now - cadenceMs), undefined)
 })

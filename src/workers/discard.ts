@@ -28,7 +28,7 @@ export const discard: Pick<Worker, 'name' | 'run'> = {
       const dueAt = now + nextPoll(cadenceMs, now - (task.startedAt ?? now), chance(random))
       // Noted once: the next run comes later than that.
       const isFirst = now - (task.deletedAt ?? 0) < cadenceMs
-      return { change: { dueAt }, ...(isFirst && { note: ['deleted: it can not be stopped, and goes on'] }) }
+      return { change: { dueAt }, ...(isFirst && { note: ["deleted: the job can't be stopped and continues"] }) }
     }
     if (work !== 'unknown' && task.operation !== null && account)
       await account.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))

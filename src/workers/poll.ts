@@ -119,7 +119,7 @@ async function afterFailure(
   }
   return {
     change,
-    note: ['failed upstream: on to the next route', `${code}: ${message}`],
+    note: ['failed upstream: trying the next route', `${code}: ${message}`],
     afterwards: async () => account.provider.forget?.(task.operation, callOf(account, task, tools, action.signal)),
   }
 }

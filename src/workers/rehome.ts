@@ -20,7 +20,7 @@ export const rehome: Worker = {
       output: null,
       missingAt: null,
     }
-    const note: [string, string] = ['its process is gone: made anew', task.account ?? '']
+    const note: [string, string] = ['the process is gone: queued again', task.account ?? '']
     return { change, note, ...(attempt?.state === 'open' && { fact: attemptFact(attempt.id, 'refused', null, now) }) }
   },
 }

@@ -86,7 +86,7 @@ async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<De
     case 'accept':
       return accept(search, step)
     case 'refuse':
-      return { change: { state: 'queued', dueAt: now }, note: ['late answer: refused'] }
+      return { change: { state: 'queued', dueAt: now }, note: ['late response: refused'] }
     case 'repeat':
       return send({ ...search, request: await requestOf(task, attempt.upstreamModel, tools) })
     case 'wait':
@@ -98,7 +98,7 @@ async function recoverHeld(task: Task, tools: Tools, action: Action): Promise<De
         ...(step.releasesSlots && { releasesSlots: true }),
       }
     case 'resubmit':
-      return { ...resubmitted(attempt, now), note: ['outcome unknown: submitted again, as the account says'] }
+      return { ...resubmitted(attempt, now), note: ['outcome unknown: resubmitted (on_unknown: resubmit)'] }
     case 'give up':
       return giveUp()
   }

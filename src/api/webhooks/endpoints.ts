@@ -41,7 +41,7 @@ export interface WebhookDependencies {
 const mostEndpoints = 16
 const overlapMs = 24 * 3_600_000
 /** Each waits for its receiver, up to `receiverMs`. */
-const testLimits = { most: 64, mostOfOne: 4, items: 'tests of webhook endpoints' }
+const testLimits = { most: 64, mostOfOne: 4, items: 'tests of webhook endpoints running' }
 /** Longer than the timeout of outbound requests to a receiver. */
 const receiverMs = 30_000
 

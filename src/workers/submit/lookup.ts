@@ -66,7 +66,7 @@ async function lookUp(
   try {
     const finding = await find(search, action)
     if (finding.is === 'found') requireUsable(account, finding.operation, attempt.id)
-    const notes = finding.is === 'unsure' ? noteOnce(search, 'lookup can not tell', ambiguous) : {}
+    const notes = finding.is === 'unsure' ? noteOnce(search, 'lookup inconclusive', ambiguous) : {}
     return { lookup: { ...finding, askedAt }, notes }
   } catch (thrown) {
     signal.throwIfAborted()
@@ -123,7 +123,7 @@ export function requireUsable({ provider, upstream }: Account, operation: Json, 
 export function accept(
   { attempt, account, tools }: Pick<AttemptSearch, 'attempt' | 'account' | 'tools'>,
   acceptance: Acceptance,
-  name = acceptance.adopted ? 'attempt adopted' : 'late answer: accepted',
+  name = acceptance.adopted ? 'attempt adopted' : 'late response: accepted',
 ): Decision {
   const now = tools.clock.now()
   const dueAt = now + nextPoll(account.provider.cadenceMs, 0, chance(tools.random))
