@@ -185,5 +185,9 @@ it('an operation of another attempt, or with values that the card refuses, does 
   const fits = (change: Record<string, Json>) => provider.operations?.fits({ ...own, ...change }, attemptIds[0])
   assert.deepEqual([fits({}), fits({ seed: 7, prompt: 'x' }), fits({ film: attemptIds[1] })], [true, true, false])
   const odd = [{ seconds: 1e9 }, { seconds: '4' }, { width: 257 }, { height: 0 }, { prompt: 7 }, { image: 'x' }]
-  for (const change of [...odd, { seed: -1 }, { caption: null }]) assert.equal(fits(change), false)
+  for (const change of [...odd, { seed: -1 }, { caption: null }]) {
+    assert.equal(fits(change), false)
+    const damaged = { ...own, film: attemptIds[1], ...change }
+    assert.deepEqual(await provider.poll(damaged, call()), { status: 'missing' }, 'nothing is drawn')
+  }
 })

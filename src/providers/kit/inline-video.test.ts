@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { type Path, readOutline, videoAt } from './inline-video.ts'
+import { type Path, readOutline, readPath, videoAt } from './inline-video.ts'
 
 const film = Uint8Array.from({ length: 50 }, (_, at) => (at * 37) % 256)
 const base64 = Buffer.from(film).toString('base64')
@@ -142,4 +142,10 @@ describe('a video inside JSON', () => {
     await assert.rejects(readOutline(stream), unread)
     assert.equal(state.cancelled, true)
   })
+})
+
+it('a path is read from a stored output; an output without one is gone, and the task is polled again', () => {
+  assert.deepEqual(readPath(JSON.parse(JSON.stringify(path))), path)
+  for (const odd of [undefined, null, 'data', { 0: 'data' }, ['data', null]])
+    assert.throws(() => readPath(odd), { code: 'output_unavailable', retryable: true })
 })
