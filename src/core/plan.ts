@@ -168,7 +168,7 @@ const statements = {
   eventAdded: statement('insert', 'events', ...eventColumns),
   eventsRemoved: statement('delete', 'events', 'task'),
   notified: statement('insert', 'notices', ...noticeColumns),
-  // Its id is derived from the event and the endpoint: the same event is delivered once.
+  // Its id is derived from the event, its time and the endpoint: what is written again is delivered once.
   delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: true as const },
 }
 

@@ -118,6 +118,17 @@ export function testWebhooks(world: StoreWorld): void {
     assert.equal(await store.delivery(newEndpoint('2').id, id), undefined)
   })
 
+  it('writes one delivery for an event, although its task ends again at the same time', async () => {
+    await using store = await fresh(world)
+    await store.insertEndpoint(newEndpoint('1'), 9)
+    const held = await sent(store, '1', 'attempt_1')
+    for (const state of ['failed', 'running', 'failed'] as const) {
+      const events = [{ at: 20, name: state, detail: null }]
+      assert.ok(await store.record(decide(held, { state, startedAt: 15 }, { events, keepsLease: true })))
+    }
+    assert.equal((await store.deliveries(newEndpoint('1').id, { limit: 9 })).length, 1)
+  })
+
   it('writes none for a task that was deleted, nor for a decision whose lease was lost', async () => {
     await using store = await fresh(world)
     await store.insertEndpoint(newEndpoint('1'), 9)
