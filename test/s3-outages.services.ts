@@ -106,7 +106,7 @@ async function statusOf(id: string): Promise<string> {
 }
 
 const problemsOf = (id: string) =>
-  world.log.filter((line) => line.includes('action failed') && line.includes(id) && line.includes('collect'))
+  world.log.filter((line) => line.includes('a task met a problem') && line.includes(id) && line.includes('collect'))
 
 async function keysOf(id: string): Promise<string[]> {
   const { s3 } = world

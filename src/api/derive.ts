@@ -233,7 +233,8 @@ async function examine({ path, owner, limits }: Uploaded, { media }: VideoDepend
   const signal = AbortSignal.timeout(inputCheckMs)
   try {
     const facts = await media.check(path, limits, owner, signal)
-    if (facts.turned) throw invalid('The video has rotation metadata. Save it upright.')
+    if (facts.turned)
+      throw invalid('The video has metadata that rotates or mirrors it. Save it upright, without that metadata.')
     return facts
   } catch (thrown) {
     const { code, message } = Problem.from(thrown)

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { readArguments, suggestion } from './arguments.ts'
 import { findConnection } from './connection.ts'
@@ -83,9 +86,16 @@ it('a failure is called unsent only if that is certain', () => {
     assert.equal(sent(code), true)
 })
 
-it('a response that takes too long is called that, also if it breaks off in its body', () => {
-  const { message, sent } = networkFailure(new DOMException('aborted', 'TimeoutError'), 'http://x/v1')
+it('a response that takes too long is called that, also if it stops in its body', async () => {
+  const server = createServer((_request, response) => void response.writeHead(200).write('{'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const response = await fetch(`http://127.0.0.1:${port}`, { signal: AbortSignal.timeout(200) })
+  const error = await response.text().catch((thrown: unknown) => thrown)
+  const { message, sent } = networkFailure(error, 'http://x/v1')
   assert.deepEqual([message, sent], ['no response in time: http://x/v1', true])
+  server.closeAllConnections()
+  server.close()
 })
 
 describe('patience', () => {

@@ -36,7 +36,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   /** Decides whether the action is tried again later, or the task fails. */
   async function afterFailure(task: Task, problem: Problem, worker: Pick<Worker, 'name'>): Promise<Step> {
     const { code, message, cause } = problem
-    log.warn('action failed', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
+    log.warn('a task met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
     const change = changeAfter(task, problem)
     const detailed = errorForOperator(problem)
     const note: Note = [`${worker.name} met a problem`, { ...detailed, tries: task.tries }]

@@ -9,7 +9,7 @@ import { healthy } from '../core/health.ts'
 import { removedMs } from '../core/timing.ts'
 import { afterTry, deliveriesKeptMs } from '../core/webhook.ts'
 import { newEndpoint } from '../stores/contract/webhooks.ts'
-import { decide, factOf, newTask, sent } from '../stores/contract/world.ts'
+import { decide, factOf, newAttempt, newTask, sent, taken } from '../stores/contract/world.ts'
 import { openSqlite } from '../stores/index.ts'
 import type { Store } from '../stores/store.ts'
 import { noticesKeptMs, reportsKeptMs, startUpkeep } from './upkeep.ts'
@@ -82,27 +82,35 @@ it('drops deliveries 30 days after they ended, and those of endpoints that are g
   assert.deepEqual([await left(kept), events], [['pending'], []])
 })
 
-it('keeps attempts of removed tasks for a day after they were opened', async () => {
+it('keeps attempts of removed tasks for a day, however late they are removed', async () => {
   await using store = await openStore()
-  const task = await sent(store, '1', 'attempt_1')
-  const fact = factOf('attempt_1', 'accepted', 'op')
-  await store.record(decide(task, { state: 'running' }, { fact, keepsLease: true }))
-  assert.ok(await store.remove(task))
-  const openedAt = (await store.attempt('attempt_1'))?.openedAt ?? 0
-  const clock = manualClock(openedAt + removedMs)
+  const remove = async (number: string, openedAt: number) => {
+    const id = `attempt_${number}`
+    const task = { ...(await taken(store, number)), state: 'held' as const, attempt: id }
+    await store.record({ task, opened: newAttempt(id, task, { openedAt }), keepsLease: true })
+    await store.record(decide(task, { state: 'running' }, { fact: factOf(id, 'accepted', id), keepsLease: true }))
+    assert.ok(await store.remove(task))
+  }
+  const old = now - 30 * removedMs
+  await remove('1', old)
+  await remove('2', old + removedMs)
+  const clock = manualClock(now)
   const { events, log } = openLog()
   const dropped: number[] = []
-  const trimRemovedAttempts: Store['trimRemovedAttempts'] = async (before, limit) => {
-    dropped.push(await store.trimRemovedAttempts(before, limit))
+  const trimRemovedAttempts: Store['trimRemovedAttempts'] = async (keptMs, limit) => {
+    dropped.push(await store.trimRemovedAttempts(keptMs, limit))
     return dropped.at(-1) ?? 0
   }
   await using _upkeep = startUpkeep({ store: { ...store, trimRemovedAttempts }, clock, log })
   await until('it looked once', () => dropped.length === 1, 5)
+  assert.ok(await store.attempt('attempt_1'))
+  await remove('3', old + removedMs + 1)
   const isGone = async () => {
     clock.advance(60_000)
     return (await store.attempt('attempt_1')) === undefined
   }
   await until('it is gone', isGone, 5)
+  assert.ok(await store.attempt('attempt_2'))
   assert.deepEqual([dropped.slice(0, 2), events], [[0, 1], []])
 })
 

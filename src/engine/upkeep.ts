@@ -28,7 +28,7 @@ export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposab
     'old notices': () => store.trimNotices(clock.now() - noticesKeptMs, stepRows),
     'old deliveries': () => store.trimDeliveries(clock.now() - deliveriesKeptMs, stepRows),
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
-    'attempts of removed tasks': () => store.trimRemovedAttempts(clock.now() - removedMs, stepRows),
+    'attempts of removed tasks': () => store.trimRemovedAttempts(removedMs, stepRows),
     'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
   }
 

@@ -138,11 +138,12 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
       return { operation: { ...operation } }
     },
     async poll(json) {
+      const film = filmOf(json)
+      const drawing = drawings.get(film ?? '')
+      if (!drawing && film !== undefined && (await exists(filmPath(film))))
+        return { status: 'succeeded', output: { film } }
       const operation = readOperation(json)
       if (!operation) return { status: 'missing' }
-      const drawing = drawings.get(operation.film)
-      if (!drawing && (await exists(filmPath(operation.film))))
-        return { status: 'succeeded', output: { film: operation.film } }
       if (!drawing) begin(operation)
       if (!drawing || drawing.outcome === 'pending') return { status: 'running', progress: drawing?.progress ?? null }
       if ('failure' in drawing.outcome) return afterFailure(operation, drawing, drawing.outcome.failure)
@@ -209,9 +210,9 @@ const operations: OperationForm = {
   fits: (json, attempt) => readOperation(json)?.film === attempt,
 }
 
-/** Undefined if its values don't fit the card. An operation of an older version has neither `earlier` nor `source`. */
+/** Undefined if its values don't fit the card. An operation of an older version may lack what is null by default. */
 function readOperation(json: Json): Operation | undefined {
-  const { prompt, seconds, width, height, image, seed, caption, earlier = null, source = null } = fieldsOf(json)
+  const { prompt, seconds, width, height, image, seed = null, caption, earlier = null, source = null } = fieldsOf(json)
   const film = filmOf(json)
   if (film === undefined || typeof prompt !== 'string') return undefined
   if (!isWhole(seconds, 1, 20) || !isSide(width) || !isSide(height)) return undefined

@@ -120,8 +120,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       const text = 'DELETE FROM healths WHERE account = ANY($1) AND changed_at < $2 RETURNING account'
       return (await database.run(text, [accounts, before])).length
     },
-    async trimRemovedAttempts(before, limit) {
-      return (await database.run(trimRemovedStatement, [before, limit])).length
+    async trimRemovedAttempts(keptMs, limit) {
+      return (await database.run(trimRemovedStatement, [keptMs, limit])).length
     },
     async insertToken(token, createdAt) {
       await database.run(insertStatement('tokens', tokenColumns), fromToken(token, createdAt))
@@ -147,7 +147,9 @@ const trimStatement = `DELETE FROM notices WHERE number IN (SELECT number FROM n
   AND at < $1 AND number < (SELECT max(number) FROM notices) RETURNING number`
 
 const trimRemovedStatement = `DELETE FROM attempts WHERE id IN (
-    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < $1 LIMIT $2) RETURNING id`
+    SELECT id FROM attempts WHERE state = 'removed' AND opened_at < (
+      SELECT max(opened_at) FROM attempts WHERE state = 'removed'
+    ) - $1::bigint LIMIT $2) RETURNING id`
 
 const insertStatement = (table: string, columns: readonly string[]) =>
   `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})`

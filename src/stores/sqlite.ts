@@ -108,7 +108,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     saveHealth: (health) => write('saveHealth', health),
     trimHealths: (accounts, before) => write('trimHealths', accounts, before),
-    trimRemovedAttempts: (before, limit) => write('trimRemovedAttempts', before, limit),
+    trimRemovedAttempts: (keptMs, limit) => write('trimRemovedAttempts', keptMs, limit),
     insertToken: (token, createdAt) => write('insertToken', token, createdAt),
     deleteToken: (name) => write('deleteToken', name),
     [Symbol.asyncDispose]: connections.close,

@@ -131,8 +131,11 @@ export interface AttemptStore {
    * attempt, or has ended, the attempt is abandoned.
    */
   disown(account: string, operation: Json, now: number): Promise<string | undefined>
-  /** Drops up to `limit` attempts of removed tasks that were opened before that time. Returns how many. */
-  trimRemovedAttempts(before: number, limit: number): Promise<number>
+  /**
+   * Drops up to `limit` attempts of removed tasks that were opened more than `keptMs` before the newest of them. Tasks are
+   * removed about in the order of their attempts, so each is kept for that long after it was removed. Returns how many.
+   */
+  trimRemovedAttempts(keptMs: number, limit: number): Promise<number>
 }
 
 /** Changes of status, numbered. */

@@ -95,7 +95,7 @@ export const Model = shape(
     parameters: {
       type: 'object',
       additionalProperties: ModelParameter,
-      examples: [{ caption: { type: 'boolean', description: 'Whether the prompt is written into the film.' } }],
+      examples: [{ caption: { type: 'boolean', description: 'Whether the video shows the prompt as a caption.' } }],
       description: 'Its own parameters, by name, in addition to the fields of every request.',
     },
     makes: listOf('The ways in which it can derive a new video from another one.', {

@@ -115,7 +115,7 @@ export const OperatorHealth = shape('The health of an account.', {
   reason: {
     type: ['string', 'null'],
     enum: [...pauseReasons, null],
-    description: 'Why it is paused; null if it is healthy.',
+    description: 'Why it is paused, or was until it has recovered; null if it is healthy.',
   },
   paused_until: orNull(time('When the pause ends.')),
   failures: count('Failures in a row.'),

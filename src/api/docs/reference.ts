@@ -148,8 +148,8 @@ function renderExamples({ method, path, operation }: Listed, base: string, schem
 }
 
 function renderErrors(): Part {
-  // The others end a task, and are never the response to a request.
   const codes = Object.entries(problemCodes)
+  // The others end a task, and are never the response to a request.
   const own = codes
     .filter(([code, { status }]) => status !== 500 || code === 'internal')
     .sort(([, one], [, other]) => one.status - other.status)

@@ -87,8 +87,8 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       await ask(insertStatement(table), [JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)])
     },
     async look() {
-      if (await hasTable(database, markTable))
-        return toMark((await ask(`SELECT source, checksum FROM ${markTable}`))[0] ?? {})
+      const [mark] = (await hasTable(database, markTable)) ? await ask(`SELECT source, checksum FROM ${markTable}`) : []
+      if (mark) return toMark(mark)
       const parts = usedTables.map((name) => `EXISTS (SELECT FROM ${name}) AS ${name}`)
       const [row] = await ask(`SELECT ${parts.join(', ')}`)
       const table = usedTables.find((name) => row?.[name])

@@ -95,10 +95,7 @@ function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, ca
 /** Reads by the current connection. */
 function forward(current: () => Reader['reads']): Reader['reads'] {
   return new Proxy(current(), {
-    get:
-      (_opened, name) =>
-      (...args: unknown[]) =>
-        Reflect.get(current(), name)(...args),
+    get: (opened, name) => (name in opened ? (...args: unknown[]) => Reflect.get(current(), name)(...args) : undefined),
   })
 }
 

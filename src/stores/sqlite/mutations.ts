@@ -17,7 +17,9 @@ export function prepareMutations(database: DatabaseSync) {
   )
   const trimRemoved = database.prepare(
     `DELETE FROM attempts WHERE id IN (
-       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < ? LIMIT ?)`,
+       SELECT id FROM attempts INDEXED BY attempts_removed WHERE state = 'removed' AND opened_at < (
+         SELECT max(opened_at) FROM attempts INDEXED BY attempts_removed WHERE state = 'removed'
+       ) - ? LIMIT ?)`,
   )
 
   function mutate(mutation: Mutation): boolean {
@@ -34,7 +36,7 @@ export function prepareMutations(database: DatabaseSync) {
       mutate({ verb: 'disown', task, attempt, at })
       return attempt
     },
-    trimRemovedAttempts: (before: number, limit: number) => Number(trimRemoved.run(before, limit).changes),
+    trimRemovedAttempts: (keptMs: number, limit: number) => Number(trimRemoved.run(keptMs, limit).changes),
   }
 }
 

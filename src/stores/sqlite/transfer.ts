@@ -61,8 +61,8 @@ function transferOf(database: DatabaseSync): Transfer {
       })
     },
     async look() {
-      if (hasTable(database, markTable))
-        return toMark(database.prepare(`SELECT source, checksum FROM ${markTable}`).get() ?? {})
+      const mark = hasTable(database, markTable) && database.prepare(`SELECT source, checksum FROM ${markTable}`).get()
+      if (mark) return toMark(mark)
       const table = usedTables.find((name) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get())
       return table === undefined ? 'empty' : { table }
     },
