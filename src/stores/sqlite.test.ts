@@ -88,9 +88,13 @@ it('a video that an older version completed has no facts, no warnings and no met
     using database = new DatabaseSync(join(folder, 'filmgate.db'))
     for (const name of ['0001-tasks', '0002-notices', '0003-webhooks'])
       database.exec(readFileSync(new URL(`migrations/sqlite/${name}.sql`, import.meta.url), 'utf8'))
-    const row = columns
-      .map((name, at) => [name, toRow(task)[at] ?? null] as const)
-      .filter(([name]) => !['video_facts', 'warnings', 'metadata'].includes(name))
+    const known = new Set(
+      database
+        .prepare("SELECT name FROM pragma_table_info('tasks')")
+        .all()
+        .map(({ name }) => name),
+    )
+    const row = columns.map((name, at) => [name, toRow(task)[at] ?? null] as const).filter(([name]) => known.has(name))
     const marks = row.map(() => '?').join(', ')
     const names = row.map(([name]) => name).join(', ')
     database.prepare(`INSERT INTO tasks (${names}) VALUES (${marks})`).run(...row.map(([, value]) => value))
