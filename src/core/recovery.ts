@@ -185,7 +185,7 @@ export interface Outcome {
 
 const unknownOutcome: TaskError = {
   code: 'submission_unknown',
-  message: 'It is unknown whether the provider accepted this video. Create it again.',
+  message: 'It is unknown whether the provider accepted this video. If you create it again, it may be paid for twice.',
 }
 
 /** The provider has the work: the task continues with it. */
