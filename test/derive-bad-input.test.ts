@@ -81,12 +81,20 @@ it('fields that are missing, of another type, or of another request', async () =
   for (const seconds of ['-1', '0', '1.5', '21', 'x', -4, 0, 21])
     await refuses(extensions({ seconds }), [400, 'invalid_value', 'seconds'])
   for (const seconds of [1.5, true, ['1']]) await refuses(extensions({ seconds }), [400, 'invalid_type', 'seconds'])
-  for (const name of ['size', 'seconds', 'image', 'input_reference', 'video', 'aspect_ratio', 'nonsense'])
+  const fromSource = /^Unknown parameter: '[\w.]+'\. The source video determines it\. Model 'studio' accepts: prompt, /
+  for (const name of ['video', 'nonsense'])
     await refuses(remixes({ [name]: '4' }), [400, 'unknown_parameter', name], /accepts: prompt, model, metadata/)
+  for (const name of ['size', 'seconds', 'image', 'input_reference', 'aspect_ratio', 'duration', 'width'])
+    await refuses(remixes({ [name]: '4' }), [400, 'unknown_parameter', name], fromSource)
   for (const name of ['size', 'seconds', 'image', 'input_reference', 'resolution'])
-    await refuses(edits({ [name]: '4' }), [400, 'unknown_parameter', name])
-  await refuses(remixes({ metadata: { aspect_ratio: '1:1' } }), [400, 'unknown_parameter', 'metadata.aspect_ratio'])
-  await refuses(remixes({ duration: 5 }), [400, 'unknown_parameter', 'duration'])
+    await refuses(edits({ [name]: '4' }), [400, 'unknown_parameter', name], fromSource)
+  for (const name of ['size', 'image'])
+    await refuses(extensions({ [name]: '4' }), [400, 'unknown_parameter', name], fromSource)
+  for (const [name, asked] of [
+    ['aspect_ratio', remixes],
+    ['size', extensions],
+  ] as const)
+    await refuses(asked({ metadata: { [name]: '1:1' } }), [400, 'unknown_parameter', `metadata.${name}`], fromSource)
   await refuses(edits({ n: 2 }), [400, 'invalid_value', 'n'])
   await refuses(extensions({ seconds: undefined, duration: 21 }), [400, 'invalid_value', 'duration'])
   await refuses(remixes({ seed: 'x' }), [400, 'invalid_value', 'seed'])

@@ -96,7 +96,10 @@ export function readParameters(
     parameters[name] = read
   }
   const isMisplaced = (name: string) => beside.includes(name) || reserved.includes(name)
-  for (const [name] of kept) if (isMisplaced(name)) refuse(`metadata.${name}`, () => outside(name))
+  const isOfSubmit = (name: string) => commonFields.includes(name) && !beside.includes(name)
+  const misplaced = (name: string) =>
+    isOfSubmit(name) ? unknownParameter(card, name, { beside, reserved }, `metadata.${name}`) : outside(name)
+  for (const [name] of kept) if (isMisplaced(name)) refuse(`metadata.${name}`, () => misplaced(name))
   return { parameters, metadata: keep(kept.filter(([name]) => !isMisplaced(name))), ignored }
 }
 
@@ -191,12 +194,14 @@ function twiceWithin(name: string): Problem {
 
 type Known = Required<Pick<ReadOptions, 'beside' | 'reserved'>>
 
-function unknownParameter(card: ModelCard, name: string, { beside, reserved }: Known): Problem {
+function unknownParameter(card: ModelCard, name: string, { beside, reserved }: Known, param = name): Problem {
   const known = [...beside, ...Object.keys(card.parameters)]
   const [near] = [...closest(name.toLowerCase(), known), ...closest(name.toLowerCase(), reserved)]
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`
-  const message = `Unknown parameter: '${name}'.${guess} Model '${card.id}' accepts: ${known.join(', ')}.`
-  return new Problem('unknown_parameter', message, { param: name })
+  // A submit understands these names, so this request creates a video from another one.
+  const hint = reserved.includes(name) ? ' The source video determines it.' : guess
+  const message = `Unknown parameter: '${param}'.${hint} Model '${card.id}' accepts: ${known.join(', ')}.`
+  return new Problem('unknown_parameter', message, { param })
 }
 
 function fromText(rule: ParameterRule, value: string): unknown {
