@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import type { Document } from '../src/api/openapi/document.ts'
+import { openStage } from './listening.ts'
 import { type Ask, openResponses, type Send, sendTo, sendTooMuch, startBroken } from './responses.ts'
 import { film, type Ids, operationOf, startWorld, type World } from './responses-world.ts'
-import { jumpingClock, startService } from './service.ts'
+import { jumpingClock, startService, until } from './service.ts'
 
 /*
  * Checks every response of every route of a running service against the schema for that route and status in the
@@ -14,6 +15,7 @@ import { jumpingClock, startService } from './service.ts'
 /** Documented responses that can't be caused here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'downloadVideo 302': 'needs an S3 bucket and FILMGATE_CONTENT=redirect: test/redirect.services.ts',
+  'downloadVideo 429': 'needs 201 pictures at once: src/api/content/pictures.test.ts',
 }
 
 const sdk = { 'x-stainless-lang': 'js' }
@@ -233,8 +235,34 @@ it('every route with a rate refuses a token that uses it too often', async () =>
   // Refused requests count, too.
   const writes = Array.from({ length: 60 }, () => limited.fetch('/v1/webhook_endpoints', { method: 'POST' }))
   await Promise.all(writes)
-  for (const [id, { operation }] of responses.operations)
-    if (operation.responses[429]) await responses.ask(sendTo(limited.url), id, 429, { body: {} })
+  for (const [id, { operation, method }] of responses.operations)
+    if (operation.responses[429] && method !== 'GET') await responses.ask(sendTo(limited.url), id, 429, { body: {} })
+})
+
+it('every route that waits, streams or searches refuses a token that has too many such requests open', async () => {
+  let searches = 0
+  await using stage = await openStage(() => ({
+    list(_owner, { status }) {
+      if (status) searches += 1
+      return new Promise(() => {})
+    },
+  }))
+  const { id } = await stage.queued('1')
+  const over = new AbortController()
+  const open = (count: number, path: string) =>
+    Array.from({ length: count }, () => stage.fetch(path, { signal: over.signal }))
+  await Promise.all([...open(64, `/v1/videos/${id}/events`), ...open(64, '/v1/videos/events')])
+  const lists = Promise.allSettled(open(32, '/v1/videos?status=queued'))
+  await until('all lists are open', () => searches === 32)
+  const headers = { authorization: 'Bearer alice' }
+  const refused = (name: string, asked: Ask = {}) =>
+    responses.ask(sendTo(stage.url), name, 429, { path: [id], headers, ...asked })
+  for (const name of ['retrieveVideo', 'retrieveVideosGeneration', 'retrieveVideoGeneration'])
+    await refused(name, { query: '?wait=60' })
+  for (const name of ['streamVideo', 'streamVideos']) await refused(name)
+  await refused('listVideos', { query: '?status=queued' })
+  over.abort()
+  await lists
 })
 
 it('a video that expired is gone, and still what it was', async () => {

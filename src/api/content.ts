@@ -72,6 +72,7 @@ function downloadVideo(handler: (request: ContentRequest, reply: FastifyReply) =
       'video_failed',
       'video_expired',
       'range_not_satisfiable',
+      'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',
     ],

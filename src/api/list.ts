@@ -32,7 +32,7 @@ export function listVideos(dependencies: ListDependencies): Route {
     headers: sdkHeader,
     query: { schema: ListVideosQuery },
     responses: { 200: { description: 'One page.', schema: VideoList } },
-    errors: ['invalid_value', 'storage_unavailable'],
+    errors: ['invalid_value', 'rate_limit_exceeded', 'storage_unavailable'],
     options: { onRequest: dropStalled },
     handler: list(dependencies),
   })

@@ -40,7 +40,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
           },
         },
       },
-      errors: ['invalid_value', 'video_not_found', 'overloaded', 'storage_unavailable'],
+      errors: ['invalid_value', 'video_not_found', 'rate_limit_exceeded', 'overloaded', 'storage_unavailable'],
       handler: retrieve(dependencies),
     }),
     {
