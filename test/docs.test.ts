@@ -83,6 +83,11 @@ describe('the pages', () => {
     }
   })
 
+  it('show the example of a response', async () => {
+    const [, remix = ''] = (await page('/docs')).split(' id="remixVideo"')
+    assert.match(remix.slice(0, remix.indexOf('</section>')), /&quot;remixed_from_video_id&quot;: &quot;video_/)
+  })
+
   it('run nothing and fetch nothing, and say so to the browser', async () => {
     for (const path of ['/docs', '/docs/models', '/docs/models/studio', '/docs/models/nothing']) {
       const answer = await fetch(service.url + path)

@@ -112,7 +112,26 @@ it('every schema is JSON Schema 2020-12, and what the reference shows as an exam
   for (const [id, { operation }] of operationsOf(document)) {
     for (const [type, { schema, example }] of Object.entries(operation.requestBody?.content ?? {}))
       if (example) check(schema, example, `the example of ${id} as ${type}`)
+    for (const { schema, example } of Object.values(operation.responses[200]?.content ?? {}))
+      if (example) check(schema, example, `the example of a response of ${id}`)
   }
+})
+
+it('the example of a response is the result of the example of its request', () => {
+  const { schemas } = document.components
+  for (const [id, { operation }] of operationsOf(document)) {
+    const sent = { ...operation.requestBody?.content['application/json']?.example }
+    const { schema = {}, example } = operation.responses[200]?.content?.['application/json'] ?? {}
+    if (!operation.requestBody || schema.$ref !== '#/components/schemas/Video') continue
+    const video = Object.assign({}, example ?? sampleOf(schema, schemas)) as Record<string, unknown>
+    const { id: source } = Object.assign({}, sent.video) as { id?: string }
+    assert.deepEqual([video.prompt, video.metadata], [sent.prompt, sent.metadata], id)
+    assert.notEqual(video.id, source, id)
+    assert.equal('remixed_from_video_id' in video, id === 'remixVideo' || id === 'editVideo', id)
+    if (id === 'editVideo') assert.equal(video.remixed_from_video_id, source)
+  }
+  const tested = sampleOf(schemas.WebhookTest ?? {}, schemas)
+  assert.partialDeepStrictEqual(tested, { status_code: 200, success: true })
 })
 
 it('the fields of a request are those that it is checked by', () => {

@@ -33,11 +33,17 @@ import { ignored, submitHeaders, type UploadHooks, videoPath } from './videos.ts
 type Body = Pick<ExtendVideo, 'prompt'> &
   Partial<Omit<ExtendVideo, 'video' | 'metadata'>> & { video?: unknown; metadata?: unknown }
 
-const example = { id: 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99' }
+/** The source of the examples. */
+const example = { id: 'video_01a1d2f3a0917fc4d35e880b6c21f7a94be6035d18c2fa70' }
+const summer = { prompt: 'the same, but in summer' }
+const further = { prompt: 'the fox runs away', seconds: '4' }
+
+const stored = { description: 'The new video, as it was stored.', schema: Video, headers: ignored }
+const summerVideo = { ...summer, remixed_from_video_id: example.id }
 
 const common = {
   headers: submitHeaders,
-  responses: { 200: { description: 'The new video, as it was stored.', schema: Video, headers: ignored } },
+  responses: { 200: { ...stored, example: summerVideo } },
   errors: [
     ...bodyFaults,
     'invalid_multipart',
@@ -66,7 +72,7 @@ export function derivedRoutes(
       summary: 'Remix a video',
       path: videoPath,
       description: 'A new video of the same model, length and size, from a completed video and another prompt.',
-      body: { schema: RemixVideo, as: 'json or form', readByHand, example: { prompt: 'the same, but in summer' } },
+      body: { schema: RemixVideo, as: 'json or form', readByHand, example: summer },
       options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readDerived(dependencies) },
       handler: deriveVideo('remix', dependencies, submit),
     }),
@@ -81,7 +87,7 @@ export function derivedRoutes(
         as: 'json or form',
         files: ['video'],
         readByHand,
-        example: { prompt: 'the same, but in summer', video: example },
+        example: { ...summer, video: example },
       },
       errors: [...common.errors, 'invalid_video'],
       options: files,
@@ -98,8 +104,10 @@ export function derivedRoutes(
         as: 'json or form',
         files: ['video'],
         readByHand,
-        example: { prompt: 'the fox runs away', seconds: '4', video: example },
+        example: { ...further, video: example },
       },
+      // The source has 4 seconds.
+      responses: { 200: { ...stored, example: { ...further, seconds: '8' } } },
       errors: [...common.errors, 'invalid_video'],
       options: files,
       handler: deriveVideo('extension', dependencies, submit),

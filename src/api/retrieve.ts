@@ -25,9 +25,9 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       id: 'retrieveVideo',
       summary: 'Poll a video',
       description:
-        'Poll every 5 to 10 seconds until `status` is `completed` or `failed`. With `wait`, the response is sent when the ' +
-        'status changes (for example from `queued` to `in_progress`) or, with `until=done`, when the video is finished; ' +
-        'at the latest after that many seconds.',
+        'Poll until `status` is `completed` or `failed`; the header `openai-poll-after-ms` says when to poll again. With ' +
+        '`wait`, the response is sent when the status changes (for example from `queued` to `in_progress`) or, with ' +
+        '`until=done`, when the video is finished; at the latest after that many seconds.',
       path: videoPath,
       query: { schema: RetrieveVideoQuery, isReadByHand: true },
       headers: { Prefer: '`wait=30` has the same effect as `?wait=30`.', ...sdkHeader },

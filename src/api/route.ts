@@ -54,6 +54,8 @@ export interface RouteResponse {
   readonly type?: string | readonly string[]
   /** Absent if there is no body. */
   readonly schema?: Schema
+  /** The fields of the example that follow from the example of the request. The others come from the schema. */
+  readonly example?: Readonly<Record<string, unknown>>
   /** The `data` of each event of a stream. */
   readonly events?: Schema
   /** Response headers with their descriptions. */

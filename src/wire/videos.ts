@@ -33,7 +33,7 @@ export const VideoOutput = shape('The properties of the generated video, measure
   duration: { type: 'number', minimum: 0, description: 'Length in seconds, to the microsecond.', examples: [4] },
   frame_rate: { type: 'number', minimum: 0, description: 'Frames per second, on average.', examples: [24] },
   codec: { type: 'string', description: 'The video codec.', examples: ['h264'] },
-  bytes: { type: 'integer', minimum: 1, description: 'The size of the file.', examples: [1_450_027] },
+  bytes: { type: 'integer', minimum: 1, description: 'The size of the file.', examples: [2_694_584] },
 })
 export type VideoOutput = Static<typeof VideoOutput>
 
@@ -95,7 +95,6 @@ export const Video = shape(
       type: 'object',
       additionalProperties: { type: ['string', 'number', 'boolean'], description: 'As it was sent.' },
       description: `What was sent in \`metadata\` and is not a parameter of the model. ${absent} if there is no metadata.`,
-      examples: [{ project: 'snow' }],
     }),
     eta: orNull({
       type: 'integer',

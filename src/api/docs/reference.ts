@@ -125,7 +125,7 @@ function renderResponse([status, { description, headers = {}, content = {}, ...r
 function renderExamples({ method, path, operation }: Listed, base: string, schemas: Schemas): Part {
   const { requestBody, responses, security } = operation
   const json = requestBody?.content['application/json']
-  const result = responses['200']?.content?.['application/json']?.schema
+  const { schema: result, example } = responses['200']?.content?.['application/json'] ?? {}
   const token = 'operator' in (security[0] ?? {}) ? '$FILMGATE_OPERATOR_TOKEN' : '$FILMGATE_TOKEN'
   const [verb, output] = [
     method === 'get' ? '' : `-X ${method.toUpperCase()} `,
@@ -143,7 +143,7 @@ function renderExamples({ method, path, operation }: Listed, base: string, schem
   ]
   return [
     codeBlock('Request', line.join(' \\\n  ') + output),
-    result?.$ref !== undefined && codeBlock('Response', JSON.stringify(sampleOf(result, schemas), null, 2)),
+    result?.$ref !== undefined && codeBlock('Response', JSON.stringify(example ?? sampleOf(result, schemas), null, 2)),
   ]
 }
 

@@ -6,6 +6,7 @@ import type { Schema, Schemas } from '../../wire/schema.ts'
 import { ErrorResponse, serviceResponses } from '../../wire/service.ts'
 import { videoRequests, videoResponses } from '../../wire/videos.ts'
 import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
+import { sampleOf } from '../docs/sample.ts'
 import { accessTo, type Body, type Route, type RouteResponse, tagOf, tags } from '../route.ts'
 
 export const responseSchemas: Schemas = {
@@ -203,22 +204,27 @@ function responsesOf(route: Route) {
 export interface Response {
   readonly description: string
   readonly headers?: Readonly<Record<string, { description: string; schema: Schema }>>
-  readonly content?: Readonly<Record<string, { schema: Schema }>>
+  readonly content?: Readonly<Record<string, { schema: Schema; example?: object }>>
   /** The codes that an error of this status may have. */
   readonly 'x-codes'?: readonly ProblemCode[]
   /** The `data` of each event of a stream: OpenAPI 3.1 has no keyword for it. */
   readonly 'x-event-data'?: Schema
 }
 
-function toResponse({ description, type = 'application/json', schema, headers, events }: RouteResponse): Response {
+function toResponse(response: RouteResponse): Response {
+  const { description, type = 'application/json', schema, example, headers, events } = response
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: 'string' } },
   ])
+  const content = schema && {
+    schema: toSchema(schema),
+    ...(example && { example: Object.assign({}, sampleOf(schema, {}), example) }),
+  }
   return {
     description,
     ...(headers && { headers: Object.fromEntries(described) }),
-    ...(schema && { content: Object.fromEntries([type].flat().map((one) => [one, { schema: toSchema(schema) }])) }),
+    ...(content && { content: Object.fromEntries([type].flat().map((one) => [one, content])) }),
     ...(events && { 'x-event-data': toSchema(events) }),
   }
 }
