@@ -83,6 +83,18 @@ describe('the pages', () => {
     }
   })
 
+  it('list the codes of failed videos that docs/api.md lists, and no code that stays inside', async () => {
+    const [table = '', failures = ''] = (await page('/docs')).split(' id="failures"')
+    const listed = failures.slice(0, failures.indexOf('</table>')).matchAll(/<td><code>(\w+)<\/code>/g)
+    const api = readFileSync(join(root, 'docs', 'api.md'), 'utf8')
+    const said = /^A failed task has the reason in `error\.code`:([\s\S]*?)\n\n/m.exec(api)?.[1] ?? ''
+    assert.deepEqual(
+      [...listed].map(([, code]) => code).toSorted(),
+      [...said.matchAll(/`(\w+)`/g)].map(([, code]) => code).toSorted(),
+    )
+    assert.ok(table.includes(' id="idempotency_key_reused"') && !table.includes(' id="idempotency_key_taken"'))
+  })
+
   it('show the example of a response', async () => {
     const [, remix = ''] = (await page('/docs')).split(' id="remixVideo"')
     assert.match(remix.slice(0, remix.indexOf('</section>')), /&quot;remixed_from_video_id&quot;: &quot;video_/)

@@ -63,13 +63,15 @@ const codes = {
   body_too_large: { status: 413, meaning: 'The body is too large.' },
   unsupported_media_type: { status: 415, meaning: 'The content type of the body is not accepted here.' },
   range_not_satisfiable: { status: 416, meaning: 'The range begins after the end of the video.' },
-  idempotency_key_taken: { status: 422, meaning: 'This key already has a video.' },
   idempotency_key_reused: { status: 422, meaning: 'This key was sent before with another request.' },
   rate_limit_exceeded: {
     status: 429,
     meaning:
       'This token reached one of its limits: videos per minute, or requests of a kind at once. Try again after `Retry-After`.',
   },
+  // These two stay inside: `api/repeats.ts` returns the video of the key, and a task that was not sent is queued again.
+  idempotency_key_taken: { status: 500, meaning: 'This key already has a video.' },
+  provider_unreachable: { status: 500, meaning: 'The provider could not be reached.' },
   // These end a task and are shown in its `error`. As the response to a request they would be our own fault.
   image_unavailable: {
     status: 500,
@@ -84,7 +86,6 @@ const codes = {
   },
   unsupported_output: { status: 500, meaning: 'The result does not play.', failsVideos: true },
   provider_unavailable: { status: 500, meaning: 'The provider did not accept the request.', failsVideos: true },
-  provider_unreachable: { status: 500, meaning: 'The provider could not be reached.', failsVideos: true },
   submission_unknown: {
     status: 500,
     meaning: 'It is unknown whether the provider accepted the request. It was not sent again, to avoid paying twice.',
