@@ -21,7 +21,7 @@ export const interrupted = ": the rest can't be read now, please reconnect\n\n"
 
 /** With a number, the client can continue from here later, even without an event until then. */
 export function opening(id: number | null): string {
-  return `: events from now on\n${retry}${id === null ? '' : `id: ${id}\n`}\n`
+  return `: connected\n${retry}${id === null ? '' : `id: ${id}\n`}\n`
 }
 
 export function resetText(id: number): string {
