@@ -93,7 +93,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
   await accounts.change({ set: config.accounts })
-  const tokens = await gatherTokens(config.tokens, store, startWrites.do)
+  const tokens = await gatherTokens(config.tokens, { store, write: startWrites.do, warn: log.warn })
   const access = openAccess({ tokens, ratePerMinute: config.ratePerMinute })
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { openAccess } from '../access.ts'
 import { digestSecret, newSecret, type Token } from '../core/token.ts'
 import type { Store } from '../stores/store.ts'
-import { generateToken } from './tokens.ts'
+import { gatherTokens, generateToken } from './tokens.ts'
 
 /* Only the process that generated a token has its secret: if it is not shown now, it is lost. */
 
@@ -12,7 +12,12 @@ function tokenStore(insert: (rows: Token[], token: Token, turn: number) => void)
   let turn = 0
   const store = {
     insertToken: async (token: Token) => insert(rows, token, turn++),
-    tokens: async () => rows,
+    deleteToken: async (gone: string) =>
+      rows.splice(
+        rows.findIndex(({ name }) => name === gone),
+        1,
+      ),
+    tokens: async () => [...rows],
   }
   return { rows, store: store as unknown as Store }
 }
@@ -65,4 +70,22 @@ it('stops the start if the store accepts no token', async () => {
     throw new Error('it is away')
   })
   await assert.rejects(make(stored), /it is away/)
+})
+
+it('is deleted with a warning if another token is configured, and without one if its secret is configured too', async () => {
+  const generated: Token = { kind: 'client', name: 'default', digest: 'old', models: ['*'] }
+  const own: Token = { kind: 'client', name: 'team-a', digest: 'new', models: ['*'] }
+  const start = async (stored: readonly Token[], configured: readonly Token[]) => {
+    const { rows, store } = tokenStore(add)
+    rows.push(...stored)
+    const warnings: unknown[] = []
+    const warn = (...words: unknown[]) => void warnings.push(words)
+    const tokens = await gatherTokens(configured, { store, write: (_, run) => run(), warn })
+    assert.deepEqual([tokens, rows], [configured, []])
+    return warnings
+  }
+  const event = "the generated token 'default' is no longer valid, because another is configured"
+  assert.deepEqual(await start([generated], [own]), [[event, { fix: 'to keep it, configure its secret' }]])
+  assert.deepEqual(await start([generated], [own, { ...generated }]), [])
+  assert.deepEqual(await start([], [own]), [])
 })

@@ -10,12 +10,16 @@ const generatedNames = { client: defaultTokenName, operator: operatorTokenName }
 
 /** Executes a write now, or later if the store can't be written yet. */
 type Write = (description: string, write: () => Promise<unknown>) => Promise<unknown>
+type Warn = (event: string, fields: Record<string, unknown>) => void
 
 /**
  * The configured tokens, and those of the store. If a token of a kind is configured, the generated one of that kind is
- * deleted: it must not stay valid beside the operator's own.
+ * deleted: it must not stay valid beside the operator's own. Clients may still use it, so the log warns.
  */
-export async function gatherTokens(configured: readonly Token[], store: Store, write: Write): Promise<Token[]> {
+export async function gatherTokens(
+  configured: readonly Token[],
+  { store, write, warn }: { store: Store; write: Write; warn: Warn },
+): Promise<Token[]> {
   const stored = await store.tokens()
   for (const { name, kind, digest } of configured) {
     const same = stored.find((token) => token.digest === digest && token.kind !== kind)
@@ -26,8 +30,13 @@ export async function gatherTokens(configured: readonly Token[], store: Store, w
   }
   const replaced = new Set(configured.map(({ kind }) => generatedNames[kind]))
   const isReplaced = ({ name }: Token) => replaced.has(name)
-  for (const { name } of stored.filter(isReplaced))
+  for (const { name, digest } of stored.filter(isReplaced)) {
     await write(`the generated token '${name}' is deleted`, () => store.deleteToken(name))
+    if (!configured.some((token) => token.digest === digest))
+      warn(`the generated token '${name}' is no longer valid, because another is configured`, {
+        fix: 'to keep it, configure its secret',
+      })
+  }
   return [...stored.filter((token) => !isReplaced(token)), ...configured]
 }
 
