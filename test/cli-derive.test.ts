@@ -54,6 +54,18 @@ it('extend makes a longer one, of a video or of a file, and prints its path', as
   assert.equal((await everyPicture(join(cwd, stdout.trim()))).length, 96)
 })
 
+it('the end of an id is enough', async () => {
+  const end = id.slice(-6)
+  for (const args of [['remix'], ['edit'], ['extend', '--seconds', '1']]) {
+    const [command = '', ...flags] = args
+    const derived = await make(command, end, 'at night', '-o', 'short-id.mp4', ...flags)
+    assert.equal(derived.status, 'completed')
+    if (command !== 'extend') assert.equal(derived.remixed_from_video_id, id)
+  }
+  const { code, stderr } = await runCli(['remix', 'abc', 'at night'], { env, cwd })
+  assert.deepEqual([code, /'abc' is too short/.test(stderr)], [2, true], stderr)
+})
+
 it('mistakes are reported before anything is sent, refusals in the words of the server', async () => {
   writeFileSync(join(cwd, 'none.mp4'), 'no film')
   for (const [args, code, message] of [

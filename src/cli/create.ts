@@ -6,6 +6,7 @@ import { type Command, readArguments } from './arguments.ts'
 import { type Client, openClient, type Source, type VideoRequest } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { Failure, Interrupted, ServerFailure, UsageFailure, VideoFailure } from './failure.ts'
+import { findId } from './find-task.ts'
 import { type Finished, finish, laterCommand } from './finish.ts'
 import { aborted, type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
@@ -27,6 +28,8 @@ const outputHelp = `Output:
                       prompt and the id. An existing file is replaced.
   --json              one JSON object on stdout: the task, and \`file\`
 `
+
+const shortIdHelp = 'The end of an id is enough: 4 characters or more, as `filmgate list` shows it.'
 
 const exitsHelp = `Ctrl-C asks whether to cancel the video or leave it running. Other signals leave
 it running.
@@ -74,9 +77,10 @@ export const remix = deriving(
 
 Creates another version of a video with a new prompt, waits for it and downloads
 it. Prints the path of the file.
+${shortIdHelp}
 
 Examples:
-  filmgate remix video_0199… "the same at night"
+  filmgate remix 3f9a1c "the same at night"
   filmgate remix video_0199… "in the rain" -o rain.mp4
 `,
 )
@@ -87,9 +91,10 @@ export const edit = deriving(
 
 Changes a video of the server, or an MP4 file, by a prompt. Waits for the new
 video and downloads it. Prints the path of the file.
+${shortIdHelp}
 
 Examples:
-  filmgate edit video_0199… "the same at night"
+  filmgate edit 3f9a1c "the same at night"
   filmgate edit fox.mp4 "in the rain" -o rain.mp4
 `,
 )
@@ -100,9 +105,10 @@ export const extend = deriving(
 
 Creates a longer video: it starts with the given one and continues from its last
 frame for N more seconds. Prints the path of the file.
+${shortIdHelp}
 
 Examples:
-  filmgate extend video_0199… "night falls" --seconds 4
+  filmgate extend 3f9a1c "night falls" --seconds 4
   filmgate extend fox.mp4 "the fox looks up" --seconds 8 -o longer.mp4
 `,
 )
@@ -141,8 +147,8 @@ ${kind === 'remix' ? '' : modelHelp}`
       const request: VideoRequest = { ...(await prepare(order, '', '.')), source }
       const client = openClient(findConnection(values, terminal.env), terminal)
       // The server knows the model of a video of its own.
-      const isFile = 'bytes' in source.video
-      return create({ client, request, ...(isFile && { complete: chooseModel(client) }) }, values, terminal)
+      const complete = 'bytes' in source.video ? chooseModel(client) : findSource(client, source.kind, source.video.id)
+      return create({ client, request, complete }, values, terminal)
     },
   }
 }
@@ -168,7 +174,7 @@ interface Creation {
   client: Client
   request: VideoRequest
   /** Fills in the rest of the request, after progress is shown. */
-  complete?(request: VideoRequest, watch: Watching): Promise<void>
+  complete(request: VideoRequest, watch: Watching): Promise<void>
 }
 
 interface Watching {
@@ -208,7 +214,7 @@ async function create(
 }
 
 /** Replaces an empty model with the first that the server lists. */
-function chooseModel(client: Client): NonNullable<Creation['complete']> {
+function chooseModel(client: Client): Creation['complete'] {
   return async (request, { progress, interrupts }) => {
     if (request.model !== '') return
     request.model = await firstModel(client, interrupts.first)
@@ -216,10 +222,17 @@ function chooseModel(client: Client): NonNullable<Creation['complete']> {
   }
 }
 
+/** Replaces the end of an id with the whole id. */
+function findSource(client: Client, kind: Source['kind'], given: string): Creation['complete'] {
+  return async (request, { interrupts }) => {
+    request.source = { kind, video: { id: await findId(client, given, interrupts.first) } }
+  }
+}
+
 async function submit({ client, request, complete }: Creation, watch: Watching): Promise<Task> {
   const { terminal, progress, row, interrupts } = watch
   try {
-    await complete?.(request, watch)
+    await complete(request, watch)
     const callbacks = { terminal, interrupts, onTrouble: row.onTrouble, note: progress.note }
     return await submitOnce(client, request, { ...callbacks, key: randomUUID(), patient: false })
   } catch (error) {
