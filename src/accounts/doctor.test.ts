@@ -59,6 +59,14 @@ it('says what to do about a vLLM-Omni that was started with the wrong options, a
   assert.match(finding?.fix ?? '', /--api-server-count 1/)
 })
 
+it('says that a key is not that of a service account, and reports no response that Vertex AI did not send', async () => {
+  const key = JSON.stringify({ type: 'authorized_user', client_id: 'a-secret-id' })
+  const [finding] = await diagnose({ main: { provider: 'vertex', base_url: 'http://127.0.0.1:1', key } })
+  assert.deepEqual([finding?.state, finding?.seen], ['unusable', 'it generates no videos'])
+  assert.match(finding?.fix ?? '', /^the key is not the JSON of a service account; use the key file of/)
+  assert.doesNotMatch(JSON.stringify(finding), /401|a-secret-id/)
+})
+
 it('says of each route whether its account has the model', async () => {
   await using engine = await startUpstream({ wire: openaiWire('vllm-omni') })
   await using kling = await startUpstream({ wire: simulators.kling.open().wire })

@@ -102,6 +102,7 @@ describe('the words of the vertex provider', () => {
       assert.ok('refused' in answer)
       assert.equal(answer.refused.blame, 'account')
       await assert.rejects(provider.poll(name, callOf({ credential })), { code: 'provider_unavailable' })
+      await assert.rejects(provider.check?.(callOf({ credential })) ?? assert.fail(), { code: 'generation_failed' })
     }
   })
 

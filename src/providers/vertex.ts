@@ -74,9 +74,8 @@ const provider: Provider = {
   },
   async check(call) {
     const account = readAccount(call)
-    return account
-      ? apiOf(account).get(`${parentOf(account)}/models?pageSize=1`, call)
-      : new Response(null, { status: 401 })
+    if (account === undefined) throw problems.refused(`${noAccount}; use the key file of a service account`)
+    return apiOf(account).get(`${parentOf(account)}/models?pageSize=1`, call)
   },
 }
 
