@@ -40,7 +40,8 @@ it('shows how an account responds and what to do about it', async () => {
   }
   server.close()
   const [gone] = await diagnose({ main: { provider: 'openai', base_url } })
-  assert.deepEqual([gone?.state, gone?.seen], ['unclear', 'no usable response'])
+  const { host } = new URL(base_url)
+  assert.deepEqual([gone?.state, gone?.seen], ['unclear', `no usable response (connect ECONNREFUSED ${host})`])
 })
 
 for (const [name, { open, provider, path }] of Object.entries(simulators))

@@ -1,6 +1,6 @@
 import type { AccountConfig } from '../config/accounts.ts'
 import type { Config } from '../config.ts'
-import { Problem } from '../core/problem.ts'
+import { codeOf, Problem } from '../core/problem.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import { type Member, providers, type Setting } from '../providers/index.ts'
 
@@ -120,7 +120,10 @@ async function diagnose(
 function byProblem({ code, cause }: Problem, { baseUrl }: AccountConfig): Diagnosis {
   if (code === 'generation_failed' && cause instanceof Error)
     return { state: 'unusable', seen: 'it generates no videos', fix: cause.message }
-  return { state: 'unclear', seen: 'no usable response', fix: `check its address ${baseUrl} and the network` }
+  // If several addresses of a host failed, the error has only a code.
+  const reason = cause instanceof Error ? cause.message || codeOf(cause) : undefined
+  const seen = `no usable response${reason ? ` (${reason})` : ''}`
+  return { state: 'unclear', seen, fix: `check its address ${baseUrl} and the network` }
 }
 
 function byStatus(status: number, { credential, baseUrl }: AccountConfig, { key }: Member): Diagnosis {
