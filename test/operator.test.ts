@@ -441,7 +441,8 @@ describe('the command line', () => {
   it('shows what is held and what was left behind, and lets nothing at the terminal', async () => {
     const id = take()
     const list = await run('task', 'held')
-    assert.match(list, new RegExp(`\\n${id} +open +1\\d min +gone .*the connection broke +\\[31m \\(provider_unavail`))
+    assert.match(list, new RegExp(`\\n${id} +1\\d min +gone .*the connection broke +\\[31m \\(provider_unavail`))
+    assert.match(list, /^TASK +AGE +ACCOUNT /)
     const left = await run('task', 'orphans')
     assert.match(left, new RegExp(`\\n${orphan} +orphan .*\\{"id":"late"\\}`))
     const shown = await run('task', 'show', id)

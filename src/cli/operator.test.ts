@@ -206,6 +206,9 @@ describe('a task that is shown', () => {
       commandsOf({ state: 'held', status: 'in_progress' }, { npm_command: 'exec' }),
       ['adopt', 'resubmit', 'give-up'].map((word) => `  npx filmgate task ${word} ${task.id}`),
     )
+    // The time begins with the attempt: `searchUntil` of core/timing.ts.
+    const held = showTask({ ...task, state: 'held' }, { ...terminalAt(10), env: {} })
+    assert.match(held, / it fails 30 minutes after it was sent\.\n/)
     assert.deepEqual(commandsOf({}), [])
     assert.deepEqual(commandsOf({ state: 'held', deleted_at: at(3) }), [])
   })

@@ -5,7 +5,7 @@ import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
-import { facts, table } from './screen/table.ts'
+import { type Column, facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
@@ -22,7 +22,7 @@ const help = `Usage: filmgate task show ID             everything that happened 
 For operators, with the operator's token. A task is held if it is unknown
 whether the provider accepted it, because the response was lost. It is not sent
 again before you decide. Look for it at the provider, then decide. Without a
-decision it fails after 30 minutes.
+decision it fails 30 minutes after it was sent.
 ID is the whole id. OPERATION is the id of the job, as the provider's console
 shows it, or as \`task show --json\` shows that of another task there.
 
@@ -85,6 +85,9 @@ interface Shown {
   show(): string
 }
 
+const heldTable = { none: 'No task waits for a decision.', showsState: false }
+const orphanTable = { none: 'There are no orphaned attempts.', showsState: true }
+
 const verbs: Record<string, Verb> = {
   show: {
     operands: ['the id'],
@@ -97,14 +100,14 @@ const verbs: Record<string, Verb> = {
     operands: [],
     async run(operator, _, values, terminal) {
       const response = onlyHeld(await listed(operator, ['open'], values))
-      return { response, show: () => showAttempts(response, 'No task waits for a decision.', terminal) }
+      return { response, show: () => showAttempts(response, heldTable, terminal) }
     },
   },
   orphans: {
     operands: [],
     async run(operator, _, values, terminal) {
       const response = await listed(operator, ['orphan', 'abandoned'], values)
-      return { response, show: () => showAttempts(response, 'There are no orphaned attempts.', terminal) }
+      return { response, show: () => showAttempts(response, orphanTable, terminal) }
     },
   },
   adopt: {
@@ -163,18 +166,28 @@ function onlyHeld(response: AttemptList): AttemptList {
   return { ...response, data: response.data.filter(({ task_state: state }) => state === 'held') }
 }
 
-function showAttempts({ data, has_more: more }: AttemptList, none: string, terminal: Terminal): string {
+/** `showsState`: attempts of held tasks are all open, which would read as the state of the task. */
+function showAttempts(
+  { data, has_more: more }: AttemptList,
+  { none, showsState }: { none: string; showsState: boolean },
+  terminal: Terminal,
+): string {
   if (data.length === 0) {
     terminal.err(`${none}\n`)
     return ''
   }
   if (more) terminal.err('There are more: --limit shows up to 999.\n')
   const paint = painter(terminal.colour.stdout)
-  return table<AttemptList['data'][number]>(
+  const state: Column<AttemptList['data'][number]> = {
+    title: 'STATE',
+    text: (attempt) => attempt.state,
+    paint: (attempt, text) => paintAttempt(attempt.state, text, paint),
+  }
+  return table(
     data,
     [
       { title: 'TASK', text: ({ task }) => task, paint: (_, text) => paint('bold', text) },
-      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
+      ...(showsState ? [state] : []),
       { title: 'AGE', text: ({ age_seconds: age }) => roughly(age * 1000), align: 'right' },
       { title: 'ACCOUNT', text: ({ account }) => account, least: 8 },
       { title: 'ATTEMPT', text: ({ id }) => id, extra: true },
@@ -261,7 +274,7 @@ export function showTask(task: ShownTask, terminal: Terminal): string {
 /** The commands for a held task, which waits for a decision. */
 function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Terminal): string[] {
   if (state !== 'held' || deleted !== null) return []
-  const commands = `Look for it at the provider, then decide. Without a decision it fails 30 minutes after it was held.
+  const commands = `Look for it at the provider, then decide. Without a decision it fails 30 minutes after it was sent.
   filmgate task adopt ${id} <the provider's id>
   filmgate task resubmit ${id}
   filmgate task give-up ${id}
