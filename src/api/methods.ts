@@ -31,7 +31,8 @@ export function collectMethods(app: FastifyInstance): { refuse(request: FastifyR
 export function wrongMethod({ method, url }: FastifyRequest, reply: FastifyReply, methods: readonly string[]): Problem {
   reply.header('allow', methods.join(', '))
   const path = url.split('?', 1)[0]?.slice(0, 200)
-  return new Problem('method_not_allowed', `${path} does not accept ${method}. Use ${methods.join(' or ')}.`)
+  const either = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(methods)
+  return new Problem('method_not_allowed', `${path} does not accept ${method}. Use ${either}.`)
 }
 
 function fits(pattern: readonly string[], path: readonly string[]): boolean {
