@@ -77,7 +77,8 @@ it('a video that differs from the request says so: to the client that creates it
   const output = { width: 832, height: 480, duration: 5.041667, frame_rate: 16, codec: 'h264', bytes: 8 }
   await using api = await startFakeApi((request, response, body) => {
     if (request.method !== 'POST') return false
-    const made = Object.assign(addTask(api, body), { seconds: '5', size: '832x480', output, warnings: [warning] })
+    const facts = { seconds: '5', size: '832x480', output, warnings: [warning], expires_at: 1_000_000_000 }
+    const made = Object.assign(addTask(api, body), facts)
     return send(response, 200, made)
   })
   const [env, cwd] = [envFor(api), newFolder()]
@@ -92,6 +93,7 @@ it('a video that differs from the request says so: to the client that creates it
     shown,
     /\noutput +5\.04 s, 832x480, 16 fps, h264, 8 B\nwarning +`seconds` was 8; the provider generated 5/,
   )
+  assert.match(shown, /\nexpired +\d+ d ago \(2001-09-09T01:46:40Z\)\n/)
 })
 
 it('a list that is not UTF-8 is refused with the line, and nothing is submitted', async () => {

@@ -176,6 +176,12 @@ describe('a task that is shown', () => {
       assert.doesNotMatch(shown(older), /output|warning/)
   })
 
+  it('has when it expires, or when it expired', () => {
+    assert.match(shown({}), /\nexpires +in 89 s \(/)
+    assert.match(shown({ expires_at: at(6) }), /\nexpired +4 s ago \(/)
+    assert.doesNotMatch(shown({ expires_at: null }), /expire/)
+  })
+
   it('has its last problem, with the cause, and when the next try is due', () => {
     const begun = { status: 'in_progress', completed_at: null, due_at: at(40) }
     const timeline = [

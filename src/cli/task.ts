@@ -7,7 +7,7 @@ import { exits, Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
 import { type Column, facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
-import { ahead, describeOutput, relative, roughly } from './screen/wording.ts'
+import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
 import type { Terminal } from './terminal.ts'
 import { readOutput, readWarnings } from './video.ts'
@@ -306,7 +306,7 @@ function header(task: ShownTask, now: number, paint: Paint): string {
     ['started', time(task.started_at)],
     ['completed', time(task.completed_at)],
     ['failed', time(failed?.at ?? null)],
-    ['expires', time(task.expires_at)],
+    [expiryName(Date.parse(task.expires_at ?? ''), now), time(task.expires_at)],
     ['deleted', time(task.deleted_at)],
     ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
     ['must end', unfinished ? time(task.finish_by) : ''],

@@ -9,7 +9,7 @@ import { listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
 import { type Column, facts, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
-import { describeOutput, relative, roughly } from './screen/wording.ts'
+import { describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { shortId } from './slug.ts'
 import { findTarget } from './target.ts'
 import type { Terminal } from './terminal.ts'
@@ -140,7 +140,7 @@ function show(task: Task, terminal: Terminal): string {
     ['seed', task.seed === null ? '' : String(task.seed)],
     ['created', time(createdAt)],
     ['completed', completedAt === null ? '' : `${time(completedAt)}${took}`],
-    ['expires', time(task.expiresAt)],
+    [expiryName(task.expiresAt ?? 0, terminal.now()), time(task.expiresAt)],
   ] as const
   return facts(
     pairs.filter(([, value]) => value !== ''),

@@ -56,7 +56,9 @@ it('shows an endpoint with what is wrong with it, and nothing that could move th
   assert.ok(!out.includes('\u001b'))
   const { out: listed } = await run(['list'], { data: [endpoint], has_more: false })
   assert.match(listed, /whe_1 +disabled +films/)
-  assert.match((await run(['list'], { data: [], has_more: false })).err, /filmgate webhooks add/)
+  const none = { data: [], has_more: false }
+  assert.match((await run(['list'], none)).err, /filmgate webhooks add/)
+  assert.equal((await run(['deliveries', 'whe_1'], none)).err, 'There are no deliveries.\n')
 })
 
 it('prints the secret alone, so that it can be kept', async () => {

@@ -267,7 +267,7 @@ function showSecret(
 }
 
 function showDeliveries({ data, has_more: more }: Read<typeof DeliveryPage>, terminal: Terminal): string {
-  if (data.length === 0) terminal.err('There is no delivery.\n')
+  if (data.length === 0) terminal.err('There are no deliveries.\n')
   if (more) terminal.err('There are more: --limit shows up to 100.\n')
   if (data.length === 0) return ''
   const paint = painter(terminal.colour.stdout)

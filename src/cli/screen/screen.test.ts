@@ -6,7 +6,7 @@ import { lineFor } from './progress.ts'
 import { openRow, type RowFacts } from './row.ts'
 import { table } from './table.ts'
 import { fit, fitMiddle, jsonLine, painter, printable, printableLines, widthOf } from './text.ts'
-import { bytes, clockTime, relative, roughly } from './wording.ts'
+import { ahead, bytes, clockTime, relative, roughly } from './wording.ts'
 
 const plain = painter(false)
 const view: BarView = {
@@ -151,6 +151,10 @@ it('numbers are rounded for people', () => {
   assert.deepEqual(
     [0, 180_000, -82_800_000].map((ago) => relative(0, ago)),
     ['just now', '3 min ago', 'in 23 h'],
+  )
+  assert.deepEqual(
+    [-20_000, 0, 1_999, 2_000].map((at) => ahead(at, 0)),
+    ['now', 'now', 'now', 'in 2 s'],
   )
   assert.deepEqual([812, 4_812_000, 1_000_000_000].map(bytes), ['812 B', '4.8 MB', '1.0 GB'])
 })

@@ -24,9 +24,14 @@ export function relative(at: number, now: number): string {
   return distance > 0 ? `${roughly(distance)} ago` : `in ${roughly(-distance)}`
 }
 
-/** `in 23 h`, or `now` for a time in the past, because it is about to happen. */
+/** `in 23 h`, or `now` for a time that is near or in the past, because it is about to happen. */
 export function ahead(at: number, now: number): string {
-  return at <= now ? 'now' : relative(at, now)
+  return at < now + 2_000 ? 'now' : relative(at, now)
+}
+
+/** The name of a time when something expires. */
+export function expiryName(at: number, now: number): string {
+  return at > now ? 'expires' : 'expired'
 }
 
 /** `812 B`, `4.8 MB`. */
