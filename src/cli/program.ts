@@ -1,12 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 
 export function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }
 
 /** The command that runs this program: npm and npx don't put it on the PATH. */
-export function programOf(env: Readonly<Record<string, string | undefined>>): string {
+function programOf(env: Readonly<Record<string, string | undefined>>): string {
   return env.npm_command === undefined ? 'filmgate' : 'npx filmgate'
+}
+
+/** The same for a shell that may not run it as we were run: `node bin/filmgate.js` puts nothing on the PATH. */
+export function programToPaste(env: Readonly<Record<string, string | undefined>>): string {
+  const isOnPath = (env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'filmgate')))
+  return isOnPath ? programOf(env) : 'npx filmgate'
 }
 
 /** Help and hints with the command that works here. Only the first `filmgate` of a line: others may be file names. */

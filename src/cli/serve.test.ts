@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
 import { it } from 'node:test'
+import { programToPaste } from './program.ts'
 import { startFailure } from './serve.ts'
 
 const place = { host: '127.0.0.1', port: 80 }
@@ -21,4 +25,15 @@ it('the address is named only in errors of listening', () => {
     {},
   ])
     assert.equal(said(fields), 'as it was')
+})
+
+it('the command to paste is npx filmgate, unless filmgate is on the PATH', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-path-'))
+  const PATH = ['/nowhere', folder].join(delimiter)
+  assert.deepEqual([programToPaste({ PATH }), programToPaste({})], ['npx filmgate', 'npx filmgate'])
+  writeFileSync(join(folder, 'filmgate'), '')
+  assert.equal(programToPaste({ PATH }), 'filmgate')
+  // npm puts it on the PATH of its own processes only.
+  assert.equal(programToPaste({ PATH, npm_command: 'exec' }), 'npx filmgate')
+  rmSync(folder, { recursive: true })
 })

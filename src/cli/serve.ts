@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '../config.ts'
 import { type Service, start } from '../main.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
-import { programOf } from './program.ts'
+import { programToPaste } from './program.ts'
 import { printable } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -49,7 +49,7 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
       : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
-  terminal.out(banner(service, config, { program: programOf(terminal.env), setBy, operatorSetBy }))
+  terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy }))
   const failure = await Promise.race([signals.stop.then(() => null), service.failed])
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
