@@ -100,7 +100,10 @@ it('reads a time, or how long ago it was', async () => {
   assert.equal(await since('24h'), now / 1000 - 86_400)
   assert.equal(await since('90m'), now / 1000 - 5_400)
   assert.equal(await since('2026-11-15T09:00Z'), now / 1000 - 10_800)
-  await assert.rejects(since('yesterday'), /--failed-since yesterday: use 90m, 24h/)
+  assert.equal(await since('2026-11-15'), now / 1000 - 43_200)
+  assert.equal(await since('2026-11-15 10:00:00.5+01:00'), now / 1000 - 10_800)
+  for (const text of ['', 'yesterday', 'yesterday 3', 'last 7', '5', '12', '24', '2026-11-15T25:00Z'])
+    await assert.rejects(since(text), new RegExp(`--failed-since ${text}: use 90m, 24h`))
 })
 
 it('says what is missing or unknown before a server is asked', async () => {

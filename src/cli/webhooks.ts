@@ -206,10 +206,14 @@ function verbOf(word: string): Verb {
 
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+// `Date.parse` also reads 'last 7': as a day in 2001.
+const isoTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
+
 /** Unix seconds, from a time or from a duration before now. */
 function readSince(text: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const at = amount === undefined ? Date.parse(text) : now - Number(amount) * (unitMs[unit] ?? 0)
+  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  const at = amount === undefined ? time : now - Number(amount) * (unitMs[unit] ?? 0)
   if (!Number.isNaN(at)) return Math.max(0, Math.floor(at / 1000))
   throw new UsageFailure(`--failed-since ${text}: use 90m, 24h, 3d, or a time such as 2026-11-15T09:00Z`)
 }
