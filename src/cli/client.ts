@@ -1,5 +1,5 @@
 import { messageOf } from '../core/problem.ts'
-import { fits, type Read, type Schema } from '../wire/schema.ts'
+import { fits, isObject, type Read, type Schema } from '../wire/schema.ts'
 import type { Variant } from '../wire/videos.ts'
 import { type Connection, findConnection } from './connection.ts'
 import { Failure, NetworkFailure, UnknownOutcome, UsageFailure } from './failure.ts'
@@ -141,7 +141,10 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
       return page
     },
     async remove(id, signal) {
-      return (await json(pathOf(id), { method: 'DELETE', ...withSignal(signal) })).body
+      const { body } = await json(pathOf(id), { method: 'DELETE', ...withSignal(signal) })
+      // Some servers send the video instead of `deleted: true`.
+      if (!isObject(body) || typeof body.id !== 'string' || body.deleted === false) throw notTheApi(baseUrl, pathOf(id))
+      return body
     },
     content: (id, variant, signal) =>
       // The length of a compressed response could not be checked.

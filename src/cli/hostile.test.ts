@@ -53,6 +53,24 @@ it('an id that is not a plain word is refused: it would be in commands that peop
   assert.doesNotMatch(stderr, /evil/)
 })
 
+it('a video counts as deleted only if the response says so', async () => {
+  let answer: unknown
+  await using api = await startFakeApi((_, response) => send(response, 200, answer))
+  const run = (response: unknown) => {
+    answer = response
+    return runCli(['delete', 'video_00000000'], options(api))
+  }
+  for (const wrong of [null, [], {}, { id: 'video_00000000', object: 'video.deleted', deleted: false }]) {
+    const { code, stdout, stderr } = await run(wrong)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /\/v1\/videos\/video_00000000 did not respond like a Videos API\n/)
+  }
+  for (const right of [{ deleted: true }, { status: 'deleted' }]) {
+    const { code, stdout } = await run({ id: 'video_00000000', ...right })
+    assert.deepEqual([code, stdout], [0, 'deleted video_00000000\n'])
+  }
+})
+
 it('a response without an end is refused after 8 MiB, whatever its status', async () => {
   const mebibyte = Buffer.alloc(2 ** 20, ' ')
   const flood = (response: ServerResponse) => {
