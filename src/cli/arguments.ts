@@ -40,6 +40,9 @@ export function readArguments<const T extends Options>(
     const extra = positionals[operands.length]
     throw new UsageFailure(tooMany ?? `'${extra}' is one argument too many`)
   }
+  // An unset variable of a shell. As an id in a path, it would lead to another route.
+  const empty = operands[positionals.indexOf('')]
+  if (empty !== undefined) throw new UsageFailure(`${empty} is empty`)
   return { values: values as Values<T>, operands: positionals }
 }
 

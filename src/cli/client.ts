@@ -237,6 +237,9 @@ export interface Filmgate {
 
 export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmgate {
   async function request<const S extends Schema>(path: string, schema: S, init: RequestInit): Promise<Read<S>> {
+    // `fetch` would resolve it, and send the request to another route.
+    const dots = path.split('/').find((part) => part === '.' || part === '..')
+    if (dots !== undefined) throw new UsageFailure(`'${dots}' is not an id`)
     const headers = { authorization: `Bearer ${token}`, ...init.headers }
     const signal = AbortSignal.timeout(responseMs)
     try {

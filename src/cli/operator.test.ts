@@ -161,6 +161,21 @@ it('the end of an id is not enough, and says so before a server is asked', async
   assert.deepEqual(api.requests, [])
 })
 
+it('an id that would lead to another route is refused before a server is asked', async () => {
+  await using api = await startFakeApi()
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  for (const [args, message] of [
+    [['show', '..'], /'\.\.' is not an id\n/],
+    [['give-up', '', '--yes'], /the id is empty\n/],
+    [['adopt', task.id, ''], /the operation is empty\n/],
+  ] as const) {
+    const { code, stderr } = await runCli(['task', ...args], { env, cwd })
+    assert.equal(code, 2)
+    assert.match(stderr, message)
+  }
+  assert.deepEqual(api.requests, [])
+})
+
 describe('a task that is shown', () => {
   const problem = { code: 'storage_unavailable', message: 'The service cannot store anything. (ENOSPC)', tries: 3 }
   const shown = (change: Partial<ShownTask>) => showTask({ ...task, ...change }, terminalAt(10)).split('\n\n')[0] ?? ''

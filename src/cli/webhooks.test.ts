@@ -114,6 +114,11 @@ it('says what is missing or unknown before a server is asked', async () => {
     [['replay', 'whe_1'], /the delivery, or --failed-since, is missing/],
     [['deliveries', 'whe_1', '--limit', '0'], /--limit 0: use a number from 1 to 100/],
     [['add'], /the URL is missing/],
+    [['add', ''], /the URL is empty/],
+    [['show', ''], /the id of the endpoint is empty/],
+    [['replay', 'whe_1', ''], /the delivery, or --failed-since, is empty/],
+    [['rotate', '..'], /'\.\.' is not an id/],
+    [['replay', 'whe_1', '.'], /'\.' is not an id/],
   ] as const) {
     const { code, stderr } = await runCli(['webhooks', ...args], { env, cwd })
     assert.equal(code, 2, stderr)
