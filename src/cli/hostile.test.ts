@@ -97,6 +97,18 @@ it('a response without an end is refused after 8 MiB, whatever its status', asyn
   }
 })
 
+it('a model without values has an empty cell', async () => {
+  const sizes = ['1x1', '2x2', '3x3', '4x4', '5x5']
+  const data = [
+    { id: 'empty', seconds: { min: {} }, size: {} },
+    { id: 'usual', seconds: { default: 4 }, size: { values: sizes } },
+    { id: 'range', seconds: { min: '1', max: 20, default: '4' }, size: { values: sizes, default: '1x1' } },
+  ]
+  await using api = await startFakeApi((_, response) => send(response, 200, { data }))
+  const { stdout } = await runCli(['models'], options(api))
+  assert.match(stdout, /\nempty *\nusual +\(4\) +5 sizes\nrange +1–20 \(4\) +5 sizes \(1x1\)\n$/)
+})
+
 it('a time beyond the calendar is left out', async () => {
   await using api = await startFakeApi()
   addTask(api, '{"prompt": "a fox", "model": "fake"}').created_at = 1e300

@@ -54,8 +54,14 @@ function columnsFor(models: Model[]): Column<Model>[] {
 /** `1–20 (4)`, `4 8 12 (4)`: the allowed values, and the default. */
 function rangeOf(rule: unknown, least: string, most: string): string {
   if (!isObject(rule)) return ''
-  const allowed = Array.isArray(rule.values) ? rule.values.join(' ') : `${rule[least]}–${rule[most]}`
-  return rule.default === undefined ? allowed : `${allowed} (${rule.default})`
+  const [from, to] = [stringOrNull(rule[least]), stringOrNull(rule[most])]
+  const range = from === null || to === null ? '' : `${from}–${to}`
+  return withDefault(Array.isArray(rule.values) ? rule.values.join(' ') : range, rule)
+}
+
+function withDefault(allowed: string, rule: Record<string, unknown>): string {
+  const usual = stringOrNull(rule.default)
+  return usual === null ? allowed : `${allowed} (${usual})`.trimStart()
 }
 
 /** `0.084/second`. `--json` has the date of the price. */
@@ -68,6 +74,6 @@ function sizesOf(rule: unknown): string {
   const [only, ...others] = Array.isArray(rule.values) ? rule.values : []
   if (only !== undefined && others.length === 0) return String(only)
   // A long list would leave no room for other columns; `--json` has it.
-  if (others.length > 3) return `${others.length + 1} sizes (${rule.default})`
+  if (others.length > 3) return withDefault(`${others.length + 1} sizes`, rule)
   return rangeOf(rule, 'min_side', 'max_side')
 }
