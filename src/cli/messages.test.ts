@@ -58,6 +58,8 @@ describe('a mistake in a command is reported with its fix, before any request', 
     ['a prompt that is read as an option', ['generate', '-o fox'], /the prompt is missing\n.+ -- '-o fox'\n/],
     ['one dash too few', ['generate', 'x', '-seed', '1'], /no option -s; did you mean --seed\?\n/],
     ['an image that is not there', ['generate', 'x', '--image', 'none.png'], /none\.png can't be read/],
+    ['an empty image', ['generate', 'x', '--image', ''], /image: it is empty; use a file or a URL\n/],
+    ['an empty image of a batch', ['batch', 'x', '-o', '.', '--image', ''], /image: it is empty/],
     ['the end of an id that is too short', ['get', 'abc'], /give 4 or more characters .+\n.+\n {2}npx filmgate list\n/],
     ['a mistake in general', ['list', '--limit', 'x'], /See npx filmgate list --help\n/],
   ]

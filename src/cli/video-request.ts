@@ -50,17 +50,18 @@ export function readOrder(prompt: string, flags: Values<typeof videoOptions>): O
   if (prompt.trim() === '') throw new UsageFailure('the prompt is empty')
   const { model, seconds, size, image } = flags
   const seed = /^\d+$/.test(flags.seed ?? '') ? Number(flags.seed) : undefined
-  const fault = faultOf({ seconds, size, seed: seed ?? flags.seed })
+  const fault = faultOf({ seconds, size, image, seed: seed ?? flags.seed })
   if (fault !== null) throw new UsageFailure(fault)
   const caption = flags['no-caption'] ? false : undefined
   return withoutUndefined<Order>({ prompt, model, seconds, size, image, seed, caption })
 }
 
 /** What is wrong with the fields of an order, or null. */
-export function faultOf({ seconds, size, seed }: { seconds?: unknown; size?: unknown; seed?: unknown }): string | null {
+export function faultOf({ seconds, size, image, seed }: { [Field in keyof Order]?: unknown }): string | null {
   if (seconds !== undefined && !/^\d+(\.\d+)?$/.test(String(seconds))) return `seconds: '${seconds}' is not a number`
   if (size !== undefined && !/^\d+x\d+$/.test(String(size)))
     return `size: '${size}' is not a size; write for example 1280x720`
+  if (image === '') return 'image: it is empty; use a file or a URL'
   if (seed !== undefined && !(Number.isSafeInteger(seed) && Number(seed) >= 0))
     return `seed: '${seed}' is not a whole number, 0 or more`
   return null
