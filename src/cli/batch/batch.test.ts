@@ -39,12 +39,13 @@ describe('lines', () => {
       '{"prompt": "x", "seed": 1.5}',
       '{"prompt": "x", "size": "big"}',
       '[1]',
+      '{"prompt": "x", "prompt": "y"}',
     ]
     const twice = ['{"prompt": "x", "name": "a"}', '{"prompt": "y", "name": "A.mp4"}']
     const { faults } = readLines([...bad, ...twice].join('\n'), {})
     assert.deepEqual(
       faults.map(({ number, what }) => `${number} ${what.split(':')[0]}`),
-      ['1 name', '2 seed', '3 size', '6 name'],
+      ['1 name', '2 seed', '3 size', '5 prompt', '7 name'],
     )
   })
 

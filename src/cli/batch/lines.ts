@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { duplicateKey } from '../../core/duplicate-key.ts'
 import { messageOf } from '../../core/problem.ts'
 import { isObject } from '../../wire/schema.ts'
 import { suggestion } from '../arguments.ts'
@@ -88,6 +89,8 @@ function readLine(text: string, defaults: Partial<Order>): Pick<Line, 'order' | 
     return `it starts like JSON but is not valid JSON: ${messageOf(error)}`
   }
   if (!isObject(json)) return 'it is not a JSON object'
+  const twice = duplicateKey(text)
+  if (twice !== undefined) return `${twice}: the line has it twice`
   const given = Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null))
   const fault = faultIn(given)
   if (fault !== null) return fault
