@@ -110,8 +110,8 @@ async function readVideos(path: string, flags: Values<typeof options>): Promise<
     throw new UsageFailure(`${path} can't be read: ${code === 'ENOENT' ? 'there is no such file' : code}`)
   })
   const { text, fault } = decode(bytes)
-  if (fault !== null) throwFaults([fault], path)
   const { lines, faults } = readLines(text, defaults)
+  if (fault !== null) faults.push(fault)
   for (const { number, order } of lines) {
     const what = order.image === undefined ? null : await faultOfImage(order.image, dirname(path))
     if (what !== null) faults.push({ number, what })

@@ -107,6 +107,12 @@ it('a list that is not UTF-8 is refused with the line, and nothing is submitted'
     assert.equal(code, 2)
     assert.match(stderr, /nothing was submitted\n {2}line \d: /)
   }
+  writeFileSync(
+    join(cwd, 'list'),
+    Buffer.from('{"prompt": ""}\nein Bär\na fox\n{"prompt": "x", "seed": -1}\n', 'latin1'),
+  )
+  const { stderr } = await runCli(['batch', 'list', '-o', 'out'], { env: envFor(api), cwd })
+  assert.match(stderr, /3 mistakes .+\n {2}line 1: prompt: .+\n {2}line 2: it is not UTF-8; .+\n {2}line 4: seed: /)
   assert.deepEqual(api.requests, [])
 })
 

@@ -27,17 +27,18 @@ export interface Fault {
 
 const fields = ['prompt', 'model', 'seconds', 'size', 'image', 'seed', 'caption', 'name']
 
-/** The text of a file, or the first line that is not UTF-8. */
+/** The text of a file, and the first line that is not UTF-8. Such lines are empty in the text. */
 export function decode(bytes: Buffer): { text: string; fault: Fault | null } {
   if (isUtf8(bytes)) return { text: bytes.toString('utf8'), fault: null }
   const wide = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2))
+  const lines = bytes
+    .toString('latin1')
+    .split('\n')
+    .map((line) => Buffer.from(line, 'latin1'))
   // The first line is enough: the others have the same encoding.
-  const number =
-    bytes
-      .toString('latin1')
-      .split('\n')
-      .findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1
-  return { text: '', fault: { number, what: `it is ${wide ? 'UTF-16' : 'not UTF-8'}; save the file as UTF-8` } }
+  const number = lines.findIndex((line) => !isUtf8(line)) + 1
+  const text = wide ? '' : lines.map((line) => (isUtf8(line) ? line.toString('utf8') : '')).join('\n')
+  return { text, fault: { number, what: `it is ${wide ? 'UTF-16' : 'not UTF-8'}; save the file as UTF-8` } }
 }
 
 /** Reads the whole file, and collects every fault. */
