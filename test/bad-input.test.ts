@@ -487,6 +487,27 @@ describe('bodies made to be slow or large', () => {
       'invalid_json',
     )
   })
+  it('a form that is not UTF-8, in a value, in a name, and as the URL of an image', async () => {
+    const part = (name: string, value: string) =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+    const send = (others: Record<string, string>, encoding: BufferEncoding) => {
+      const parts = Object.entries({ ...film, ...others }).map(([name, value]) => part(name, value))
+      return raw('multipart/form-data; boundary=b', Buffer.from(`${parts.join('')}--b--\r\n`, encoding))
+    }
+    for (const [name, value] of [
+      ['prompt', 'caf\xe9'],
+      ['metadata[a]', 'caf\xe9'],
+      ['image', 'https://203.0.114.1/caf\xe9.png'],
+      ['metadata[caf\xe9]', 'a'],
+    ] as const) {
+      const { status, code, param, message } = await faultOf(await send({ [name]: value }, 'latin1'))
+      assert.deepEqual([status, code, message], [400, 'invalid_multipart', 'The form is not UTF-8.'], name)
+      assert.equal(param, name.replace('\xe9', '\ufffd'))
+      assert.equal((await send({ [name]: value }, 'utf8')).status, 200, name)
+    }
+    const own = await send({ prompt: 'sent as \ufffd' }, 'utf8')
+    assert.equal(((await own.json()) as { prompt: string }).prompt, 'sent as \ufffd')
+  })
   it('a path that does not exist is answered before its body is read', async () => {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.write(

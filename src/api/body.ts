@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { MultipartFile, MultipartValue } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
@@ -110,6 +111,7 @@ async function readParts(
 ): Promise<void> {
   let left = rules?.fieldBytes ?? maxBodyBytes
   const options = rules ? { limits: { fileSize: rules.fileBytes, fieldSize: rules.fieldBytes } } : imageOptions
+  const hasOwnReplacement = watchReplacements(request)
   for await (const part of request.parts(options)) {
     refuseName(part)
     if (rules && part.type === 'file' && !isJson(part.mimetype)) {
@@ -122,8 +124,31 @@ async function readParts(
     left -= raw.length
     if (left < 0) throw tooLarge()
     using _turn = needsTurn(raw, part) ? await turns.take(request.token.name) : null
+    const isReplaced = part.fieldname.includes(replacement) || (typeof raw === 'string' && raw.includes(replacement))
+    if (isReplaced && !hasOwnReplacement()) throw notUtf8(part.fieldname)
     setField(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))
   }
+}
+
+/** The parser puts it in place of bytes that are not UTF-8, and does not report it. */
+const replacement = '\ufffd'
+
+/** Whether a client sent this character itself. The bytes of a file may look like it: then its form is accepted. */
+function watchReplacements({ raw }: FastifyRequest): () => boolean {
+  let isSent = false
+  let end = Buffer.alloc(0)
+  raw.on('data', (chunk: Buffer) => {
+    if (isSent) return
+    // The character may be split between two chunks.
+    const bytes = Buffer.concat([end, chunk])
+    isSent = bytes.includes(replacement)
+    end = bytes.subarray(-2)
+  })
+  return () => isSent
+}
+
+function notUtf8(name: string): Problem {
+  return new Problem('invalid_multipart', 'The form is not UTF-8.', { param: name.slice(0, 100) })
 }
 
 function needsTurn(raw: Buffer | string, { mimetype }: MultipartFile | MultipartValue): boolean {
@@ -171,7 +196,9 @@ function isImageField(name = ''): boolean {
 function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
   if (!multipartOptions.isPartAFile(fieldname, mimetype, filename)) {
     if (isJsonText(bytes)) return parseText(bytes, fieldname)
-    return bytes.length > maxRestBytes ? new LongText(bytes, { isEscaped: false }) : bytes.toString()
+    if (bytes.length > maxRestBytes) return new LongText(bytes, { isEscaped: false })
+    if (!isUtf8(bytes)) throw notUtf8(fieldname)
+    return bytes.toString()
   }
   if (isJson(mimetype)) return parseJsonPart(bytes, fieldname) as Field
   if (bytes.length > maxImageBytes) throw tooLarge()

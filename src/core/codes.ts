@@ -17,7 +17,10 @@ const codes = {
     meaning: 'The request is not valid, or not in the current state; the message says why.',
   },
   invalid_json: { status: 400, meaning: 'The body is not JSON, not an object, not UTF-8, or has a field twice.' },
-  invalid_multipart: { status: 400, meaning: 'The form is malformed, was cut short, or has a field twice.' },
+  invalid_multipart: {
+    status: 400,
+    meaning: 'The form is malformed, was cut short, is not UTF-8, or has a field twice.',
+  },
   invalid_type: { status: 400, meaning: 'A field has the wrong type.' },
   invalid_value: { status: 400, meaning: 'A field has a value that is not accepted; the message lists what is.' },
   missing_required_parameter: { status: 400, meaning: 'A required field is missing.' },
