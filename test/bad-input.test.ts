@@ -479,6 +479,20 @@ describe('bodies made to be slow or large', () => {
       413,
     )
   })
+  it('a part of invalid JSON is named, and so is a field name that reaches into objects', async () => {
+    for (const name of ['metadata', 'input_reference[image_url]']) {
+      const broken = new Blob(['{"a":'], { type: 'application/json' })
+      const { status, code, param, message } = await faultOf(await multipart({ [name]: broken }))
+      const expected = [400, 'invalid_value', name, `'${name}' is not valid JSON.`]
+      assert.deepEqual([status, code, param, message], expected)
+    }
+    for (const name of ['__proto__', 'constructor']) {
+      const head = `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n`
+      const { code, message } = await faultOf(await raw('multipart/form-data; boundary=b', `${head}x\r\n--b--\r\n`))
+      assert.equal(code, 'invalid_multipart')
+      assert.match(message ?? '', /^The form has a field named '__proto__', 'constructor'/)
+    }
+  })
   it('JSON of a million values, and JSON that is not UTF-8', async () => {
     const values = `{"model":"studio","prompt":"x","extra":[${'{},'.repeat(1_000_000)}{}]}`
     assert.equal((await faultOf(await raw('application/json', values))).code, 'invalid_json')

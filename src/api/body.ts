@@ -195,12 +195,12 @@ function isImageField(name = ''): boolean {
 /** A part that is JSON becomes its value. */
 function readFile(bytes: Buffer, { fieldname, mimetype, filename }: MultipartFile): Field {
   if (!multipartOptions.isPartAFile(fieldname, mimetype, filename)) {
-    if (isJsonText(bytes)) return parseText(bytes, fieldname)
+    if (isJsonText(bytes)) return parseJson(bytes, fieldname)
     if (bytes.length > maxRestBytes) return new LongText(bytes, { isEscaped: false })
     if (!isUtf8(bytes)) throw notUtf8(fieldname)
     return bytes.toString()
   }
-  if (isJson(mimetype)) return parseJsonPart(bytes, fieldname) as Field
+  if (isJson(mimetype)) return parseJson(bytes, fieldname)
   if (bytes.length > maxImageBytes) throw tooLarge()
   return new Upload(bytes)
 }
@@ -210,7 +210,7 @@ function isJsonText(bytes: Buffer): boolean {
   return bytes[0] === 0x7b || bytes[0] === 0x5b
 }
 
-function parseText(bytes: Buffer, param: string): Field {
+function parseJson(bytes: Buffer, param: string): Field {
   try {
     return parseJsonPart(bytes, param) as Field
   } catch (error) {
@@ -265,6 +265,9 @@ export function tooLarge(): Problem {
   return new Problem('body_too_large', `The request is too large: ${imageLimit}.`)
 }
 
+const reservedName =
+  "The form has a field named '__proto__', 'constructor' or like another member of every JavaScript object. These names are not allowed."
+
 function toProblem(error: unknown, rules?: FormRules): unknown {
   // A full disk is not the client's fault.
   if (error instanceof Problem || Problem.from(error).code === 'storage_unavailable') return error
@@ -275,8 +278,10 @@ function toProblem(error: unknown, rules?: FormRules): unknown {
     case 'FST_FIELDS_LIMIT':
     case 'FST_PARTS_LIMIT':
       return new Problem('invalid_multipart', 'The request has too many parts.', { cause: error })
+    case 'FST_PROTO_VIOLATION':
+      return new Problem('invalid_multipart', reservedName, { cause: error })
     default:
-      // A cut body, a missing boundary, a part with invalid JSON: all are the client's fault.
+      // A cut body, a missing boundary: both are the client's fault.
       return new Problem('invalid_multipart', 'The multipart body is malformed or was cut short.', { cause: error })
   }
 }
