@@ -63,3 +63,21 @@ it('a derived video keeps its own metadata', async () => {
   assert.deepEqual((await remix({ metadata: { take: 4 } })).metadata, { take: 4 })
   assert.ok(!('metadata' in (await remix({}))))
 })
+
+it('metadata that is a file is refused as such, and an empty file is none', async () => {
+  await using service = await startService()
+  const { id } = (await (await service.submit(film)).json()) as Video
+  await service.finish(id)
+  const send = (path: string, text: string) => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(path === '/v1/videos' ? film : { prompt: 'x' })) form.append(name, value)
+    form.append('metadata', new File([text], 'm.txt', { type: 'text/plain' }))
+    return service.fetch(path, { method: 'POST', body: form })
+  }
+  for (const path of ['/v1/videos', `/v1/videos/${id}/remix`]) {
+    const { error } = (await (await send(path, 'a')).json()) as { error?: { param: string; message: string } }
+    assert.equal(error?.param, 'metadata', path)
+    assert.match(error?.message ?? '', /^'metadata' is a file\./)
+    assert.equal((await send(path, '')).status, 200, path)
+  }
+})

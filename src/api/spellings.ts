@@ -90,10 +90,15 @@ export function respellDerived(fields: Fields, request: FastifyRequest): Fields 
   return given
 }
 
-/** Forms and some clients send all their fields, even empty ones. */
+/** Forms and some clients send all their fields, even empty ones. Throws if `metadata` is a file. */
 function withoutEmpty(fields: Fields): Fields {
   const given: Fields = Object.create(null)
   for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) given[name] = value
+  // Its members would be those of `Upload`.
+  if (given.metadata instanceof Upload) {
+    const message = "'metadata' is a file. Send an object as JSON, or each entry as metadata[key]."
+    throw new Problem('invalid_type', message, { param: 'metadata' })
+  }
   return given
 }
 
