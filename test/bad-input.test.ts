@@ -589,6 +589,18 @@ describe('everything else', () => {
       assert.match(message ?? '', /Expected a whole number from 0 to 100/)
     }
   })
+  it('a parameter of a query that is sent twice', async () => {
+    const endpoints = '/v1/webhook_endpoints'
+    for (const path of ['/v1/videos', endpoints, `${endpoints}/whe_${'0'.repeat(36)}/deliveries`]) {
+      const fault = await faultOf(await service.fetch(`${path}?limit=5&limit=5`))
+      assert.deepEqual([fault.status, fault.code, fault.param], [400, 'invalid_value', 'limit'], path)
+      assert.equal(fault.message, '`limit` is sent more than once. Send it once.')
+    }
+    for (const name of ['after', 'model', 'order', 'status']) {
+      const fault = await faultOf(await service.fetch(`/v1/videos?${name}=asc&${name}=asc`))
+      assert.deepEqual([fault.status, fault.code, fault.param], [400, 'invalid_value', name])
+    }
+  })
   it('a token that is no token, long, or an attack', async () => {
     for (const secret of ["' OR 1=1 --", 'x'.repeat(10_000), '\u00ff', '%{#jndi:ldap://x}']) {
       const answer = await service.fetch('/v1/models', { headers: { authorization: `Bearer ${secret}` } })

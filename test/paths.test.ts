@@ -65,6 +65,10 @@ it('a URL-encoded form is a form', async () => {
   ]
   for (const [text, expected] of wrong)
     assert.equal((await post('/v1/videos', text, type)).status, expected, text.slice(0, 50))
+  for (const text of ['prompt=%FF', '&'.repeat(100_000), `${'n'.repeat(201)}=1`]) {
+    const { error } = (await post('/v1/videos', text, type)).body
+    assert.equal(error?.code, 'invalid_multipart', text.slice(0, 50))
+  }
 })
 
 it('a wrong method is 405 with those that are right', async () => {

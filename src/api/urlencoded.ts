@@ -28,11 +28,11 @@ function read(body: Buffer): Fields {
   const text = decode(body)
   const { fields: most, fieldNameSize } = multipartOptions.limits
   // Counted before parsing, which would take long for a million empty pairs.
-  if (text.split('&', most + 1).length > most) throw new Problem('invalid_request', 'The form has too many fields.')
+  if (text.split('&', most + 1).length > most) throw new Problem('invalid_multipart', 'The form has too many fields.')
   const fields: Fields = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
     if (name.length > fieldNameSize)
-      throw new Problem('invalid_request', `A field name is longer than ${fieldNameSize} characters.`)
+      throw new Problem('invalid_multipart', `A field name is longer than ${fieldNameSize} characters.`)
     // The encoded bytes may not be UTF-8 either.
     if (value.includes('\ufffd') && !text.includes('\ufffd') && !/%EF%BF%BD/i.test(text)) throw notUtf8()
     setField(fields, name, value)
@@ -50,7 +50,7 @@ function decode(body: Buffer): string {
 }
 
 function notUtf8(cause?: unknown): Problem {
-  return new Problem('invalid_request', 'The form is not UTF-8.', { cause })
+  return new Problem('invalid_multipart', 'The form is not UTF-8.', { cause })
 }
 
 /** A form has only text, so numbers and booleans must be parsed. */

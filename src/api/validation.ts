@@ -11,6 +11,9 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
   const { data } = error as { data?: unknown }
   const name = `\`${param}\``
   const is = `${name} is ${shown(data)}.`
+  // Everything in a query is text, so a list is a name that was sent more than once.
+  if (where === 'querystring' && Array.isArray(data))
+    return new Problem('invalid_value', `${name} is sent more than once. Send it once.`, { param })
   switch (keyword) {
     case 'required':
       return new Problem('missing_required_parameter', `Missing required parameter: '${param}'.`, { param })
