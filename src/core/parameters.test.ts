@@ -56,6 +56,18 @@ it('names an unknown field, and the fields that the model accepts', () => {
   }
 })
 
+it('ignores the seed -1 in metadata, as among the fields, and stores it for a model without seeds', () => {
+  for (const [metadata, text] of [
+    [{ seed: -1 }, false],
+    [{ seed: '-1' }, true],
+    ['{"seed":-1}', true],
+  ] as const)
+    assert.deepEqual(readExtras(card, { metadata }, { text }), { parameters: {}, metadata: null, ignored: [] })
+  assert.deepEqual(readParameters(card, { seed: 7, metadata: { seed: -1 } }, { text: false }), { seed: 7 })
+  const seedless = { ...card, parameters: {} }
+  assert.deepEqual(readExtras(seedless, { metadata: { seed: -1 } }, { text: false }).metadata, { seed: -1 })
+})
+
 it('accepts them in metadata as well, but not twice, and no common field there', () => {
   assert.deepEqual(readParameters(card, { metadata: { seed: 7, style: 'pop' } }, { text: false }), {
     seed: 7,

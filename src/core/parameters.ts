@@ -74,7 +74,7 @@ export function readParameters(
   const sizeFields: readonly string[] = sizeWords.filter((name) => beside.includes(name))
   const isParameter = (name: string) => Object.hasOwn(card.parameters, name)
   const metadata = Object.entries(readMetadata(fields)).filter(([name]) => !sizeFields.includes(name))
-  const fromMetadata = metadata.filter(([name]) => isParameter(name))
+  const fromMetadata = metadata.filter(([name, value]) => isParameter(name) && !isRandomSeed(name, value))
   const kept = metadata.filter(([name]) => !isParameter(name))
   const ignored: string[] = []
   /** Throws, or leaves the parameter out. */
@@ -101,6 +101,11 @@ export function readParameters(
     isOfSubmit(name) ? unknownParameter(card, name, { beside, reserved }, `metadata.${name}`) : outside(name)
   for (const [name] of kept) if (isMisplaced(name)) refuse(`metadata.${name}`, () => misplaced(name))
   return { parameters, metadata: keep(kept.filter(([name]) => !isMisplaced(name))), ignored }
+}
+
+/** Other clients send it for a random seed. Among the fields it is dropped before, by `withoutEffect` in `api/`. */
+function isRandomSeed(name: string, value: unknown): boolean {
+  return name === 'seed' && (value === -1 || value === '-1')
 }
 
 const mostIgnored = 32
