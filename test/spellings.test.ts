@@ -157,6 +157,20 @@ it('an empty field of a form is an absent one', async () => {
   assert.equal(answer.status, 200, await answer.text())
 })
 
+it('an empty list is an absent field, whatever else is sent', async () => {
+  for (const others of [{}, { user: 'u' }]) {
+    for (const name of ['prompt', 'model'])
+      for (const empty of [[], ['']]) {
+        const { status, error } = await send({ ...others, [name]: empty })
+        assert.deepEqual([status, error?.code, error?.param], [400, 'missing_required_parameter', name])
+      }
+    await takes({ ...others, seconds: [], size: [] })
+  }
+  await using other = await startService({ yaml: 'default_model: studio' })
+  for (const fields of [{}, { user: 'u' }])
+    assert.equal((await other.submit({ prompt: 'x', model: [], ...fields })).status, 200)
+})
+
 it('a list that is nested very deep is refused wherever it stands', async () => {
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
   for (const name of ['model', 'seconds', 'duration', 'n', 'width', 'size', 'images', 'image_url']) {

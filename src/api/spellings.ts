@@ -26,7 +26,7 @@ export function readSubmit({ catalog, turns }: { catalog: Catalog; turns: FairTu
   return async (request: FastifyRequest): Promise<void> => {
     const fields = await readFields(request, turns)
     const { model = '' } = fields
-    const name = model === '' ? catalog.defaultModel : model
+    const name = isEmpty(model) ? catalog.defaultModel : model
     // A wrong model is reported before anything that depends on it. A model of another type is refused by the schema.
     const entry = typeof name === 'string' ? findModel(catalog, request.token, name) : undefined
     request.body = isPlain(fields) ? fields : respell(fields, entry?.card, namesOf(request))
@@ -70,7 +70,7 @@ function isPlain(fields: Fields): boolean {
   for (const name in fields) {
     const value = fields[name]
     if (value === '') return false
-    if (name === 'model' || name === 'prompt') continue
+    if ((name === 'model' || name === 'prompt') && typeof value === 'string') continue
     if (name === 'seconds' && (typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value))))
       continue
     if (name === 'size' && typeof value === 'string' && /^\d+x\d+$/.test(value)) continue
