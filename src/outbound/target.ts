@@ -137,5 +137,5 @@ function tooLong(): UrlRefusal {
 }
 
 function notAUrl(): UrlRefusal {
-  return new UrlRefusal('it is not a valid URL', 'Use an absolute URL, such as https://example.com/image.png.')
+  return new UrlRefusal('it is not a valid URL', 'Use an absolute URL, such as https://example.com/path.')
 }
