@@ -189,6 +189,7 @@ it('lists jobs that may have cost money and belong to no task', async () => {
     ['limit=0', 'limit', /^`limit` is '0'\. Expected a whole number from 1 to 999\.$/],
     ['limit=1000', 'limit', /Expected a whole number from 1 to 999/],
     ['limit=abc', 'limit', /Expected a whole number from 1 to 999/],
+    ['=x', '', /^Unknown parameter: ''\. This request accepts: state, limit\.$/],
     ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: state, limit\.$/],
   ] as const) {
     const { status, body } = await call(`/attempts?${query}`)

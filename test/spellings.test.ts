@@ -46,7 +46,10 @@ it('other names and other texts of seconds', async () => {
     await takes(fields, { seconds: '5' })
   await takes({ seconds: 5, duration: '5.0' }, { seconds: '5' })
   await refuses({ seconds: '4', duration: 5 }, 'duration', /'seconds' \(4\) and 'duration' \(5\) contradict/)
-  await refuses({ duration: '5.5' }, 'duration', /from '1' to '20'/)
+  const accepts = /^`seconds` is '5\.5'\. .* from '1' to '20'\. You sent it as 'duration'\.$/
+  await refuses({ duration: '5.5' }, 'duration', accepts)
+  await refuses({ duration: true }, 'duration', /^`seconds` is true\. .* You sent it as 'duration'\.$/)
+  await refuses({ seconds: '5.5' }, 'seconds', /^`seconds` is '5\.5'\. .* from '1' to '20'\.$/)
 })
 
 it('other names and other texts of a size', async () => {
@@ -74,8 +77,14 @@ it('other names and other texts of a size', async () => {
   await refuses({ aspect_ratio: '5:4' }, 'aspect_ratio', /supports: .*720p 16:9/)
   await refuses({ aspect_ratio: '16:9', resolution: '4k' }, 'resolution', /supports: .*720p 16:9/)
   await refuses({ size: '4K' }, 'size', /supports: .*720p 16:9/)
-  await refuses({ ratio: '5:7' }, 'ratio', /supports: .*720p 16:9/)
-  await refuses({ width: [1], height: 256 }, 'width', /./)
+  await refuses(
+    { ratio: '5:7' },
+    'ratio',
+    /^Invalid 'aspect_ratio': .* supports: .*720p 16:9.* You sent it as 'ratio'\.$/,
+  )
+  await refuses({ size: 'abc' }, 'size', /^`size` is 'abc'\. /)
+  await refuses({ width: [1], height: 256 }, 'width', /^'width' is 'an object or a list'/)
+  await refuses({ width: 1280, height: 'b' }, 'height', /^'height' is 'b'\. Expected a whole number of pixels\.$/)
 })
 
 it('an image under any of its names, in any of its forms', async () => {

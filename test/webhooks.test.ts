@@ -146,6 +146,7 @@ describe('webhooks', { concurrency: 3 }, () => {
     await refused({ ...good, name: 'x\0' }, 'invalid_value', /control/)
     await refused({ ...good, name: 'x'.repeat(257) }, 'invalid_value', /256/)
     await refused({ ...good, colour: 'red' }, 'unknown_parameter', /colour/)
+    await refused([1], 'invalid_type', /^The body is an array\. Send a JSON object\.$/)
     await refused({ name: 'x' }, 'missing_required_parameter', /event_types|url/)
     const endpoints = await Promise.all(Array.from({ length: 16 }, () => world.create()))
     await refused(good, 'invalid_request', /16 webhook endpoints/)

@@ -10,8 +10,10 @@ import { imageLimit, maxBodyBytes } from './body.ts'
 function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
   const status = problemCodes[problem.code].status
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
-  const { message, code, param } = problem
-  return { error: { message, type, param: (param && sentAs?.get(param)) ?? param, code } }
+  const { code, param } = problem
+  const sent = param === null ? undefined : sentAs?.get(param)
+  const message = sent === undefined ? problem.message : `${problem.message} You sent it as '${sent}'.`
+  return { error: { message, type, param: sent ?? param, code } }
 }
 
 /** A video of another token gets the same response as one that does not exist. */

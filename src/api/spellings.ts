@@ -218,6 +218,11 @@ function takePair(given: Fields, isOwn: (name: string) => boolean): Sent | undef
     const message = `'${only}' is sent without '${missing}'. Send both, or 'size' as <width>x<height>.`
     throw new Problem('invalid_value', message, { param: only })
   }
+  const wrong = present.find((name) => !/^\d+$/.test(describeField(given[name])))
+  if (wrong) {
+    const message = `'${wrong}' is '${describeField(given[wrong]).slice(0, 50)}'. Expected a whole number of pixels.`
+    throw new Problem('invalid_value', message, { param: wrong })
+  }
   const value = present.map((name) => describeField(given[name])).join('x')
   for (const name of present) delete given[name]
   return { name: 'width', value }

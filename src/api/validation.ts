@@ -7,8 +7,12 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
   if (!error) return new Problem('invalid_request', 'The request is malformed.')
   const { keyword, params, instancePath } = error
   const field = String(params.missingProperty ?? params.additionalProperty ?? '').slice(0, 100)
-  const param = [...instancePath.split('/'), field].filter(Boolean).join('.') || where
+  const param = [...instancePath.split('/'), field].filter(Boolean).join('.')
   const { data } = error as { data?: unknown }
+  if (keyword === 'type' && param === '') {
+    const message = `The body is ${data === null ? 'empty' : shown(data)}. Send a JSON object.`
+    return new Problem('invalid_type', message)
+  }
   const name = `\`${param}\``
   const is = `${name} is ${shown(data)}.`
   // Everything in a query is text, so a list is a name that was sent more than once.

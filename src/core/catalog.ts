@@ -178,7 +178,7 @@ export function fitSeconds(card: ModelCard, requested: string | number | undefin
   const text = String(requested)
   const seconds = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN
   if (acceptsSeconds(rule, seconds)) return seconds
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${describeLimits(card).seconds}`, {
+  throw new Problem('invalid_value', `\`seconds\` is '${text.slice(0, 50)}'. ${describeLimits(card).seconds}`, {
     param: 'seconds',
   })
 }
@@ -194,7 +194,7 @@ export function fitSize(card: ModelCard, requested: RequestedSize): Size {
   const text = sizeInWords(card, requested) ?? requested.size ?? card.size.default
   const size = parseSize(text)
   if (size && acceptsSize(card.size, text)) return size
-  throw new Problem('invalid_value', `Invalid value: '${text.slice(0, 50)}'. ${describeLimits(card).size}`, {
+  throw new Problem('invalid_value', `\`size\` is '${text.slice(0, 50)}'. ${describeLimits(card).size}`, {
     param: 'size',
   })
 }

@@ -82,6 +82,11 @@ it('accepts them in metadata as well, but not twice, and no common field there',
       param: `metadata.${name}`,
     })
   assert.throws(() => readParameters(card, { seed: 1, metadata: { seed: 2 } }, { text: false }), { param: 'seed' })
+  const param = 'metadata.seed'
+  assert.throws(() => readParameters(card, { metadata: { seed: '7' } }, { text: false }), {
+    param,
+    message: /'metadata\.seed'/,
+  })
   for (const metadata of ['{', 'null', 7, ['seed'], `{"seed":7,"x":"${'x'.repeat(65_536)}"}`])
     assert.throws(() => readParameters(card, { metadata }, { text: true }), { code: 'invalid_type', param: 'metadata' })
 })

@@ -91,8 +91,10 @@ export function readParameters(
       continue
     }
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
-    if (!fits(rule, read))
-      throw new Problem('invalid_value', `Invalid '${name}': expected ${describe(rule)}.`, { param: name })
+    if (!fits(rule, read)) {
+      const param = Object.hasOwn(fields, name) ? name : `metadata.${name}`
+      throw new Problem('invalid_value', `Invalid '${param}': expected ${describe(rule)}.`, { param })
+    }
     parameters[name] = read
   }
   const isMisplaced = (name: string) => beside.includes(name) || reserved.includes(name)
