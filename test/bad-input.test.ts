@@ -621,6 +621,16 @@ describe('everything else', () => {
       assert.match(answer, /"error":\{/)
     }
   })
+  it('a request without a host, and one with an unknown expectation', async () => {
+    const send = (headers: string) => {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+      socket.end(`GET /livez HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`)
+      return text(socket)
+    }
+    for (const host of ['', 'Host:\r\n'])
+      assert.match(await send(host), /^HTTP\/1\.1 400 .*"message":"The request has no Host header\./s)
+    assert.match(await send('Host: x\r\nExpect: foo\r\n'), /^HTTP\/1\.1 200 /)
+  })
   it('a client that goes away in the middle of its request leaves nothing behind', async () => {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.write(

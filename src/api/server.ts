@@ -8,6 +8,7 @@ import fastify, {
 } from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
+import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
@@ -57,6 +58,8 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
       ignoreTrailingSlash: true,
     },
     genReqId: newRequestId,
+    // Node's own response would have no body. The hook below checks it instead.
+    http: { requireHostHeader: false },
     ...azureOptions(azure),
     ajv: {
       customOptions: {
@@ -74,6 +77,8 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     // While the server closes, requests on open connections are still served.
     return503OnClosing: false,
   })
+  // An expectation that is not 100-continue has no effect. Node's own response would be a 417 without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   const admit = connections && limitConnections(app.server, connections)
   const methods = collectMethods(app)
   const refuse = healthOnly ? workerHandler : notFoundHandler
@@ -83,6 +88,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     cors?.allow(request, reply)
     reply.header('x-request-id', request.id)
+    if (!request.headers.host && request.raw.httpVersion === '1.1') throw noHost()
     admit?.(request, reply)
     if (request.headers['transfer-encoding'] !== undefined) refuseTinyPieces(request, reply)
     if (cors?.answerPreflight(request, reply)) return
@@ -96,6 +102,10 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app, turns))
   return app
+}
+
+function noHost(): Problem {
+  return new Problem('invalid_request', 'The request has no Host header. HTTP/1.1 requires it.')
 }
 
 /**
