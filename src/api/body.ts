@@ -37,8 +37,7 @@ const longestName = 200
 
 export const multipartOptions = {
   // A part whose type isn't text is a file, with or without a file name: some SDKs send streams without one. OpenAI's
-  // SDK
-  // for Java sends even the text of `video[id]` as application/octet-stream, although it is not a file.
+  // SDK for Java sends even the text of `video[id]` as application/octet-stream, although it is not a file.
   isPartAFile: (field: string | undefined, type: string | undefined, filename: string | undefined) =>
     filename !== undefined ||
     (type !== undefined && !/^text\/plain\b/i.test(type) && !(isMember(field) && isUnknownType(type))),
@@ -140,9 +139,8 @@ function watchReplacements({ raw }: FastifyRequest): () => boolean {
   raw.on('data', (chunk: Buffer) => {
     if (isSent) return
     // The character may be split between two chunks.
-    const bytes = Buffer.concat([end, chunk])
-    isSent = bytes.includes(replacement)
-    end = bytes.subarray(-2)
+    isSent = chunk.includes(replacement) || Buffer.concat([end, chunk.subarray(0, 2)]).includes(replacement)
+    end = Buffer.concat([end, chunk.subarray(-2)]).subarray(-2)
   })
   return () => isSent
 }
