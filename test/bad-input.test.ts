@@ -490,7 +490,7 @@ describe('bodies made to be slow or large', () => {
       const head = `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n`
       const { code, message } = await faultOf(await raw('multipart/form-data; boundary=b', `${head}x\r\n--b--\r\n`))
       assert.equal(code, 'invalid_multipart')
-      assert.match(message ?? '', /^The form has a field named '__proto__', 'constructor'/)
+      assert.match(message ?? '', /^A field of the form has a reserved name, such as '__proto__' or 'constructor'/)
     }
   })
   it('JSON of a million values, and JSON that is not UTF-8', async () => {
@@ -515,8 +515,8 @@ describe('bodies made to be slow or large', () => {
       ['metadata[caf\xe9]', 'a'],
     ] as const) {
       const { status, code, param, message } = await faultOf(await send({ [name]: value }, 'latin1'))
-      assert.deepEqual([status, code, message], [400, 'invalid_multipart', 'The form is not UTF-8.'], name)
-      assert.equal(param, name.replace('\xe9', '\ufffd'))
+      assert.deepEqual([status, code, param], [400, 'invalid_multipart', name.replace('\xe9', '\ufffd')])
+      assert.equal(message, `The field '${param}' is not UTF-8. Send the form as UTF-8.`)
       assert.equal((await send({ [name]: value }, 'utf8')).status, 200, name)
     }
     const own = await send({ prompt: 'sent as \ufffd' }, 'utf8')
@@ -627,8 +627,8 @@ describe('everything else', () => {
       socket.end(`GET /livez HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`)
       return text(socket)
     }
-    for (const host of ['', 'Host:\r\n'])
-      assert.match(await send(host), /^HTTP\/1\.1 400 .*"message":"The request has no Host header\./s)
+    assert.match(await send(''), /^HTTP\/1\.1 400 .*"message":"The request has no Host header\./s)
+    assert.match(await send('Host:\r\n'), /^HTTP\/1\.1 200 /)
     assert.match(await send('Host: x\r\nExpect: foo\r\n'), /^HTTP\/1\.1 200 /)
   })
   it('a client that goes away in the middle of its request leaves nothing behind', async () => {

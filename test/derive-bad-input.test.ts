@@ -92,9 +92,12 @@ it('fields that are missing, of another type, or of another request', async () =
     await refuses(extensions({ [name]: '4' }), [400, 'unknown_parameter', name], fromSource)
   for (const [name, asked] of [
     ['aspect_ratio', remixes],
+    ['duration', remixes],
+    ['width', edits],
     ['size', extensions],
   ] as const)
     await refuses(asked({ metadata: { [name]: '1:1' } }), [400, 'unknown_parameter', `metadata.${name}`], fromSource)
+  await refuses(extensions({ metadata: { duration: 4 } }), [400, 'unknown_parameter', 'metadata.duration'], /^Send 'd/)
   await refuses(edits({ n: 2 }), [400, 'invalid_value', 'n'])
   await refuses(extensions({ seconds: undefined, duration: 21 }), [400, 'invalid_value', 'duration'])
   await refuses(remixes({ seed: 'x' }), [400, 'invalid_value', 'seed'])

@@ -83,7 +83,8 @@ it('other names and other texts of a size', async () => {
     /^Invalid 'aspect_ratio': .* supports: .*720p 16:9.* You sent it as 'ratio'\.$/,
   )
   await refuses({ size: 'abc' }, 'size', /^`size` is 'abc'\. /)
-  await refuses({ width: [1], height: 256 }, 'width', /^'width' is 'an object or a list'/)
+  await refuses({ width: 1280, height: 7 }, 'width', /^`size` is '1280x7'\. .* You sent it as 'width' and 'height'\.$/)
+  await refuses({ width: [1], height: 256 }, 'width', /^'width' is an object or a list\. /)
   await refuses({ width: 1280, height: 'b' }, 'height', /^'height' is 'b'\. Expected a whole number of pixels\.$/)
 })
 

@@ -85,7 +85,7 @@ it('is deleted with a warning if another token is configured, and without one if
     return warnings
   }
   const event = "the generated token 'default' is no longer valid, because another is configured"
-  assert.deepEqual(await start([generated], [own]), [[event, { fix: 'to keep it, configure its secret' }]])
+  assert.deepEqual(await start([generated], [own]), [[event, { fix: 'to keep it, set FILMGATE_TOKEN to its secret' }]])
   assert.deepEqual(await start([generated], [own, { ...generated }]), [])
   assert.deepEqual(await start([], [own]), [])
 })

@@ -30,11 +30,11 @@ export async function gatherTokens(
   }
   const replaced = new Set(configured.map(({ kind }) => generatedNames[kind]))
   const isReplaced = ({ name }: Token) => replaced.has(name)
-  for (const { name, digest } of stored.filter(isReplaced)) {
+  for (const { name, kind, digest } of stored.filter(isReplaced)) {
     await write(`the generated token '${name}' is deleted`, () => store.deleteToken(name))
     if (!configured.some((token) => token.digest === digest))
       warn(`the generated token '${name}' is no longer valid, because another is configured`, {
-        fix: 'to keep it, configure its secret',
+        fix: `to keep it, set ${kind === 'client' ? 'FILMGATE_TOKEN' : 'FILMGATE_OPERATOR_TOKEN'} to its secret`,
       })
   }
   return [...stored.filter((token) => !isReplaced(token)), ...configured]

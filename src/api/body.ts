@@ -146,7 +146,8 @@ function watchReplacements({ raw }: FastifyRequest): () => boolean {
 }
 
 function notUtf8(name: string): Problem {
-  return new Problem('invalid_multipart', 'The form is not UTF-8.', { param: name.slice(0, 100) })
+  const param = name.slice(0, 100)
+  return new Problem('invalid_multipart', `The field '${param}' is not UTF-8. Send the form as UTF-8.`, { param })
 }
 
 function needsTurn(raw: Buffer | string, { mimetype }: MultipartFile | MultipartValue): boolean {
@@ -264,7 +265,7 @@ export function tooLarge(): Problem {
 }
 
 const reservedName =
-  "The form has a field named '__proto__', 'constructor' or like another member of every JavaScript object. These names are not allowed."
+  "A field of the form has a reserved name, such as '__proto__' or 'constructor'. Give it another name."
 
 function toProblem(error: unknown, rules?: FormRules): unknown {
   // A full disk is not the client's fault.

@@ -6,7 +6,7 @@ import { openTelemetry } from '../telemetry/log.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openServer } from './server.ts'
 
-/* With a real limit of open files: test/few-files.test.ts. */
+/* With a real limit of open files: test/few-files.slow.ts. */
 
 const most = 8
 

@@ -23,7 +23,7 @@ import { notFound } from './errors.ts'
 import { readExtras } from './extras.ts'
 import { checkUrls, inputCheckMs } from './reference.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from './route.ts'
-import { namesElsewhere } from './spellings/table.ts'
+import { namesElsewhere, otherNames } from './spellings/table.ts'
 import { dropWithoutEffect, readDerived } from './spellings.ts'
 import { spoolVideos } from './spool.ts'
 import { nameOf, type OrderSource, refuseUnstorable, type Submit, type VideoDependencies } from './submit.ts'
@@ -120,8 +120,12 @@ const readByHand = ['metadata'] as const
 
 const schemas = { remix: RemixVideo, edit: EditVideo, extension: ExtendVideo } as const
 
-/** Fields of `POST /v1/videos`, which have no effect here. In `metadata` they would look as if they had one. */
-const reserved = [...commonFields, ...namesElsewhere]
+/** Fields of `POST /v1/videos` that have no effect here, under all their names. */
+function namesFromSource(kind: SourceKind): string[] {
+  const { properties } = schemas[kind]
+  const hasEffect = (name: string) => Object.hasOwn(properties, otherNames[name]?.means ?? name)
+  return [...commonFields, ...namesElsewhere].filter((name) => !hasEffect(name))
+}
 
 /** The source of the new video, and the model that generates it. */
 interface FoundSource {
@@ -136,13 +140,15 @@ interface FoundSource {
 function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit) {
   const read = readExtras(tools)
   const beside = Object.keys(schemas[kind].properties)
+  const fromSource = namesFromSource(kind)
+  const reserved = namesElsewhere.filter((name) => !fromSource.includes(name))
   return async (request: BodyRequest<Body>, reply: FastifyReply): Promise<Video> => {
     const { body } = request
     refuseUnstorable(body.prompt)
     const { entry, material, parameters: inherited, source } = await find(kind, request, tools)
     const { card } = entry
     dropWithoutEffect(body, card)
-    const extras = read(card, request, reply, { beside, reserved })
+    const extras = read(card, request, reply, { beside, reserved, fromSource })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
     await checkUrls(card, parameters, tools.outbound.of(request.token.name))

@@ -12,7 +12,8 @@ function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): Er
   const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   const { code, param } = problem
   const sent = param === null ? undefined : sentAs?.get(param)
-  const message = sent === undefined ? problem.message : `${problem.message} You sent it as '${sent}'.`
+  const names = sent === 'width' ? "'width' and 'height'" : `'${sent}'`
+  const message = sent === undefined ? problem.message : `${problem.message} You sent it as ${names}.`
   return { error: { message, type, param: sent ?? param, code } }
 }
 

@@ -88,8 +88,8 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     cors?.allow(request, reply)
     reply.header('x-request-id', request.id)
-    if (!request.headers.host && request.raw.httpVersion === '1.1') throw noHost()
     admit?.(request, reply)
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') throw noHost()
     if (request.headers['transfer-encoding'] !== undefined) refuseTinyPieces(request, reply)
     if (cors?.answerPreflight(request, reply)) return
     // Before the body is read. An unknown path needs no token.

@@ -46,6 +46,7 @@ export function readDerived({ turns }: { turns: FairTurns }) {
  */
 function respell(fields: Fields, card: ModelCard | undefined, sentAs: Map<string, string>): Fields {
   const given = withoutEmpty(fields)
+  refuseFile(given)
   const isOwn = (name: string) => card !== undefined && Object.hasOwn(card.parameters, name)
   dropWithoutEffect(given, card)
   respellSeconds(given, isOwn, sentAs)
@@ -85,21 +86,24 @@ function isPlain(fields: Fields): boolean {
  */
 export function respellDerived(fields: Fields, request: FastifyRequest): Fields {
   const given = withoutEmpty(fields)
+  refuseFile(given)
   const body = request.routeOptions.schema?.body as { properties?: object } | undefined
   if (Object.hasOwn(body?.properties ?? {}, 'seconds')) respellSeconds(given, () => false, namesOf(request))
   return given
 }
 
-/** Forms and some clients send all their fields, even empty ones. Throws if `metadata` is a file. */
+/** Forms and some clients send all their fields, even empty ones. */
 function withoutEmpty(fields: Fields): Fields {
   const given: Fields = Object.create(null)
   for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) given[name] = value
-  // Its members would be those of `Upload`.
-  if (given.metadata instanceof Upload) {
-    const message = "'metadata' is a file. Send an object as JSON, or each entry as metadata[key]."
-    throw new Problem('invalid_type', message, { param: 'metadata' })
-  }
   return given
+}
+
+/** Otherwise the members of `Upload` would be read as entries. */
+function refuseFile({ metadata }: Fields): void {
+  if (!(metadata instanceof Upload)) return
+  const message = "'metadata' is a file. Send an object as JSON, or each entry as metadata[key]."
+  throw new Problem('invalid_type', message, { param: 'metadata' })
 }
 
 /**
@@ -220,7 +224,9 @@ function takePair(given: Fields, isOwn: (name: string) => boolean): Sent | undef
   }
   const wrong = present.find((name) => !/^\d+$/.test(describeField(given[name])))
   if (wrong) {
-    const message = `'${wrong}' is '${describeField(given[wrong]).slice(0, 50)}'. Expected a whole number of pixels.`
+    const value = given[wrong]
+    const shown = typeof value === 'string' ? `'${value.slice(0, 50)}'` : describeField(value)
+    const message = `'${wrong}' is ${shown}. Expected a whole number of pixels.`
     throw new Problem('invalid_value', message, { param: wrong })
   }
   const value = present.map((name) => describeField(given[name])).join('x')

@@ -10,7 +10,7 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
   const param = [...instancePath.split('/'), field].filter(Boolean).join('.')
   const { data } = error as { data?: unknown }
   if (keyword === 'type' && param === '') {
-    const message = `The body is ${data === null ? 'empty' : shown(data)}. Send a JSON object.`
+    const message = `The body is ${data === null ? 'missing or null' : shown(data)}. Send a JSON object.`
     return new Problem('invalid_type', message)
   }
   const name = `\`${param}\``

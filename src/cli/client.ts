@@ -142,8 +142,9 @@ export function openClient({ baseUrl, token, tokenSource }: Connection, { now }:
     },
     async remove(id, signal) {
       const { body } = await json(pathOf(id), { method: 'DELETE', ...withSignal(signal) })
-      // Some servers send the video instead of `deleted: true`.
-      if (!isObject(body) || typeof body.id !== 'string' || body.deleted === false) throw notTheApi(baseUrl, pathOf(id))
+      // SGLang sends the video with the status `deleted`.
+      const isDeleted = isObject(body) && (body.deleted === true || body.status === 'deleted')
+      if (!isDeleted) throw new Failure('the server did not say that it deleted the video')
       return body
     },
     content: (id, variant, signal) =>

@@ -60,10 +60,11 @@ it('a video counts as deleted only if the response says so', async () => {
     answer = response
     return runCli(['delete', 'video_00000000'], options(api))
   }
-  for (const wrong of [null, [], {}, { id: 'video_00000000', object: 'video.deleted', deleted: false }]) {
+  const running = { id: 'video_00000000', status: 'in_progress' }
+  for (const wrong of [null, [], {}, running, { id: 'video_00000000', object: 'video.deleted', deleted: false }]) {
     const { code, stdout, stderr } = await run(wrong)
     assert.deepEqual([code, stdout], [1, ''])
-    assert.match(stderr, /\/v1\/videos\/video_00000000 did not respond like a Videos API\n/)
+    assert.match(stderr, /the server did not say that it deleted the video\n/)
   }
   for (const right of [{ deleted: true }, { status: 'deleted' }]) {
     const { code, stdout } = await run({ id: 'video_00000000', ...right })

@@ -229,7 +229,7 @@ describe('a task that is shown', () => {
     )
     // The time begins with the attempt: `searchUntil` of core/timing.ts.
     const held = showTask({ ...task, state: 'held' }, { ...terminalAt(10), env: {} })
-    assert.match(held, / it fails 30 minutes after it was sent\.\n/)
+    assert.match(held, / it fails, at the latest 30 minutes after it was sent\.\n/)
     assert.deepEqual(commandsOf({}), [])
     assert.deepEqual(commandsOf({ state: 'held', deleted_at: at(3) }), [])
   })

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 export function version(): string {
@@ -10,10 +10,11 @@ function programOf(env: Readonly<Record<string, string | undefined>>): string {
   return env.npm_command === undefined ? 'filmgate' : 'npx filmgate'
 }
 
-/** The same for a shell that may not run it as we were run: `node bin/filmgate.js` puts nothing on the PATH. */
+/** The command for another shell: `node bin/filmgate.js` puts nothing on the PATH. */
 export function programToPaste(env: Readonly<Record<string, string | undefined>>): string {
-  const isOnPath = (env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'filmgate')))
-  return isOnPath ? programOf(env) : 'npx filmgate'
+  const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
+  const isProgram = (folder: string) => statSync(join(folder, 'filmgate'), { throwIfNoEntry: false })?.isFile()
+  return folders.some(isProgram) ? programOf(env) : 'npx filmgate'
 }
 
 /** Help and hints with the command that works here. Only the first `filmgate` of a line: others may be file names. */

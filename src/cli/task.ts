@@ -22,7 +22,7 @@ const help = `Usage: filmgate task show ID             everything that happened 
 For operators, with the operator's token. A task is held if it is unknown
 whether the provider accepted it, because the response was lost. It is not sent
 again before you decide. Look for it at the provider, then decide. Without a
-decision it fails 30 minutes after it was sent.
+decision it fails, at the latest 30 minutes after it was sent.
 ID is the whole id. OPERATION is the id of the job, as the provider's console
 shows it, or as \`task show --json\` shows that of another task there.
 
@@ -274,7 +274,7 @@ export function showTask(task: ShownTask, terminal: Terminal): string {
 /** The commands for a held task, which waits for a decision. */
 function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Terminal): string[] {
   if (state !== 'held' || deleted !== null) return []
-  const commands = `Look for it at the provider, then decide. Without a decision it fails 30 minutes after it was sent.
+  const commands = `Look for it at the provider, then decide. Without a decision it fails, at the latest 30 minutes after it was sent.
   filmgate task adopt ${id} <the provider's id>
   filmgate task resubmit ${id}
   filmgate task give-up ${id}

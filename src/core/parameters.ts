@@ -54,6 +54,8 @@ export interface ReadOptions {
   beside?: readonly string[]
   /** Other names of these fields. They have no meaning in `metadata`. */
   reserved?: readonly string[]
+  /** Names of a submit that have no effect here, because the source of the video determines their value. */
+  fromSource?: readonly string[]
   /** What happens to an unknown parameter; an error by default. */
   unknown?: UnknownParameters
 }
@@ -65,7 +67,7 @@ export interface ReadOptions {
 export function readParameters(
   card: ModelCard,
   fields: Record<string, unknown>,
-  { text, beside = commonFields, reserved = [], unknown = 'refuse' }: ReadOptions,
+  { text, beside = commonFields, reserved = [], fromSource = [], unknown = 'refuse' }: ReadOptions,
 ): Extras {
   const parameters: Record<string, string | number | boolean> = {}
   const fromFields = Object.entries(fields).filter(([name]) => !beside.includes(name))
@@ -87,7 +89,7 @@ export function readParameters(
     if (Object.hasOwn(parameters, name)) throw twice(name)
     const rule = isParameter(name) ? card.parameters[name] : undefined
     if (!rule) {
-      refuse(name, () => unknownParameter(card, name.slice(0, 100), { beside, reserved }))
+      refuse(name, () => unknownParameter(card, name.slice(0, 100), { beside, reserved, fromSource }))
       continue
     }
     const read = text && typeof value === 'string' ? fromText(rule, value) : value
@@ -97,10 +99,11 @@ export function readParameters(
     }
     parameters[name] = read
   }
-  const isMisplaced = (name: string) => beside.includes(name) || reserved.includes(name)
-  const isOfSubmit = (name: string) => commonFields.includes(name) && !beside.includes(name)
+  const isMisplaced = (name: string) => [beside, reserved, fromSource].some((names) => names.includes(name))
   const misplaced = (name: string) =>
-    isOfSubmit(name) ? unknownParameter(card, name, { beside, reserved }, `metadata.${name}`) : outside(name)
+    fromSource.includes(name)
+      ? unknownParameter(card, name, { beside, reserved, fromSource }, `metadata.${name}`)
+      : outside(name)
   for (const [name] of kept) if (isMisplaced(name)) refuse(`metadata.${name}`, () => misplaced(name))
   return { parameters, metadata: keep(kept.filter(([name]) => !isMisplaced(name))), ignored }
 }
@@ -199,14 +202,14 @@ function twiceWithin(name: string): Problem {
   return new Problem('invalid_value', `'${name}' is given twice in 'metadata'.`, { param: name })
 }
 
-type Known = Required<Pick<ReadOptions, 'beside' | 'reserved'>>
+type Known = Required<Pick<ReadOptions, 'beside' | 'reserved' | 'fromSource'>>
 
-function unknownParameter(card: ModelCard, name: string, { beside, reserved }: Known, param = name): Problem {
+function unknownParameter(card: ModelCard, name: string, names: Known, param = name): Problem {
+  const { beside, reserved, fromSource } = names
   const known = [...beside, ...Object.keys(card.parameters)]
   const [near] = [...closest(name.toLowerCase(), known), ...closest(name.toLowerCase(), reserved)]
   const guess = near === undefined ? '' : ` Did you mean '${near}'?`
-  // A submit understands these names, so this request creates a video from another one.
-  const hint = reserved.includes(name) ? ' The source video determines it.' : guess
+  const hint = fromSource.includes(name) ? ' The source video determines it.' : guess
   const message = `Unknown parameter: '${param}'.${hint} Model '${card.id}' accepts: ${known.join(', ')}.`
   return new Problem('unknown_parameter', message, { param })
 }
