@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { startService, type TestService, until } from './service.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 
-/* Faults of a disk other than a full one, which is in disk-full.test.ts. */
+/* Faults of a disk other than a full one, which is in disk-full.slow.ts. */
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
 

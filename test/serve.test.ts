@@ -152,7 +152,7 @@ it('SIGTERM lets a download finish, takes no new connection, and exits 0; the wo
     const download = await new Promise<IncomingMessage>((resolve) =>
       get(`${url}/v1/videos/${id}/content`, { headers: { authorization } }, resolve),
     )
-    unfinished = ((await (await submit(url, { seconds: '20', size: '256x256' })).json()) as { id: string }).id
+    unfinished = ((await (await submit(url, { seconds: '20' })).json()) as { id: string }).id
     server.child.kill('SIGTERM')
     // As if a supervisor signals a launcher, which passes it on. Another signal, because two of the same become one.
     server.child.kill('SIGINT')

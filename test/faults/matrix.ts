@@ -54,8 +54,8 @@ export const rows: readonly Row[] = [
     id: 'S1',
     fault: 'the disk is full',
     tests: [
-      ['disk-full.test.ts', 'a disk that is full'],
-      ['disk-full.test.ts', 'is 503'],
+      ['disk-full.slow.ts', 'a disk that is full'],
+      ['disk-full.slow.ts', 'is 503'],
     ],
   },
   {
