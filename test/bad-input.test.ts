@@ -281,6 +281,8 @@ describe('bodies', () => {
     const film = '"model":"studio","prompt":"x","seconds":"1"'
     const twice: [path: string, body: string, param: string][] = [
       ['/v1/videos', `{${film},"seconds":"20"}`, 'seconds'],
+      ['/v1/videos', `{${film},"seconds":20}`, 'seconds'],
+      ['/v1/videos', '{"prompt":"\\"","model":7,"model":"studio"}', 'model'],
       ['/v1/videos', `{${film},"\\u0073econds":"20"}`, 'seconds'],
       ['/v1/videos', `{${film},"metadata":{"seed":1,"seed":2}}`, 'seed'],
       ['/v1/videos', `{${film},"input_reference":{"image_url":"a","image_url":"b"}}`, 'image_url'],

@@ -92,6 +92,7 @@ function addClientRoutes(scope: FastifyInstance, routes: readonly Route[], depen
   const { access, connections, azure = false } = dependencies
   const rates = openRates(dependencies)
   scope.decorateRequest('token')
+  scope.decorateRequest('bodyPlace')
   const identify = authenticate(access, 'client', { azure })
   const admitBody = limitUnread(connections)
   // One hook for all three: a second hook slows each poll by 5 %.
@@ -146,6 +147,7 @@ function addOperatorRoutes(
   { access, connections }: AppDependencies,
 ): void {
   scope.decorateRequest('token')
+  scope.decorateRequest('bodyPlace')
   const identify = authenticate(access, 'operator')
   const admitBody = limitUnread(connections)
   scope.addHook('onRequest', (request, reply, done) => {

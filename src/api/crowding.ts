@@ -4,6 +4,13 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { openShare } from './share.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Among the bodies that have begun and not ended. */
+    bodyPlace?: Disposable
+  }
+}
+
 export interface ConnectionLimit {
   /** How many connections may be open at once. */
   most: number
@@ -78,19 +85,20 @@ const shareOfConnections = 0.5
 export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
   const most = Math.max(2, Math.min(mostUnread, Math.floor((connections?.most ?? Infinity) * shareOfConnections)))
   const share = openShare({ most, mostOfOne: Math.ceil(most / 2), items: 'unfinished request bodies' })
-  const slots = new WeakMap<Socket, BodySlot>()
-  return ({ raw, token }: FastifyRequest, reply: FastifyReply): void => {
-    const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
+  const bodies = new WeakMap<Socket, LastBody>()
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const { raw, token } = request
+    const { 'content-length': length = '0', 'transfer-encoding': encoding, 'content-type': type = '' } = raw.headers
     if (length === '0' && encoding === undefined) return
-    const slot = slots.get(raw.socket) ?? openBodySlot(raw.socket)
-    slots.set(raw.socket, slot)
+    const last = bodies.get(raw.socket) ?? watchSocket(raw.socket, bodies)
     // The previous body on this connection has ended, whether it was read or not.
-    slot.giveBack()
+    last.place?.[Symbol.dispose]()
     try {
-      const held = share.take(token.name)
-      slot.giveBack = held[Symbol.dispose]
-      // Not `once`, which costs more than the rest: a request ends once, and a second call has no effect.
-      raw.on('end', held[Symbol.dispose])
+      const place = share.take(token.name)
+      last.place = place
+      request.bodyPlace = place
+      // The parser of JSON gives it back: another listener for each submit would cost more than the rest.
+      if (!type.startsWith('application/json')) raw.on('end', () => place[Symbol.dispose]())
     } catch (error) {
       // Otherwise the connection would stay open for the refused body.
       reply.header('connection', 'close')
@@ -99,14 +107,15 @@ export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
   }
 }
 
-/** The slot of a connection for its current body. */
-interface BodySlot {
-  giveBack(): void
+/** The place of the last body of a connection. */
+interface LastBody {
+  place: Disposable | null
 }
 
 /** One listener for all requests of a connection: a body whose response was sent before its end emits no `end`. */
-function openBodySlot(socket: Socket): BodySlot {
-  const slot: BodySlot = { giveBack() {} }
-  socket.once('close', () => slot.giveBack())
-  return slot
+function watchSocket(socket: Socket, bodies: WeakMap<Socket, LastBody>): LastBody {
+  const last: LastBody = { place: null }
+  bodies.set(socket, last)
+  socket.once('close', () => last.place?.[Symbol.dispose]())
+  return last
 }

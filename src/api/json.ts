@@ -37,6 +37,7 @@ export function jsonParser(app: FastifyInstance, turns: FairTurns) {
   }
   // No promise for a small body: it would cost more than the parser.
   return (request: FastifyRequest, body: Buffer, done: Done): void => {
+    request.bodyPlace?.[Symbol.dispose]()
     const finish = () => {
       let value: unknown
       try {
@@ -80,12 +81,32 @@ function explain(error: Error, text: string): Error {
 
 /** Throws if JSON has a field twice, or too many fields. */
 function refuseAmbiguous(value: unknown, json: string): void {
+  if (isFlatAndClear(value, json)) return
   if (fieldsOf(value).some((inner) => fieldsOf(inner).length > mostFields) || fieldsOf(value).length > mostFields)
     throw new Problem('invalid_json', `The body has too many fields: an object may have up to ${mostFields}.`)
   const key = duplicateKey(json)
   if (key === undefined) return
   const param = key.slice(0, 100)
   throw new Problem('invalid_json', `The body has the field '${param}' twice. Send each field once.`, { param })
+}
+
+/**
+ * Whether an object without objects has as many keys and texts as its JSON has pairs of quotes: then no key is there
+ * twice. Most submits are such objects, and a look at each character costs them more.
+ */
+function isFlatAndClear(value: unknown, json: string): boolean {
+  if (typeof value !== 'object' || value === null || json.includes('\\')) return false
+  let fields = 0
+  let texts = 0
+  for (const name in value) {
+    const field: unknown = Reflect.get(value, name)
+    if (typeof field === 'object' || fields === mostFields) return false
+    fields += 1
+    if (typeof field === 'string') texts += 1
+  }
+  let quotes = 0
+  for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at + 1)) quotes += 1
+  return quotes === 2 * (fields + texts)
 }
 
 function fieldsOf(value: unknown): unknown[] {

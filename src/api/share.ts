@@ -15,35 +15,50 @@ interface Share {
 }
 
 export function openShare({ most, mostOfOne, items, advice = 'Try again shortly' }: ShareLimits): Share {
-  const byOwner = new Map<string, number>()
-  let all = 0
+  // A count stays when it is 0: each submit takes a place, and there are few tokens.
+  const byOwner = new Map<string, Count>()
+  const all: Count = { taken: 0 }
 
   function messageFor(holder: string, limit: number): string {
     return `${holder} already has ${limit} ${items} (the limit is ${limit}). ${advice}.`
   }
 
-  function giveBack(owner: string): void {
-    const left = (byOwner.get(owner) ?? 0) - 1
-    all -= 1
-    if (left > 0) byOwner.set(owner, left)
-    else byOwner.delete(owner)
+  function countOf(owner: string): Count {
+    const count = byOwner.get(owner) ?? { taken: 0 }
+    byOwner.set(owner, count)
+    return count
   }
 
   return {
     take(owner) {
-      const own = byOwner.get(owner) ?? 0
-      if (own >= mostOfOne)
+      const own = byOwner.get(owner) ?? countOf(owner)
+      if (own.taken >= mostOfOne)
         throw new Problem('rate_limit_exceeded', messageFor('This token', mostOfOne), { retryable: true })
-      if (all >= most) throw new Problem('overloaded', messageFor('The service', most), { retryable: true })
-      all += 1
-      byOwner.set(owner, own + 1)
-      let isHeld = true
-      return {
-        [Symbol.dispose]() {
-          if (isHeld) giveBack(owner)
-          isHeld = false
-        },
-      }
+      if (all.taken >= most) throw new Problem('overloaded', messageFor('The service', most), { retryable: true })
+      return new Place(own, all)
     },
+  }
+}
+
+interface Count {
+  taken: number
+}
+
+/** Not closures: those would cost each submit more than the counting. */
+class Place implements Disposable {
+  readonly #own: Count
+  readonly #all: Count
+  #isHeld = true
+  constructor(own: Count, all: Count) {
+    this.#own = own
+    this.#all = all
+    own.taken += 1
+    all.taken += 1
+  }
+  [Symbol.dispose](): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#own.taken -= 1
+    this.#all.taken -= 1
   }
 }
