@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { watchLocks } from './lock-watch.ts'
 import { type Line, median, middle } from './measure.ts'
 import { type ClaimCards, type StoreResult, storeLoad } from './postgres-load.ts'
 import { asQueued, manyTasks } from './postgres-rows.ts'
@@ -12,8 +13,8 @@ export interface ClaimBench {
 }
 
 /**
- * How long a claim holds the lock of the queue: `emptyMs` if it finds no task, `baseMs` if tasks wait in all `queues`; plus
- * `taskMs` for each claimed task, and `slotMs` for each slot in use.
+ * How long a claim takes: `emptyMs` if it finds no task, `baseMs` if tasks wait in all `queues`; plus `taskMs` for each
+ * claimed task, and `slotMs` for each slot in use.
  */
 export interface ClaimCosts {
   emptyMs: number
@@ -21,8 +22,6 @@ export interface ClaimCosts {
   queues: number
   taskMs: number
   slotMs: number
-  /** Four processes that only claim, to check the model against: claims a second, and their p99. */
-  four: { perSecond: number; p99Ms: number; batch: number; slots: number }
 }
 
 const [owners, cards] = [50, 3]
@@ -58,7 +57,11 @@ export async function benchClaims(bench: ClaimBench): Promise<{ lines: Line[]; c
     const { one, four, crowded, empty } = all
     const lines = [
       line('claim of 64, p99', one, `with ${bench.tasks} rows queued, of ${owners} owners on ${cards} models`, 50),
-      line('claim of 64, 4 at once, p99', four, 'as above, four processes that wait for each other'),
+      line(
+        'claim of 64, 4 at once, p99',
+        four,
+        `as above, four processes; ${waitingIn(four)} % of the time spent waiting`,
+      ),
       line('claim of nothing, p99', empty, 'as above, for models whose tasks are all claimed'),
       line('claim of 64, p99, busy', crowded, `as above, one process, ${manySlots} running tasks`),
     ]
@@ -80,7 +83,7 @@ async function refuseIfBlocked(client: pg.Client, tasks: number): Promise<void> 
 
 interface Claiming {
   claimers: number
-  /** For models whose tasks are all claimed: the lock is held, and no task is found. */
+  /** For models whose tasks are all claimed. */
   empty?: boolean
   limit: number
   slots: number
@@ -92,7 +95,11 @@ interface Claimed {
   /** Slots in use at half time: those before, and half of those that were claimed. */
   slots: number
   batch: number
+  /** The share of the time in which a claimer waits for a lock of another. */
+  waiting: number
 }
+
+const waitingIn = (results: readonly Claimed[]) => (100 * median(results.map(({ waiting }) => waiting))).toFixed(1)
 
 const claimings = {
   one: { claimers: 1, limit, slots: 0 },
@@ -113,11 +120,17 @@ async function claim({ url, seconds, tasks }: ClaimBench, client: pg.Client, cla
   )
   await client.query('VACUUM ANALYZE slots')
   const load = { url, kind: 'claim', clients: 1, seconds, tasks, limit: claiming.limit, cards: wanted } as const
+  const watch = await watchLocks(url)
   const each = await Promise.all(Array.from({ length: claiming.claimers }, () => storeLoad(load)))
-  return merge(client, each, claiming.slots)
+  const waiting = (await watch.end()) / claiming.claimers
+  return { ...(await merge(client, each, claiming.slots)), waiting }
 }
 
-async function merge(client: pg.Client, each: readonly StoreResult[], before: number): Promise<Claimed> {
+async function merge(
+  client: pg.Client,
+  each: readonly StoreResult[],
+  before: number,
+): Promise<Omit<Claimed, 'waiting'>> {
   const total = (read: (one: StoreResult) => number) => each.reduce((sum, one) => sum + read(one), 0)
   const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM slots')
   const taken = Number(rows[0]?.count) - before
@@ -143,10 +156,9 @@ function line(name: string, results: readonly Claimed[], detail: string, atMost?
   }
 }
 
-/** A single process that only claims holds the lock nearly all the time, so its rate tells how long a claim holds it. */
+/** The rate of a single process that only claims tells how long a claim takes. */
 function costsOf(all: Rounds): ClaimCosts {
   const middleOf = (results: readonly Claimed[], read: (one: Claimed) => number) => median(results.map(read))
-  const slotsOf = (results: readonly Claimed[]) => middleOf(results, ({ slots }) => slots)
   const holdOf = ({ perSecond }: Claimed) => 1000 / perSecond
   /** The median of the differences within each round. */
   const more = (over: readonly Claimed[], under: readonly Claimed[], read: (one: Claimed) => number) =>
@@ -162,11 +174,5 @@ function costsOf(all: Rounds): ClaimCosts {
     queues: owners * cards,
     taskMs,
     slotMs,
-    four: {
-      perSecond: middleOf(all.four, ({ perSecond }) => perSecond),
-      p99Ms: middleOf(all.four, ({ p99Ms }) => p99Ms),
-      batch: middleOf(all.four, ({ batch }) => batch),
-      slots: slotsOf(all.four),
-    },
   }
 }

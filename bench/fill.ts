@@ -15,24 +15,38 @@ const owners = ['bench', 'second', 'third', 'fourth']
  * Returns the ids that the token of the bench may poll.
  */
 export function fillStore(folder: string, count: number): string[] {
+  const ids: string[] = []
+  fill(folder, count, (at, id, createdAt) => {
+    const state = at % 10 > 0 ? 'completed' : at % 20 === 0 ? 'queued' : 'running'
+    // All owners have equally many queued tasks.
+    const owner = (state === 'queued' && owners[(at / 20) % owners.length]) || 'bench'
+    if (owner === 'bench') ids.push(id)
+    return { ...exampleTask(id, createdAt, state), owner }
+  })
+  return ids
+}
+
+/** Fills a store with `count` tasks: one in five is queued and due, for a card that no account has. */
+export function fillBacklog(folder: string, count: number): void {
+  fill(folder, count, (at, id, createdAt) =>
+    at % 5 > 0
+      ? exampleTask(id, createdAt, 'completed')
+      : { ...exampleTask(id, createdAt, 'queued'), card: 'elsewhere', dueAt: createdAt },
+  )
+}
+
+function fill(folder: string, count: number, make: (at: number, id: string, createdAt: number) => Task): void {
   mkdirSync(folder, { recursive: true })
   using database = new DatabaseSync(join(folder, 'filmgate.db'))
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
   migrate(database)
   const verbs = prepareVerbs(database)
-  const ids: string[] = []
   const start = 1_790_000_000_000
   for (let at = 0; at < count; at += 1) {
     if (at % 10_000 === 0) database.exec(at === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
-    const state = at % 10 > 0 ? 'completed' : at % 20 === 0 ? 'queued' : 'running'
-    // All owners have equally many queued tasks.
-    const owner = (state === 'queued' && owners[(at / 20) % owners.length]) || 'bench'
-    const task = { ...exampleTask(newTaskId(start + at, randomBytes), start + at, state), owner }
-    verbs.insert(toRow(task))
-    if (owner === 'bench') ids.push(task.id)
+    verbs.insert(toRow(make(at, newTaskId(start + at, randomBytes), start + at)))
   }
   database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
-  return ids
 }
 
 export function exampleTask(id: string, createdAt: number, state: 'queued' | 'running' | 'completed'): Task {

@@ -3,12 +3,12 @@ import { parseArgs } from 'node:util'
 import type { Costs } from './costs.ts'
 import { assumptions } from './scale/demand.ts'
 import { decodersOfWorker, planSteps } from './scale/plan.ts'
-import { assumptionRows, checkRows, measuredRows, stepRows, table, taskRows, useRows } from './scale/tables.ts'
+import { assumptionRows, measuredRows, stepRows, table, taskRows, useRows } from './scale/tables.ts'
 
 /*
  * `node bench/scale.ts [--decoders 8] [--write]`: what up to 100 million tasks a day need. The costs of one task are from
- * bench/costs.json, measured by `npm run bench -- --store postgres`. The rest is calculated, and the lock of the claim is
- * simulated. `--write` writes the tables into docs/scaling.md.
+ * bench/costs.json, measured by `npm run bench -- --store postgres`. The rest is calculated. `--write` writes the tables
+ * into docs/scaling.md.
  */
 const days = [100_000, 1_000_000, 10_000_000, 100_000_000]
 const widened = 8
@@ -34,7 +34,6 @@ else {
     stepRows(steps, assumptions),
   )
   show('What is used most', useRows(steps))
-  show('Four processes that do nothing but claim', checkRows(costs))
 }
 
 function show(title: string, rows: string[][]): void {
@@ -51,7 +50,6 @@ function writeTables(): void {
     task: table(taskRows(costs, assumptions)),
     steps: `${from}${table(stepRows(planned(decodersOfWorker), assumptions))}`,
     widened: `${from}${table(stepRows(planned(widened), assumptions))}`,
-    check: table(checkRows(costs)),
   }
   let text = readFileSync(page, 'utf8')
   for (const [name, table] of Object.entries(tables)) {

@@ -15,6 +15,7 @@ export interface Running extends AsyncDisposable {
 export interface Simulator extends Running {
   /** How often its jobs were polled. */
   polls(): Promise<number>
+  ledger(): Promise<Ledger>
   tell(orders: Orders): Promise<void>
 }
 
@@ -44,6 +45,27 @@ export async function startWorker({ data, config, store, s3 }: WorkerOptions): P
   return running(child, line, 'SIGTERM')
 }
 
+/** The real service with the simulated provider, on its data folder alone: API and engine in one process. */
+export async function startService(
+  { data, config }: Pick<WorkerOptions, 'data' | 'config'>,
+  nodeOptions = '',
+): Promise<Running> {
+  const script = fileURLToPath(new URL('../test/faults/kill-service.ts', import.meta.url))
+  const env = {
+    PATH: process.env.PATH ?? '',
+    FILMGATE_PORT: '0',
+    FILMGATE_RATE: '0',
+    FILMGATE_OPERATOR_TOKEN: 'bench-operator',
+    FILMGATE_DATA: data,
+    FILMGATE_CONFIG: config,
+    NODE_OPTIONS: nodeOptions,
+    // As the launcher sets it: without it, the code that strips types stays in memory.
+    NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/filmgate', import.meta.url)),
+  }
+  const { child, line } = await startScript([script, '0'], env, `${data}.log`)
+  return running(child, line, 'SIGTERM')
+}
+
 export async function startSimulator(orders: Orders): Promise<Simulator> {
   const script = fileURLToPath(new URL('../simulators/upstream.ts', import.meta.url))
   const env = { PATH: process.env.PATH ?? '' }
@@ -53,10 +75,12 @@ export async function startSimulator(orders: Orders): Promise<Simulator> {
     '/dev/null',
   )
   const { url } = JSON.parse(line) as { url: string }
+  const ledger = async () => (await (await fetch(`${url}/ledger`)).json()) as Ledger
   return {
     ...running(child, url, 'SIGKILL'),
+    ledger,
     async polls() {
-      const { requests, submits } = (await (await fetch(`${url}/ledger`)).json()) as Ledger
+      const { requests, submits } = await ledger()
       // Beside polls there are one submit and one download for each task: all are finished when this is called.
       return requests - 2 * submits
     },

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { startS3, type TestS3 } from '../test/services/s3.ts'
 import { cpuSeconds, ownCpuSeconds, parentOf } from './cpu.ts'
-import { type LockUse, watchLock } from './lock-watch.ts'
+import { watchLocks } from './lock-watch.ts'
 import { type Line, median, middle } from './measure.ts'
 import { asQueued, manyTasks } from './postgres-rows.ts'
 import { type Running, type Simulator, startSimulator, startWorker } from './worker-processes.ts'
@@ -34,8 +34,6 @@ export interface Cost {
 export interface WorkerCosts {
   /** By the number of workers. */
   perSecond: Record<string, number>
-  /** How long a fully loaded worker holds the lock of the claim. */
-  holdMs: Record<string, number>
   /** Of a task that is polled `polls` times. */
   task: Cost & { polls: number }
   poll: Cost
@@ -47,7 +45,8 @@ export interface WorkerCosts {
 
 interface Round {
   perSecond: number
-  lock: LockUse
+  /** The share of the time in which a worker waits for a lock of another, on average. */
+  waiting: number
   polls: number
   cost: Cost
 }
@@ -85,11 +84,10 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   const poll = await costOfPoll(world)
   const bytes = await packedBytes(world)
   const perSecond = mapValues(all, (rounds) => median(rounds.map((round) => round.perSecond)))
-  const holdMs = mapValues(all, (rounds) => median(rounds.map(({ lock }) => lock.holdMs)))
   const rows = mapValues(after, (counts, table) =>
     mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
-  const costs = { perSecond, holdMs, task, poll, rows, bytes }
+  const costs = { perSecond, task, poll, rows, bytes }
   return { lines: [...lines, ...costLines(costs)], costs }
 }
 
@@ -153,12 +151,12 @@ async function runRound(world: World, workers: readonly Running[], tasks: number
     return { cost: { ...used, walBytes: Number(rows[0]?.at) }, polls: await simulator.polls() }
   }
   const before = await look()
-  const watch = await watchLock(world.url)
+  const watch = await watchLocks(world.url)
   const seconds = await workOff(world, tasks)
-  const lock = await watch.end()
+  const waiting = (await watch.end()) / workers.length
   const after = await look()
   const cost = mapCost(after.cost, (value, part) => (value - before.cost[part]) / tasks)
-  return { perSecond: tasks / seconds, lock, polls: (after.polls - before.polls) / tasks, cost }
+  return { perSecond: tasks / seconds, waiting, polls: (after.polls - before.polls) / tasks, cost }
 }
 
 /** Returns how long it took, by the database's clock. */
@@ -191,7 +189,7 @@ async function workOff(world: World, tasks: number): Promise<number> {
   }
 }
 
-const tables = ['tasks', 'attempts', 'events', 'slots', 'turns']
+const tables = ['tasks', 'attempts', 'events', 'slots']
 
 type Counts = Record<string, Record<string, number>>
 
@@ -236,13 +234,12 @@ const ms = (seconds: number) => (seconds * 1000).toFixed(1)
 
 function lineOf(count: number, rounds: readonly Round[]): Line {
   const { worker, children, database } = costOf(rounds)
-  const held = Math.round(100 * median(rounds.map(({ lock }) => lock.share)))
-  const holdMs = median(rounds.map(({ lock }) => lock.holdMs)).toFixed(1)
+  const waiting = (100 * median(rounds.map((round) => round.waiting))).toFixed(1)
   return {
     name: `${count} worker${count > 1 ? 's' : ''}, completed`,
     unit: ' /s',
     ...middle(rounds.map(({ perSecond }) => perSecond)),
-    detail: `tasks of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; lock of the claim held ${held} % of the time, ${holdMs} ms each`,
+    detail: `tasks of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; ${waiting} % of the time spent waiting for locks`,
   }
 }
 

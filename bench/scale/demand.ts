@@ -16,8 +16,6 @@ export interface Assumptions {
   clientPollMs: number
   /** Accounts of providers: each has lanes of its own in every worker. */
   accounts: number
-  /** How many (model, token) pairs have queued tasks, if there is a queue at all. */
-  queues: number
   /** No resource should be used more than this. */
   target: number
   /** The largest database machine: its cores, and how fast its disk writes the log. */
@@ -31,10 +29,6 @@ export interface Assumptions {
   turnMs: number
   /** How long a worker needs between two claims: for two queries, and the claims of its other lanes. */
   thinkMs: number
-  /** From the claim of a task until its attempt is committed. */
-  openMs: number
-  /** A worker does not poll while it waits for the claim. Its own timer may be this late anyway. */
-  longestWaitMs: number
 }
 
 export const assumptions: Assumptions = {
@@ -46,7 +40,6 @@ export const assumptions: Assumptions = {
   cadenceMs: 5_000,
   clientPollMs: 5_000,
   accounts: 4,
-  queues: 150,
   target: 0.7,
   databaseCores: 64,
   walBytesPerSecond: 400e6,
@@ -54,8 +47,6 @@ export const assumptions: Assumptions = {
   tripMs: 0.3,
   turnMs: 2,
   thinkMs: 5,
-  openMs: 10,
-  longestWaitMs: 1_000,
 }
 
 /** What one task needs in total: seconds of CPU, bytes, and the number of polls and runs. */

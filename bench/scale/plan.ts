@@ -1,7 +1,5 @@
-import { seeded } from '../../test/faults/seeded.ts'
 import type { Costs } from '../costs.ts'
 import { type Assumptions, type Demand, demandOf } from './demand.ts'
-import { type LockResult, simulateLock } from './lock.ts'
 
 /** One database and its processes; there are `installations` of them, each with tokens of its own. */
 export interface Plan {
@@ -23,7 +21,7 @@ export interface Step {
   uses: Use[]
   /** The use by this load if the plan of the step before stays. */
   before: Use[]
-  lock: LockResult
+  claims: Claims
   connections: number
   demand: Demand
 }
@@ -52,8 +50,8 @@ export function planSteps(model: Model, days: readonly number[]): Step[] {
     const perSecond = (tasksPerDay / 86_400) * model.given.peak
     const before = usesOf(model, steps.at(-1)?.plan ?? byItself, perSecond).uses
     const plan = smallest(model, perSecond)
-    const { uses, lock, connections, demand } = usesOf(model, plan, perSecond)
-    steps.push({ tasksPerDay, perSecond, plan, uses, before, lock, connections, demand })
+    const { uses, claims, connections, demand } = usesOf(model, plan, perSecond)
+    steps.push({ tasksPerDay, perSecond, plan, uses, before, claims, connections, demand })
   }
   return steps
 }
@@ -75,10 +73,11 @@ function sizeOf({ costs, given, decoders }: Model, installations: number, perSec
     enough(perSecond * demand.api),
     enough(perSecond * Math.max(demand.worker, demand.decoder / decoders)),
   ]
-  // One process claims at a time: that is one core at most.
-  const cores = enough(perSecond * demand.database + 1)
   const pooled = (api + workers) * (pool + listening) > given.connections.direct * given.target
-  return { installations, api, workers, databaseCores: Math.min(cores, given.databaseCores), pooled }
+  const plan = { installations, api, workers, databaseCores: 2, pooled }
+  const { looking } = claimsOf({ costs, given, decoders }, plan, perSecond)
+  const cores = Math.max(2, enough(perSecond * demand.database + looking))
+  return { ...plan, databaseCores: Math.min(cores, given.databaseCores) }
 }
 
 function usesOf(model: Model, plan: Plan, allPerSecond: number) {
@@ -86,11 +85,10 @@ function usesOf(model: Model, plan: Plan, allPerSecond: number) {
   const { api, workers, databaseCores, installations, pooled } = plan
   const perSecond = allPerSecond / installations
   const demand = demandOf(costs, given)
-  const lock = simulate(model, plan, perSecond)
-  const most = simulate(model, plan, Number.POSITIVE_INFINITY, perSecond)
+  const claims = claimsOf(model, plan, perSecond)
   const connections = (api + workers) * (pool + (pooled ? 0 : listening))
   // In each round a worker begins as many downloads as it has free slots.
-  const collectsPerSecond = (workers * collects * given.accounts * 1000) / Math.max(lock.cycleMs, given.answerMs)
+  const collectsPerSecond = (workers * collects * given.accounts * 1000) / Math.max(claims.cycleMs, given.answerMs)
   const uses: Use[] = [
     { resource: 'CPU of the API', share: (perSecond * demand.api) / api, more: true },
     { resource: 'CPU of the workers', share: (perSecond * demand.worker) / workers, more: true },
@@ -98,52 +96,45 @@ function usesOf(model: Model, plan: Plan, allPerSecond: number) {
     { resource: 'slots for downloads', share: perSecond / collectsPerSecond, more: true },
     {
       resource: 'CPU of the database',
-      share: (perSecond * demand.database + lock.busy) / databaseCores,
+      share: (perSecond * demand.database + claims.looking) / databaseCores,
       more: databaseCores < given.databaseCores,
     },
     { resource: 'log of the database', share: (perSecond * demand.walBytes) / given.walBytesPerSecond, more: false },
     { resource: 'connections', share: connections / given.connections[pooled ? 'pooled' : 'direct'], more: !pooled },
-    { resource: 'tasks through the claim', share: perSecond / most.perSecond, more: false },
-    { resource: 'waiting for the claim', share: lock.waitP99Ms / given.longestWaitMs, more: false },
+    { resource: 'claims of an account', share: perSecond / given.accounts / claims.mostPerSecond, more: false },
   ]
-  return { uses: uses.sort((a, b) => b.share - a.share), lock, connections, demand }
+  return { uses: uses.sort((a, b) => b.share - a.share), claims, connections, demand }
 }
 
-/** `running`: the rate at which slots are used, if the queue has an infinite one. */
-function simulate(model: Model, { workers, pooled }: Plan, perSecond: number, running = perSecond): LockResult {
+/** How claims go on: processes do not wait for each other, but one at a time claims for an account. */
+export interface Claims {
+  /** How many tasks can be claimed for one account, by one process after the other. */
+  mostPerSecond: number
+  /** The time between two rounds of a worker. */
+  cycleMs: number
+  /** Cores of the database that are used by rounds that find nothing. */
+  looking: number
+}
+
+/** After a round that found something to do, the next one follows this soon (`src/engine/claims.ts`). */
+const idleMs = 1_000
+
+function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): Claims {
   const { given, costs } = model
   const demand = demandOf(costs, given)
-  const slots = (running * given.jobMs) / 1000
-  // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
-  const rings = (running * demand.runs) / workers + (pooled ? 0 : running * notificationsPerTask)
-  const busy = Math.min(0.99, (running * demand.worker) / workers)
+  const slots = (perSecond * given.jobMs) / 1000 / given.accounts
+  const busy = Math.min(0.99, (perSecond * demand.worker) / workers)
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
-  return simulateLock({
-    workers,
-    perSecond,
-    thinkMs: given.thinkMs,
-    ringsPerSecond: rings,
-    limit: submits,
-    room: submits * given.accounts,
-    sendMs: given.answerMs,
-    openMs: given.openMs,
-    chance: seeded(1),
-    holdMs: holdOf(costs, { slots, queues: given.queues, tripMs }),
-  })
+  // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
+  const rings = (perSecond * demand.runs) / workers + (pooled ? 0 : perSecond * notificationsPerTask)
+  const cycleMs = Math.max(given.thinkMs + tripMs, Math.min(idleMs, 1000 / rings))
+  const claimMs = costs.claim.baseMs + costs.claim.taskMs * submits + costs.claim.slotMs * slots + trips * tripMs
+  return {
+    mostPerSecond: (submits * 1000) / claimMs,
+    cycleMs,
+    looking: (workers * costs.claim.emptyMs) / cycleMs,
+  }
 }
 
-/**
- * Round trips of a claim to the database while it has the lock, in `src/stores/postgres/claims.ts`: concurrent queries are
- * one trip.
- */
-const trips = { empty: 2, full: 4 }
-
-export function holdOf({ claim }: Costs, { slots, queues, tripMs }: { slots: number; queues: number; tripMs: number }) {
-  const eachQueue = Math.max(0, claim.baseMs - claim.emptyMs) / claim.queues
-  return (queued: number, taken: number) =>
-    claim.emptyMs +
-    eachQueue * Math.min(queues, queued) +
-    claim.taskMs * taken +
-    claim.slotMs * slots +
-    tripMs * (taken > 0 ? trips.full : trips.empty)
-}
+/** Round trips to the database of a claim that has its locks, in `src/stores/postgres/queue.ts`. */
+const trips = 4

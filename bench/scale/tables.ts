@@ -1,8 +1,6 @@
-import { seeded } from '../../test/faults/seeded.ts'
 import type { Costs } from '../costs.ts'
 import { type Assumptions, demandOf } from './demand.ts'
-import { simulateLock } from './lock.ts'
-import { holdOf, type Step, type Use } from './plan.ts'
+import type { Step, Use } from './plan.ts'
 
 /* The rows of the tables: what was measured, and what follows from it. The first row of each is its head. */
 
@@ -10,7 +8,6 @@ export function measuredRows({ api, workers, claim, verify }: Costs): string[][]
   const { task, poll, rows, bytes, perSecond } = workers
   const { updated = 0, inPlace = 0 } = rows.tasks ?? {}
   const inserted = ['attempts', 'events', 'slots'].map((name) => `${(rows[name]?.inserted ?? 0).toFixed(1)} ${name}`)
-  const holds = Object.entries(workers.holdMs).map(([count, hold]) => `${count}: ${hold.toFixed(1)} ms`)
   const rates = Object.entries(perSecond).map(([count, rate]) => `${count}: ${size(rate)}`)
   return [
     ['what', 'measured'],
@@ -31,11 +28,10 @@ export function measuredRows({ api, workers, claim, verify }: Costs): string[][]
     ['rows that stay, packed', `${kb(bytes)} with all indexes`],
     ['decoding a second of 1280x720', ms(verify)],
     [
-      'claim, lock held',
-      `${claim.emptyMs.toFixed(1)} ms if all tasks are already claimed, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${more(claim.taskMs * 64)} for 64 tasks; ${more(claim.slotMs * 10_000)} for 10 000 running tasks`,
+      'claim',
+      `${claim.emptyMs.toFixed(1)} ms if all tasks are already claimed, ${claim.baseMs.toFixed(1)} ms if tasks wait in ${claim.queues} queues; ${more(claim.taskMs * 64)} more for 64 tasks; ${more(claim.slotMs * 10_000)} more for 10 000 running tasks`,
     ],
     ['tasks a second, by workers, all on this machine', rates.join('; ')],
-    ['claim of such a worker, lock held', holds.join('; ')],
   ]
 }
 
@@ -53,12 +49,11 @@ export function assumptionRows(given: Assumptions): string[][] {
       `generates it in ${given.jobMs / 1000} s, responds in ${given.answerMs} ms, is polled every ${given.cadenceMs / 1000} s; ${given.accounts} accounts`,
     ],
     ['client', `polls every ${given.clientPollMs / 1000} s`],
-    ['queue', `tasks of ${given.queues} (model, token) pairs, if there is one`],
     [
       'largest database',
       `${databaseCores} cores, ${walBytesPerSecond / 1e6} MB/s of log, ${connections.direct} connections, or ${connections.pooled} to a pooler`,
     ],
-    ['highest use', `${percent(given.target)} of each resource; ${given.longestWaitMs} ms of waiting for the claim`],
+    ['highest use', `${percent(given.target)} of each resource`],
     [
       'a worker between two claims',
       `${given.thinkMs} ms; ${given.tripMs} ms there and back to the database, and ${given.turnMs} ms × use ÷ (1 − use) of its own CPU`,
@@ -100,9 +95,10 @@ export function stepRows(steps: readonly Step[], given: Assumptions): string[][]
     row('each: connections', ({ plan, connections }) => `${connections}${plan.pooled ? ', pooler' : ''}`),
     row('each: database cores', ({ plan }) => `${plan.databaseCores}`),
     row('each: log, MB/s', (step) => size((each(step) * step.demand.walBytes) / 1e6)),
-    row('each: lock of the claim held', ({ lock }) => percent(lock.busy)),
-    row('each: wait for it, mean and p99', ({ lock }) => `${size(lock.waitMs)}, ${size(lock.waitP99Ms)} ms`),
-    row('each: tasks of one claim', ({ lock }) => size(lock.batch)),
+    row('each: claims of an account, of what is possible', (step) =>
+      percent(each(step) / given.accounts / step.claims.mostPerSecond),
+    ),
+    row('each: database cores for rounds that find nothing', ({ claims }) => size(claims.looking)),
     row('all: cores for workers', (step) => `${Math.ceil(cores(step))}`),
     row('all: video downloads, Gbit/s', ({ perSecond }) => size((perSecond * given.videoBytes * 8) / 1e9)),
     row('all: tables after 7 days', (step) => `${gb(step, 7)} GB`),
@@ -113,32 +109,6 @@ export function stepRows(steps: readonly Step[], given: Assumptions): string[][]
 export function useRows(steps: readonly Step[]): string[][] {
   const rows = [0, 1, 2].map((rank) => [`${rank + 1}.`, ...steps.map(({ uses }) => nameOf(uses[rank]))])
   return [['tasks a day', ...steps.map(({ tasksPerDay }) => `${tasksPerDay / 1e6} M`)], ...rows]
-}
-
-/** Compares the simulation with the bench. */
-export function checkRows(costs: Costs): string[][] {
-  const { four, queues } = costs.claim
-  const limit = Math.round(four.batch)
-  const simulated = simulateLock({
-    workers: 4,
-    perSecond: Number.POSITIVE_INFINITY,
-    thinkMs: 0,
-    ringsPerSecond: Number.POSITIVE_INFINITY,
-    limit,
-    room: 1e9,
-    sendMs: 0,
-    openMs: 0,
-    chance: seeded(1),
-    holdMs: holdOf(costs, { slots: four.slots, queues, tripMs: 0 }),
-  })
-  const rate = simulated.perSecond / limit
-  // The bench times a whole claim: its wait, and its own time.
-  const p99Ms = simulated.waitP99Ms + (1000 * simulated.busy) / rate
-  return [
-    ['four claimers', 'claims a second', 'p99'],
-    ['measured', four.perSecond.toFixed(1), `${size(four.p99Ms)} ms`],
-    ['simulated', rate.toFixed(1), `${size(p99Ms)} ms`],
-  ]
 }
 
 export function table([head = [], ...rows]: string[][]): string {

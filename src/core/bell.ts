@@ -15,9 +15,17 @@ export function openBell(clock: Clock): Bell {
       rung = Promise.withResolvers<void>()
     },
     async wait(ms, signal) {
+      if (signal.aborted) return
+      // Not AbortSignal.any: it leaves a trace in each of its signals until it is collected, and a busy bell waits often.
       const wake = new AbortController()
-      await Promise.race([rung.promise, clock.sleep(ms, AbortSignal.any([wake.signal, signal]))])
-      wake.abort()
+      const end = () => wake.abort(awake)
+      signal.addEventListener('abort', end, { once: true })
+      await Promise.race([rung.promise, clock.sleep(ms, wake.signal)])
+      signal.removeEventListener('abort', end)
+      end()
     },
   }
 }
+
+/** A reason costs less than the error that `abort` creates without one. */
+const awake = Symbol('awake')

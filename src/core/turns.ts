@@ -1,12 +1,65 @@
 /*
  * Which queued tasks are claimed, and for which account. There is a queue for each (card, owner), and queues take
  * turns: each gets one task before any gets another. A task needs a slot of an account, of its card and of its owner.
+ *
+ * Each process goes round the queues by itself, in the order of their names, and continues behind the queue that had the
+ * last turn. So a claim costs the same however many queues there are, and processes need not agree on whose turn it is.
  */
 export interface Queue {
   card: string
   owner: string
-  /** The number of its last turn; 0 if it never had one. */
-  served: number
+}
+
+/** A claim looks at up to this many queues: more than it claims, as the tasks of some may have to wait. */
+export const mostQueues = ({ limit }: Pick<QueueLimits, 'limit'>): number => Math.max(32, 2 * limit)
+
+/** The queues of a card whose owners come after `after`, up to `until`, if that is given. */
+export interface Stretch {
+  card: string
+  after: string
+  until: string | null
+}
+
+/** Where the next claim continues. */
+export interface Round {
+  /** All queues of these cards, in the order of their turns. */
+  stretches(cards: readonly string[]): Stretch[]
+  /** These had their turns. */
+  serve(queues: readonly Queue[]): void
+}
+
+/**
+ * Each card is a circle of its owners, which continues behind the one that had its last turn, even if the queues of other
+ * cards had theirs meanwhile. One card is visited after the other: a visit ends where it started.
+ */
+export function openRound(): Round {
+  const last = new Map<string, string>()
+  let visit = { card: '', start: '' }
+  const behind = (card: string) => last.get(card) ?? ''
+  return {
+    stretches(cards) {
+      const all = [...new Set(cards)].sort()
+      const others = [...all.filter((card) => card > visit.card), ...all.filter((card) => card < visit.card)]
+      const circles = others.flatMap((card) => arc(card, behind(card), behind(card)))
+      if (!all.includes(visit.card)) return circles
+      const { card, start } = visit
+      const isOver = behind(card) === start
+      return [...(isOver ? [] : arc(card, behind(card), start)), ...circles, ...arc(card, start, behind(card))]
+    },
+    serve(queues) {
+      for (const { card, owner } of queues) {
+        if (card !== visit.card) visit = { card, start: behind(card) }
+        last.set(card, owner)
+      }
+    },
+  }
+}
+
+/** The owners of a card behind `after`, up to `until`, round the end of the names. The whole circle if both are the same. */
+function arc(card: string, after: string, until: string): Stretch[] {
+  // As the stores compare names.
+  if (Buffer.compare(Buffer.from(after), Buffer.from(until)) < 0) return [{ card, after, until }]
+  return [{ card, after, until: null }, ...(until === '' ? [] : [{ card, after: '', until }])]
 }
 
 /** A task that waits in a queue. */
@@ -49,26 +102,32 @@ interface ClaimedTask {
   scopes: string[]
 }
 
-/** `heads` returns the tasks of a queue, the oldest first; `used` the number of slots in use of a scope. */
+export interface Turns {
+  taken: ClaimedTask[]
+  /** When the first task is due that waits for a time, not for a slot. */
+  nextDue: number | null
+  /** The queues that had a turn, in this order. */
+  served: Queue[]
+}
+
+/**
+ * `queues` has the next ones in the round, up to `mostQueues`; `heads` returns the first tasks of a queue, the oldest
+ * first; `used` the number of slots in use of a scope.
+ */
 export function takeInTurn(
-  queues: readonly Queue[],
-  heads: (queue: Queue) => readonly QueuedTask[],
+  queues: Iterable<Queue>,
+  heads: (queue: Queue, count: number) => readonly QueuedTask[],
   used: (scope: string) => number,
   wanted: QueueLimits,
-): { taken: ClaimedTask[]; nextDue: number | null } {
+): Turns {
   const slots = countSlots(used, wanted)
+  const cards = new Map(wanted.cards.map((card) => [card.card, card]))
   const taken: ClaimedTask[] = []
   let nextDue = Number.POSITIVE_INFINITY
-  let waiting = [...queues]
-    .sort((one, other) => one.served - other.served)
-    .map((queue) => ({
-      queue,
-      card: wanted.cards.find(({ card }) => card === queue.card),
-      line: openLine(queue, heads),
-    }))
 
   /** Takes the oldest task of a queue, if it is due and has all slots. */
-  const takeOne = ({ queue, card, line }: (typeof waiting)[number]): boolean => {
+  const takeOne = ({ queue, line }: Waiting): boolean => {
+    const card = cards.get(queue.card)
     if (!card || !slots.hasSlot(card, queue.owner) || !slots.ownerHasSlot(queue.owner)) return false
     const head = line.next()
     if (head && head.dueAt > wanted.now) nextDue = Math.min(nextDue, head.dueAt)
@@ -77,9 +136,29 @@ export function takeInTurn(
     taken.push({ id: head.id, account: account.name, queue, scopes: slots.book(card, queue.owner, account) })
     return true
   }
+  const seen: Queue[] = []
+  let waiting: Waiting[] = []
+  for (const queue of queues) {
+    seen.push(queue)
+    const place = { queue, line: openLine(queue, heads) }
+    if (takeOne(place)) waiting.push(place)
+    if (taken.length >= wanted.limit) break
+  }
   while (waiting.length > 0 && taken.length < wanted.limit)
-    waiting = waiting.filter((queue) => taken.length >= wanted.limit || takeOne(queue))
-  return { taken, nextDue: Number.isFinite(nextDue) ? nextDue : null }
+    waiting = waiting.filter((place) => taken.length >= wanted.limit || takeOne(place))
+  // There may be more queues, and all of these have to wait: the next claim looks at others, and soon.
+  const goesOn = seen.length >= mostQueues(wanted) && taken.length < wanted.limit
+  if (goesOn) nextDue = Math.min(nextDue, wanted.now)
+  return {
+    taken,
+    nextDue: Number.isFinite(nextDue) ? nextDue : null,
+    served: taken.length > 0 ? taken.map(({ queue }) => queue) : seen.slice(goesOn ? -1 : seen.length),
+  }
+}
+
+interface Waiting {
+  queue: Queue
+  line: ReturnType<typeof openLine>
 }
 
 /**
@@ -101,16 +180,30 @@ export async function interleaveQueues(
   }
 }
 
-/** Reads the queue at its first turn: in most claims most queues get none. */
-function openLine(queue: Queue, heads: (queue: Queue) => readonly QueuedTask[]) {
+/** Reads few tasks at first: in most claims a queue gets one turn, or none. */
+function openLine(queue: Queue, heads: (queue: Queue, count: number) => readonly QueuedTask[]) {
+  let count = 2
   let all: readonly QueuedTask[] | undefined
   let at = 0
   return {
     next(): QueuedTask | undefined {
-      all ??= heads(queue)
+      all ??= heads(queue, count)
+      if (at === count) {
+        count *= 8
+        all = heads(queue, count)
+      }
       return all[at++]
     },
   }
+}
+
+/** The cards for which a slot may be free. Tasks of the others would only be in the way of the round. */
+export function withFreeSlots(cards: readonly QueueCard[], used: (scope: string) => number): QueueCard[] {
+  return cards.filter(
+    ({ card, cap, accounts }) =>
+      (cap === null || used(cardScope(card)) < cap) &&
+      accounts.some(({ name, cap, spare }) => used(accountScope(name)) < cap + spare),
+  )
 }
 
 /** The slots that are left in each scope with a cap. Each scope is counted once. */
@@ -153,22 +246,20 @@ function countSlots(used: (scope: string) => number, { ownerCaps }: QueueLimits)
   }
 }
 
-/** The cap of every scope that has one: the scopes that a store may have to count for these queues. */
+/** The cap of each scope that has one, for tasks of these queues, besides accounts: those have a cap in any case. */
 export function cappedScopes({ cards, ownerCaps }: QueueLimits, queues: readonly Queue[]): Map<string, number> {
-  const accounts = cards.flatMap(({ card, accounts }) => accounts.map((account) => ({ card, ...account })))
-  return new Map([
-    ...accounts.map(({ name, cap, spare }) => [accountScope(name), cap + spare] as const),
-    ...accounts.flatMap(({ card, name, spare }) =>
-      spare
-        ? queues.filter((queue) => queue.card === card).map(({ owner }) => [holderScope(name, owner), 1] as const)
-        : [],
-    ),
-    ...cards.flatMap(({ card, cap }) => (cap === null ? [] : [[cardScope(card), cap] as const])),
-    ...Object.entries(ownerCaps).map(([owner, cap]) => [ownerScope(owner), cap] as const),
-  ])
+  const byCard = new Map(cards.map((card) => [card.card, card]))
+  const caps = new Map<string, number>()
+  for (const { card, owner } of queues) {
+    const { cap = null, accounts = [] } = byCard.get(card) ?? {}
+    if (cap !== null) caps.set(cardScope(card), cap)
+    if (Object.hasOwn(ownerCaps, owner)) caps.set(ownerScope(owner), Number(ownerCaps[owner]))
+    for (const { name, spare } of accounts) if (spare > 0) caps.set(holderScope(name, owner), 1)
+  }
+  return caps
 }
 
 export const accountScope = (name: string) => `account:${name}`
-const cardScope = (card: string) => `card:${card}`
+export const cardScope = (card: string) => `card:${card}`
 const ownerScope = (owner: string) => `owner:${owner}`
 const holderScope = (account: string, owner: string) => `holder:${account}:${owner}`

@@ -75,6 +75,40 @@ it('a clock that is set back does not hold up what was due soon', async () => {
   assert.ok(engine.clock.now() < dueAt - day / 2, 'it waited until the clock was where it had been')
 })
 
+it('polls that become due shortly after one another are claimed together', async () => {
+  const claims: string[][] = []
+  let looks = 0
+  const run: Run = async () => ({ change: { dueAt: null } })
+  const change = (store: Store): Store => ({
+    ...store,
+    nextDue(lanes) {
+      looks += 1
+      return store.nextDue(lanes)
+    },
+    async claim(wanted) {
+      const tasks = await store.claim(wanted)
+      claims.push(tasks.map(({ id }) => id))
+      return tasks
+    },
+  })
+  await using engine = await world(run, change, ['running'])
+  const [first, ...others] = ['1', '2', '3'].map((number) =>
+    newTask(number, { state: 'running', account: 'p', startedAt: 1, operation: 'op', dueAt: 1 }),
+  )
+  assert.ok(first)
+  await engine.store.insert(first)
+  await untilTrue(() => claims.length > 0)
+  for (const task of others) {
+    const before = looks
+    await engine.store.insert(task)
+    // When the second round after it has begun, an earlier round is over.
+    while (looks < before + 2) await engine.store.repairDueTimes(engine.clock.now())
+  }
+  assert.deepEqual(claims, [[first.id]])
+  await wakeUntil(engine.clock, () => claims.length > 1)
+  assert.deepEqual(claims[1]?.sort(), others.map(({ id }) => id).sort())
+})
+
 for (const state of ['fetching', 'storing'] as const)
   it(`one owner’s slow ${state} tasks leave slots to another owner`, async () => {
     const begun: string[] = []

@@ -12,12 +12,20 @@ import type { Runs } from './runs.ts'
 /** After a claim in a lane, the next one follows this soon, because more may be due. A run that ends wakes us earlier. */
 const crowdedMs = 100
 
+/**
+ * Polls that become due within this time are claimed together: a claim and a commit for each would cost a fifth more CPU.
+ * A provider is polled every few seconds, so a poll may be that late.
+ */
+const gatherMs = 50
+
 /** Starts what is due, and returns the time until something else is. `mayClaim` is checked before each claim. */
 export function openClaims(
   { store, tools, healths, access, clock, random }: EngineOptions,
   { lanes, runs, mayClaim }: { lanes: Lanes; runs: Runs; mayClaim: () => boolean },
 ): () => Promise<number> {
   const claimShares = openShares(store, runs)
+  /** When the last due poll of a lane was claimed. */
+  const gatheredAt = new WeakMap<WorkerLane, number>()
 
   /** Returns the time until the lane has something else to do. */
   async function claimIn(
@@ -35,13 +43,17 @@ export function openClaims(
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
     const dueBy = now - lane.lagMs
+    if (due > dueBy) return due - dueBy
+    const gathering = (gatheredAt.get(lane) ?? Number.NEGATIVE_INFINITY) + gatherMs - now
+    // The clock may have been set back.
+    if (gathering > 0 && gathering <= gatherMs) return gathering
     const times = { now: dueBy, leaseUntil }
-    if (due <= dueBy)
-      for (const task of isShared(lane.where)
-        ? await claimShares(lane, lane.where, times)
-        : await store.claim({ ...lane.where, limit, ...times }))
-        runs.begin(task, lane)
-    return due - dueBy
+    const tasks = isShared(lane.where)
+      ? await claimShares(lane, lane.where, times)
+      : await store.claim({ ...lane.where, limit, ...times })
+    if (lane.where.state === 'running' && tasks.length < limit) gatheredAt.set(lane, now)
+    for (const task of tasks) runs.begin(task, lane)
+    return crowdedMs
   }
 
   /** Every card with the accounts that have a free slot now, the preferred one first. */
@@ -84,7 +96,7 @@ export function openClaims(
       // All accounts share the queue, and each has a limit of its own: one that hangs must not use up the others' slots.
       const freeSlots = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
       if (freeSlots <= 0 || !mayClaim()) return idleMs
-      return Math.max(crowdedMs, await claimIn(lane, freeSlots, now, dues.get(lane)))
+      return Math.max(gatherMs, await claimIn(lane, freeSlots, now, dues.get(lane)))
     })
     // Waits for all claims, even if one fails: none may still run during the next round, or during a drain.
     const settled = await Promise.allSettled(delays)

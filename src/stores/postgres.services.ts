@@ -6,12 +6,14 @@ import pg from 'pg'
 import { startPgBouncer } from '../../test/services/pgbouncer.ts'
 import { startPostgres } from '../../test/services/postgres.ts'
 import { columns, deliveryColumns } from '../core/row.ts'
+import type { Task } from '../core/task.ts'
 import { newEndpoint } from './contract/webhooks.ts'
-import { decide, newTask, sent } from './contract/world.ts'
+import { cardOf, decide, newTask, queueClaim, sent, take } from './contract/world.ts'
 import { testStore } from './contract.ts'
 import { openDatabase } from './postgres/database.ts'
+import { queueLock } from './postgres/migrate.ts'
 import { openPostgresTransfer } from './postgres/transfer.ts'
-import { openPostgres, type PostgresOptions } from './postgres.ts'
+import { openPostgres, type PostgresOptions, type PostgresStore } from './postgres.ts'
 import { assertNoScan } from './quickest.fixture.ts'
 import type { Transfer } from './transfer/transfer.ts'
 
@@ -214,6 +216,65 @@ it('claims of each owner and of each endpoint at once, however many wait', async
     },
     async () => void (await database.read("SELECT count(*) FROM deliveries WHERE log <> ''")),
   )
+})
+
+/** That many processes on one database. */
+async function openSeveral(count: number, stack: AsyncDisposableStack): Promise<PostgresStore[]> {
+  await wipe()
+  const first = stack.use(await openAt(server.url))
+  const others = Array.from({ length: count - 1 }, async () => stack.use(await openAt(server.url)))
+  return [first, ...(await Promise.all(others))]
+}
+
+it('claims for one account while another process claims for another', async () => {
+  await using stack = new AsyncDisposableStack()
+  const [one, other] = (await openSeveral(2, stack)) as [PostgresStore, PostgresStore]
+  for (const [number, card] of Object.entries({ 1: 'm', 2: 'n' })) await one.insert(newTask(number, { card }))
+  const cards = { m: cardOf('m', { p: 9 }), n: cardOf('n', { q: 9 }) }
+  const claim = (store: PostgresStore, ...claimed: (keyof typeof cards)[]) =>
+    store.claimQueued(queueClaim({ cards: claimed.map((name) => cards[name]) }))
+  await using database = await openDatabase(server.url)
+  await database.write(async (query) => {
+    // As long as this transaction lasts, another process seems to claim for account p.
+    await query("SELECT pg_advisory_xact_lock($1, hashtext('account:p'))", [queueLock])
+    const none = await claim(one, 'm')
+    assert.deepEqual([none.tasks, none.nextDue], [[], 10])
+    const some = await claim(other, 'm', 'n')
+    assert.deepEqual([some.tasks.map(({ card }) => card), some.nextDue], [['n'], 10])
+  })
+  assert.equal((await claim(one, 'm')).tasks.length, 1)
+})
+
+it('several processes share the queue fairly, and each task is claimed once', async () => {
+  await using stack = new AsyncDisposableStack()
+  const stores = await openSeveral(4, stack)
+  const counts = { alice: 200, bob: 60, carol: 100 }
+  const tasks = Object.entries(counts).flatMap(([owner, count]) =>
+    Array.from({ length: count }, (_, at) =>
+      newTask(`${owner.charCodeAt(0)}${String(at).padStart(4, '0')}`, { owner }),
+    ),
+  )
+  await Promise.all(tasks.map((task) => stores[0]?.insert(task)))
+  const claimed: Task[] = []
+  const drain = async (store: PostgresStore) => {
+    while (claimed.length < 120) claimed.push(...(await take(store, { limit: 5 })))
+  }
+  await Promise.all(stores.map(drain))
+  assert.equal(new Set(claimed.map(({ id }) => id)).size, claimed.length)
+  const shares = Object.keys(counts).map((name) => claimed.filter(({ owner }) => owner === name).length)
+  // Each process is ahead by one turn at most.
+  assert.ok(Math.max(...shares) - Math.min(...shares) <= stores.length, String(shares))
+})
+
+it('keeps to the cap of an owner while several processes claim its tasks for several accounts', async () => {
+  await using stack = new AsyncDisposableStack()
+  const stores = await openSeveral(4, stack)
+  for (let number = 0; number < 40; number += 1)
+    await stores[0]?.insert(newTask(String(number), { card: `card ${number % 4}` }))
+  const claims = stores.map((store, at) =>
+    take(store, { cards: [cardOf(`card ${at}`, { [`account ${at}`]: 9 })], ownerCaps: { alice: 5 } }),
+  )
+  assert.equal((await Promise.all(claims)).flat().length, 5)
 })
 
 for (const [name, url] of [

@@ -9,6 +9,7 @@ import { type Database, openDatabase } from './postgres/database.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
+import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
@@ -29,7 +30,7 @@ export interface PostgresOptions {
 }
 
 /** All times passed to the store must be of its clock. */
-interface PostgresStore extends Store {
+export interface PostgresStore extends Store {
   readonly clock: Clock
 }
 
@@ -64,6 +65,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     clock,
     ...openReads(database),
     ...claims,
+    ...openQueue(database),
     ...openWebhooks(database, announce),
     async checkWritable() {
       await tidy()

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { mayNotify } from '../core/plan.ts'
 import { toRow } from '../core/row.ts'
+import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
 import type { Store } from './store.ts'
@@ -27,6 +28,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { folder, claimFolder = () => {}, report = silent, ...others } = options
   const connections = await openConnections({ path: join(folder, 'filmgate.db'), claimFolder, report, ...others })
   const { reads, write } = connections
+  const round = openRound()
   const dueListeners = new Set<() => void>()
   const noticeListeners = new Set<() => void>()
   const wake = () => {
@@ -51,7 +53,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     claim: (wanted) => write('claim', wanted),
     claimShares: (lane, shares, times) => write('claimShares', lane, shares, times),
-    claimQueued: (wanted) => write('claimQueued', wanted),
+    async claimQueued(wanted) {
+      const stretches = round.stretches(wanted.cards.map(({ card }) => card))
+      const { served, ...claimed } = await write('claimQueued', wanted, stretches)
+      round.serve(served)
+      return claimed
+    },
+    queueOf: (card, limit) => reads.queueOf(card, limit, round.stretches([card])),
     claimOne: async (id, state, leaseUntil) => (await write('claimOne', id, state, leaseUntil)) ?? undefined,
     renew: (leases, leaseUntil) => write('renew', leases, leaseUntil),
     async record(entry) {

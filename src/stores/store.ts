@@ -75,7 +75,9 @@ export interface LeaseStore {
   ): Promise<Task[]>
   /**
    * Claims queued tasks that an account has a slot for, in turn over (card, owner), and books their slots. The account
-   * is written into the task. `nextDue` is when the first task is due that waits for a time, not for a slot.
+   * is written into the task. `nextDue` is when the first task is due that waits for a time, not for a slot; or `now` if
+   * there may be more to claim: this claim looked at only some of the tasks, or another process was claiming for the same
+   * account.
    */
   claimQueued(wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }>
   /** Claims this one task, if it is in that state and not under lease, due or not. */

@@ -141,9 +141,6 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
     database.prepare('UPDATE tasks SET attempt = ?, attempts = 1 WHERE id = ?').run(`att_${id.slice(6)}`, id)
     if (state === 'held' || state === 'running') slot.run('account elsewhere', id)
   }
-  database.exec(
-    "INSERT INTO turns VALUES ('studio', 'default', 17), ('studio', 'another', 4), ('unknown', 'default', 3)",
-  )
   database.exec("INSERT INTO healths VALUES ('a-b', 'k', '{}', 1), ('a_b', 'k', '{}', 2), ('B', 'k', '{}', 3)")
   const columns = deliveryColumns.map((name) => `:${name}`).join(', ')
   const delivery = database.prepare(`INSERT INTO deliveries (${deliveryColumns.join(', ')}) VALUES (${columns})`)

@@ -122,4 +122,34 @@ export function testFairness(world: StoreWorld): void {
     assert.equal(next.filter(({ owner }) => owner === 'alice').length, 2)
     assert.equal(next[0]?.owner, 'alice')
   })
+
+  it('serves every owner on each of two models whose accounts become free in turn', async () => {
+    await using store = await fresh(world)
+    for (const owner of ['alice', 'bob', 'zoe']) for (const card of ['m', 'n']) await enqueue(store, card, owner, 9)
+    const cards = [cardOf('m', { p: 1 }), cardOf('n', { q: 1 })]
+    const wanted = { cards, limit: 9, now: 1e6, leaseUntil: 2e6 }
+    const served: string[] = []
+    const running = new Map((await take(store, wanted)).map((task) => [task.card, task]))
+    for (let turn = 0; turn < 12; turn += 1) {
+      const done = running.get(turn % 2 === 0 ? 'm' : 'n')
+      assert.ok(done && (await store.remove(done)))
+      for (const task of await take(store, wanted)) {
+        running.set(task.card, task)
+        served.push(pairOf(task))
+      }
+    }
+    assert.equal(served.length, 12)
+    for (const pair of new Set(served)) assert.equal(served.filter((other) => other === pair).length, 2, pair)
+    assert.equal(new Set(served).size, 6)
+  })
+
+  it('finds a task that may start behind very many owners that may not', async () => {
+    await using store = await fresh(world)
+    const blocked = Array.from({ length: 300 }, (_, at) => `owner ${at}`)
+    await Promise.all(blocked.map((owner, at) => store.insert(newTask(String(at), { owner }))))
+    await store.insert(newTask('999', { owner: 'the last' }))
+    const ownerCaps = Object.fromEntries(blocked.map((owner) => [owner, 0]))
+    assert.deepEqual(ids(await take(store, { ownerCaps, limit: 1 })), [newTask('999').id])
+    assert.deepEqual(ids(await take(store, { limit: 1000 })).length, 300)
+  })
 }

@@ -72,8 +72,15 @@ export function queueClaim(fields: Partial<QueueClaim> = {}): QueueClaim {
   return { cards: [cardOf('m', { p: 9999 })], ownerCaps: {}, limit: 10, now: 10, leaseUntil: 100, ...fields }
 }
 
+/** Claims, and again at once as long as the store says that there may be more. */
 export async function take(store: Store, fields: Partial<QueueClaim> = {}): Promise<Task[]> {
-  return (await store.claimQueued(queueClaim(fields))).tasks
+  const wanted = queueClaim(fields)
+  const taken: Task[] = []
+  for (;;) {
+    const { tasks, nextDue } = await store.claimQueued({ ...wanted, limit: wanted.limit - taken.length })
+    taken.push(...tasks)
+    if (taken.length === wanted.limit || nextDue === null || nextDue > wanted.now) return taken
+  }
 }
 
 /** Inserts a queued task and claims it. */

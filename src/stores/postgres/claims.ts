@@ -1,29 +1,20 @@
 import type { Lease } from '../../core/plan.ts'
-import { columns, fromRow, mapReadable, toQueuedTask } from '../../core/row.ts'
-import type { Task } from '../../core/task.ts'
+import { columns, fromRow, mapReadable } from '../../core/row.ts'
 import { longestDelayMs } from '../../core/timing.ts'
-import { cappedScopes, type Queue, type QueuedTask, takeInTurn } from '../../core/turns.ts'
-import type { Claim, Lane, QueueClaim, SharedLane, Store } from '../store.ts'
+import type { Claim, Lane, SharedLane, Store } from '../store.ts'
 import { due } from './clock.ts'
 import type { Database } from './database.ts'
-import { queueLock } from './migrate.ts'
 import type { Query } from './session.ts'
 
-type Claims = Pick<
-  Store,
-  'claim' | 'dueOwners' | 'claimShares' | 'claimQueued' | 'claimOne' | 'renew' | 'repairDueTimes'
->
+type Claims = Pick<Store, 'claim' | 'dueOwners' | 'claimShares' | 'claimOne' | 'renew' | 'repairDueTimes'>
 
-/** A claim of a long queue takes longer than a read, and may wait for other claims. It must end before its leases do. */
+/** A claim takes longer than a read. It must end before its leases do. */
 const withinMs = 3_000
 
 /** Rare, after a clock was set back: all unfinished tasks are rewritten. */
 const repairMs = 60_000
 
-const anyQueued = `SELECT FROM tasks WHERE state = 'queued' AND card = ANY($1) LIMIT 1`
-
 const all = columns.join(', ')
-const ofTasks = columns.map((name) => `tasks.${name}`).join(', ')
 
 /** The condition of each lane, and the column that has the time when its tasks are due. */
 export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'start_by' }> = {
@@ -60,13 +51,6 @@ export function openClaims(database: Database): Claims {
       const values = [accountOfLane(lane), now, leaseUntil, owners, limits]
       return mapReadable(await database.write((query) => query(sharesStatement(lane), values), withinMs), fromRow)
     },
-    async claimQueued(wanted) {
-      // Without a free account or a queued task the lock that all processes share is skipped.
-      const cards = wanted.cards.filter(({ accounts }) => accounts.length > 0).map(({ card }) => card)
-      const [any] = cards.length > 0 ? await database.read(anyQueued, [cards]) : []
-      if (!any) return { tasks: [], nextDue: null }
-      return database.write((query) => takeQueued(query, wanted), withinMs)
-    },
     async claimOne(id, state, leaseUntil) {
       const rows = await database.run(
         `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3
@@ -95,10 +79,9 @@ export function openClaims(database: Database): Claims {
 
 /**
  * Deletes slots without a task that needs them. A change of rows by hand leaves them behind, and they would stay in use
- * for good. The lock protects slots that are just being booked.
+ * for good. A slot that is just being booked is not visible yet.
  */
 export async function tidySlots(query: Query): Promise<void> {
-  await query('SELECT pg_advisory_xact_lock($1)', [queueLock])
   await query(`DELETE FROM slots WHERE NOT EXISTS (
     SELECT FROM tasks WHERE tasks.id = slots.task AND state IN ('queued', 'held', 'running'))`)
 }
@@ -114,11 +97,16 @@ function claimStatement({ state }: Claim): string {
     RETURNING ${all}`
 }
 
-/** Releases tasks whose claimer ended before it opened an attempt, with their slots. */
-async function release(query: Query, now: number): Promise<void> {
+/** Tasks whose claimer ended before it opened an attempt. */
+export const leftBehind = (now: string) => `state = 'queued' AND leased AND due_at <= ${due(now)}`
+
+/** Releases them, with their slots. Waits for no other process. */
+export async function release(query: Query, now: number): Promise<void> {
   await query(
     `WITH left_behind AS (
-       UPDATE tasks SET leased = false WHERE state = 'queued' AND leased AND due_at <= ${due('$1')} RETURNING id
+       UPDATE tasks SET leased = false WHERE id = ANY(ARRAY(
+         SELECT id FROM tasks WHERE ${leftBehind('$1')} FOR UPDATE SKIP LOCKED
+       )) RETURNING id
      )
      DELETE FROM slots WHERE task IN (SELECT id FROM left_behind)`,
     [now],
@@ -135,100 +123,6 @@ function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
      RETURNING id, fence`,
     [leases.map(({ id }) => id), leases.map(({ fence }) => fence), leaseUntil],
   )
-}
-
-/** One process at a time, because free slots are counted and then booked. Independent statements are sent together. */
-async function takeQueued(query: Query, wanted: QueueClaim): Promise<{ tasks: Task[]; nextDue: number | null }> {
-  const cards = wanted.cards.map(({ card }) => card)
-  const [, , queues] = await Promise.all([
-    query('SELECT pg_advisory_xact_lock($1)', [queueLock]),
-    release(query, wanted.now),
-    findQueues(query, cards),
-  ])
-  const [heads, used] = await Promise.all([readHeads(query, queues, wanted), countSlots(query, wanted, queues)])
-  const { taken, nextDue } = takeInTurn(
-    queues,
-    ({ card, owner }) => heads.get(`${card} ${owner}`) ?? [],
-    (scope) => used.get(scope) ?? 0,
-    wanted,
-  )
-  if (taken.length === 0) return { tasks: [], nextDue }
-  const rows = await query(takeStatement, [
-    taken.map(({ id }) => id),
-    taken.map(({ account }) => account),
-    wanted.leaseUntil,
-  ])
-  const got = new Map(mapReadable(rows, fromRow).map((task) => [task.id, task]))
-  const slots = taken.flatMap(({ id, scopes }) => (got.has(id) ? scopes.map((scope) => ({ scope, task: id })) : []))
-  const turn = Math.max(...queues.map(({ served }) => served))
-  const served = new Map(taken.map(({ queue }, at) => [queue, turn + at + 1]))
-  const turns = [...served].map(([{ card, owner }, served]) => ({ card, owner, served }))
-  await Promise.all([query(slotStatement, [JSON.stringify(slots)]), query(turnStatement, [JSON.stringify(turns)])])
-  return { tasks: taken.flatMap(({ id }) => got.get(id) ?? []), nextDue }
-}
-
-const takeStatement = `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
-  FROM unnest($1::text[], $2::text[]) AS taken (id, account)
-  WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING ${ofTasks}`
-
-const slotStatement = `INSERT INTO slots (scope, task) SELECT scope, task FROM json_populate_recordset(NULL::slots, $1)
-  ON CONFLICT DO NOTHING`
-
-const turnStatement = `INSERT INTO turns (card, owner, served)
-  SELECT card, owner, served FROM json_populate_recordset(NULL::turns, $1)
-  ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`
-
-/** More than one task of each queue: an owner that is alone may get all slots. */
-async function readHeads(
-  query: Query,
-  queues: readonly Queue[],
-  { limit }: QueueClaim,
-): Promise<Map<string, QueuedTask[]>> {
-  const each = Math.min(100, Math.max(8, Math.ceil((4 * limit) / Math.max(1, queues.length))))
-  const rows = await query(
-    `SELECT asked.card, asked.owner, head.* FROM unnest($1::text[], $2::text[]) AS asked (card, owner), LATERAL (
-       SELECT id, due_at, tried FROM tasks
-       WHERE state = 'queued' AND NOT leased AND card = asked.card COLLATE "C" AND owner = asked.owner COLLATE "C"
-         AND due_at IS NOT NULL
-       ORDER BY due_at LIMIT $3
-     ) AS head ORDER BY head.due_at`,
-    [queues.map(({ card }) => card), queues.map(({ owner }) => owner), each],
-  )
-  const byQueue = Map.groupBy(rows, ({ card, owner }) => `${card} ${owner}`)
-  return new Map([...byQueue].map(([queue, heads]) => [queue, heads.map(toQueuedTask)]))
-}
-
-/** Counts no further than the cap. */
-async function countSlots(query: Query, wanted: QueueClaim, queues: readonly Queue[]): Promise<Map<string, number>> {
-  const caps = cappedScopes(wanted, queues)
-  const rows = await query(
-    `SELECT scope, (SELECT count(*) FROM (
-       SELECT FROM slots WHERE slots.scope = asked.scope COLLATE "C" LIMIT asked.cap
-     ) AS taken) AS used FROM unnest($1::text[], $2::bigint[]) AS asked (scope, cap)`,
-    [[...caps.keys()], [...caps.values()]],
-  )
-  return new Map(rows.map(({ scope, used }) => [String(scope), Number(used)]))
-}
-
-/** All queues, by steps from one (card, owner) to the next in the index, however many tasks each has. */
-export async function findQueues(query: Query, cards: readonly string[]): Promise<Queue[]> {
-  const rows = await query(
-    `WITH RECURSIVE queues AS (
-       SELECT first.* FROM unnest($1::text[]) AS asked (card), LATERAL (
-         SELECT card, owner FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C"
-         ORDER BY card, owner LIMIT 1
-       ) AS first
-       UNION ALL
-       SELECT next.* FROM queues, LATERAL (
-         SELECT card, owner FROM tasks
-         WHERE state = 'queued' AND tasks.card = queues.card AND tasks.owner > queues.owner
-         ORDER BY card, owner LIMIT 1
-       ) AS next
-     )
-     SELECT card, owner, coalesce(served, 0) AS served FROM queues LEFT JOIN turns USING (card, owner)`,
-    [cards],
-  )
-  return rows.map(({ card, owner, served }) => ({ card: String(card), owner: String(owner), served: Number(served) }))
 }
 
 const accountOfLane = (lane: SharedLane) => ('account' in lane ? lane.account : '')

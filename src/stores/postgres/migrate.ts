@@ -38,6 +38,7 @@ const longMs = 3_600_000
 
 /** Arbitrary numbers, the same in every process. */
 const migrationLock = 6_025_001
+/** With the hash of a scope: a process is claiming there. */
 export const queueLock = 6_025_002
 export const moveLock = 6_025_003
 export const endpointLock = 6_025_004

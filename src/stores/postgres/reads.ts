@@ -17,16 +17,16 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
-import { accountScope, interleaveQueues } from '../../core/turns.ts'
+import { accountScope } from '../../core/turns.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
 import { openBatches } from './batch.ts'
-import { findQueues, lanes } from './claims.ts'
+import { lanes } from './claims.ts'
 import type { Database } from './database.ts'
 import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
@@ -102,7 +102,6 @@ export function openReads(database: Database): Reads {
       return rows.map(({ id }) => String(id))
     },
     nextDue: (lanes) => nextDue(database, lanes),
-    queueOf: openQueueOf(query),
     usedSlots: openUsedSlots(query),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
@@ -179,20 +178,6 @@ async function durations(database: Database): Promise<Map<string, number[]>> {
   return toDurations(rows)
 }
 
-/** The queued tasks of a card in the order of their turns. */
-function openQueueOf(query: Query): Store['queueOf'] {
-  return async (card, limit) => {
-    const queues = (await findQueues(query, [card])).sort((one, other) => one.served - other.served)
-    // Each of these has a task, so the owners behind them are beyond the limit.
-    const owners = queues.slice(0, limit).map(({ owner }) => owner)
-    return interleaveQueues(owners.length, limit, async (each) => {
-      const rows = await query(lineStatement, [card, owners, each])
-      const lines = Map.groupBy(rows, ({ owner }) => String(owner))
-      return owners.map((owner) => (lines.get(owner) ?? []).map(({ id }) => String(id)))
-    })
-  }
-}
-
 /** Counts in an index. */
 function openUsedSlots(query: Query): Store['usedSlots'] {
   return async (accounts) => {
@@ -200,14 +185,6 @@ function openUsedSlots(query: Query): Store['usedSlots'] {
     return Number(row?.used)
   }
 }
-
-/** A task under lease is about to be sent, and no longer waits. */
-const lineStatement = `SELECT asked.owner, line.id FROM unnest($2::text[]) AS asked (owner), LATERAL (
-    SELECT id, due_at FROM tasks
-    WHERE state = 'queued' AND card = $1::text COLLATE "C" AND owner = asked.owner COLLATE "C"
-      AND due_at IS NOT NULL AND NOT leased AND deleted_at IS NULL
-    ORDER BY due_at LIMIT $3
-  ) AS line ORDER BY line.due_at`
 
 /** This many rows are read well within the time limit of a statement. */
 const windowRows = 20_000

@@ -3,7 +3,7 @@ import type { Lease } from '../../core/plan.ts'
 import { columns, fromRow, mapReadable, toQueuedTask } from '../../core/row.ts'
 import type { State, Task } from '../../core/task.ts'
 import { longestDelayMs } from '../../core/timing.ts'
-import { type Queue, takeInTurn } from '../../core/turns.ts'
+import { mostQueues, type Queue, type Stretch, type Turns, takeInTurn, withFreeSlots } from '../../core/turns.ts'
 import type { Claim, Lane, OwnerClaim, QueueClaim, SharedLane } from '../store.ts'
 
 /** Claims of tasks; runs in the writer thread, inside its transaction. */
@@ -26,7 +26,7 @@ export function prepareClaims(database: DatabaseSync) {
       if (state === 'overdue') queue.release(now)
       return mapReadable(claims[state]?.all(leaseUntil, ...account, now, limit) ?? [], fromRow)
     },
-    claimQueued: (wanted: QueueClaim) => queue.claim(wanted),
+    claimQueued: (wanted: QueueClaim, round: readonly Stretch[]) => queue.claim(wanted, round),
     claimOne(id: string, state: State, leaseUntil: number): Task | null {
       return mapReadable(claimOne.all(leaseUntil, id, state), fromRow)[0] ?? null
     },
@@ -39,21 +39,15 @@ export function prepareClaims(database: DatabaseSync) {
 
 /** Queued tasks, and the slots that they need. */
 function prepareQueue(database: DatabaseSync) {
-  const queuesOf = prepareQueues(database)
-  const lastTurn = database.prepare('SELECT coalesce(max(served), 0) AS served FROM turns')
-  const serve = database.prepare(
-    `INSERT INTO turns (card, owner, served) VALUES (?, ?, ?)
-     ON CONFLICT (card, owner) DO UPDATE SET served = excluded.served`,
-  )
-  // More than one: with many free slots a claim takes many tasks of one queue.
+  const queuesIn = prepareQueues(database)
   const heads = database.prepare(
     `SELECT id, due_at, tried FROM tasks INDEXED BY tasks_queue
-     WHERE state = 'queued' AND card = ? AND owner = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 100`,
+     WHERE state = 'queued' AND card = ? AND owner = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT ?`,
   )
   const take = database.prepare(
     `UPDATE tasks SET fence = fence + 1, leased = 1, due_at = ?, account = ? WHERE id = ? RETURNING ${columns.join(', ')}`,
   )
-  const used = database.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
+  const used = prepareUsed(database)
   const book = database.prepare('INSERT INTO slots (scope, task) VALUES (?, ?)')
   const abandoned = "leased = 1 AND state = 'queued' AND due_at <= ?"
   const freeSlots = database.prepare(
@@ -69,37 +63,62 @@ function prepareQueue(database: DatabaseSync) {
 
   return {
     release,
-    claim(wanted: QueueClaim): { tasks: Task[]; nextDue: number | null } {
+    claim(wanted: QueueClaim, round: readonly Stretch[]): { tasks: Task[] } & Pick<Turns, 'nextDue' | 'served'> {
       release(wanted.now)
-      const { taken, nextDue } = takeInTurn(
-        wanted.cards.flatMap(({ card }) => queuesOf(card)),
-        ({ card, owner }) => heads.all(card, owner).map(toQueuedTask),
-        (scope) => Number(used.get(scope)?.used),
+      const cards = new Set(withFreeSlots(wanted.cards, used).map(({ card }) => card))
+      const turns = takeInTurn(
+        queuesIn(
+          round.filter(({ card }) => cards.has(card)),
+          mostQueues(wanted),
+        ),
+        ({ card, owner }, count) => heads.all(card, owner, count).map(toQueuedTask),
+        used,
         wanted,
       )
-      let turn = Number(lastTurn.get()?.served)
-      const tasks = taken.flatMap(({ id, account, queue, scopes }) => {
+      const tasks = turns.taken.flatMap(({ id, account, scopes }) => {
         for (const scope of scopes) book.run(scope, id)
-        turn += 1
-        serve.run(queue.card, queue.owner, turn)
         return mapReadable(take.all(wanted.leaseUntil, account, id), fromRow)
       })
-      return { tasks, nextDue }
+      return { tasks, nextDue: turns.nextDue, served: turns.served }
     },
   }
 }
 
-/** The queues of a card, by steps from one owner to the next in the index. */
-export function prepareQueues(database: DatabaseSync): (card: string) => Queue[] {
-  const first = "SELECT min(owner) FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?1"
-  const queues = database.prepare(
-    `WITH RECURSIVE queues (owner) AS (
-       ${first} UNION ALL SELECT (${first} AND tasks.owner > queues.owner) FROM queues WHERE owner IS NOT NULL
-     )
-     SELECT queues.owner, coalesce(served, 0) AS served FROM queues
-     LEFT JOIN turns ON turns.card = ?1 AND turns.owner = queues.owner WHERE queues.owner IS NOT NULL`,
+/**
+ * How many slots of a scope are in use. Counted as they change, in memory: with 100 000 tasks in flight each claim would
+ * count for milliseconds. Only for the connection that writes, as it sees no changes of others.
+ */
+function prepareUsed(database: DatabaseSync): (scope: string) => number {
+  database.exec(`PRAGMA temp_store = MEMORY;
+    CREATE TEMP TABLE slots_used (scope TEXT PRIMARY KEY, used INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO slots_used SELECT scope, count(*) FROM slots GROUP BY scope;
+    CREATE TEMP TRIGGER slot_taken AFTER INSERT ON slots BEGIN
+      INSERT INTO slots_used VALUES (NEW.scope, 1) ON CONFLICT (scope) DO UPDATE SET used = used + 1;
+    END;
+    CREATE TEMP TRIGGER slot_freed AFTER DELETE ON slots BEGIN
+      UPDATE slots_used SET used = used - 1 WHERE scope = OLD.scope;
+    END`)
+  const used = database.prepare('SELECT used FROM slots_used WHERE scope = ?')
+  return (scope) => Number(used.get(scope)?.used ?? 0)
+}
+
+/** The next queues of the round, by steps from one owner to the next in the index. */
+export function prepareQueues(database: DatabaseSync) {
+  const next = database.prepare(
+    `SELECT owner, ?3 IS NULL OR owner <= ?3 AS inside FROM (
+       SELECT owner FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?1 AND owner > ?2
+       ORDER BY owner LIMIT 1
+     )`,
   )
-  return (card) => queues.all(card).map(({ owner, served }) => ({ card, owner: String(owner), served: Number(served) }))
+  return function* (round: readonly Stretch[], most: number): Generator<Queue> {
+    let count = 0
+    for (const { card, after, until } of round)
+      for (let row = next.get(card, after, until); row?.inside; row = next.get(card, String(row.owner), until)) {
+        yield { card, owner: String(row.owner) }
+        count += 1
+        if (count === most) return
+      }
+  }
 }
 
 /** The index and condition of each shared lane; `account` is empty if the lane has no account. */
@@ -148,11 +167,12 @@ export const lanes: Record<Lane['state'], { index: string; where: string; due: s
   overdue: { index: 'tasks_start', where: "state = 'queued' AND leased = 0", due: 'start_by' },
 }
 
+/** Decided in the indexes: they have `due_at`, and hundreds of thousands of tasks may be queued. */
 const repairStatement = `
-  UPDATE tasks SET due_at = :now WHERE leased = 0 AND due_at > :late AND id IN (
-    SELECT id FROM tasks INDEXED BY tasks_queue WHERE state = 'queued'
-    UNION ALL SELECT id FROM tasks INDEXED BY tasks_due WHERE ${lanes.fetching.where}
-    UNION ALL SELECT id FROM tasks INDEXED BY tasks_work WHERE ${partial.tasks_work})`
+  UPDATE tasks SET due_at = :now WHERE leased = 0 AND rowid IN (
+    SELECT rowid FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND due_at > :late
+    UNION ALL SELECT rowid FROM tasks INDEXED BY tasks_due WHERE ${lanes.fetching.where} AND due_at > :late
+    UNION ALL SELECT rowid FROM tasks INDEXED BY tasks_work WHERE ${partial.tasks_work} AND due_at > :late)`
 
 function claimStatement({ index, where, due }: { index: string; where: string; due: string }): string {
   return `

@@ -39,7 +39,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     if (isDamage(failure.errcode) || Problem.from(toProblem(failure)).code !== 'storage_unavailable') throw cause
     return openReadOnly(options, cause)
   }
-  const writer = await startWriter(path, { commit: reader.release, fatal: onFatal })
+  const writer = startWriter(path, { commit: reader.release, fatal: onFatal })
   return {
     reads: reader.reads,
     write: writer.write,
@@ -107,8 +107,10 @@ function prepare(path: string, now: number): void {
   refuseMoved(database)
   database.prepare('UPDATE tasks SET leased = 0, due_at = ? WHERE leased = 1').run(now)
   database.prepare("UPDATE deliveries SET leased = 0, due_at = ? WHERE state = 'pending' AND leased = 1").run(now)
-  // A change of rows by hand may leave slots without a task.
-  database.exec("DELETE FROM slots WHERE task NOT IN (SELECT id FROM tasks WHERE state IN ('held', 'running'))")
+  // A change of rows by hand may leave slots without a task. Each is looked up: a list of all would read every task.
+  database.exec(
+    "DELETE FROM slots WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE id = task AND state IN ('held', 'running'))",
+  )
   prepareVerbs(database).repairDueTimes(now)
 }
 

@@ -17,18 +17,16 @@ import {
   viewColumns,
 } from '../../core/row.ts'
 import { promptBytes, type TaskView } from '../../core/task.ts'
-import { accountScope, interleaveQueues } from '../../core/turns.ts'
+import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
-type Reads = Pick<
-  Store,
-  'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'queueOf' | 'usedSlots' | 'dueOwners'
-> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
+    queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
 
 /** All reads; runs on the main thread. */
@@ -194,8 +192,8 @@ function prepareUsedSlots(reader: DatabaseSync): Store['usedSlots'] {
 }
 
 /** The queued tasks of a card in the order of their turns. One statement reads all queues, as it runs on the main thread. */
-function prepareQueueOf(reader: DatabaseSync): Store['queueOf'] {
-  const queuesOf = prepareQueues(reader)
+function prepareQueueOf(reader: DatabaseSync): Reads['queueOf'] {
+  const queuesIn = prepareQueues(reader)
   // A task under lease is about to be sent, and no longer waits.
   const lines = reader.prepare(
     `SELECT (SELECT json_group_array(id) FROM (
@@ -205,10 +203,9 @@ function prepareQueueOf(reader: DatabaseSync): Store['queueOf'] {
        ORDER BY due_at LIMIT ?3
      )) AS ids FROM json_each(?2) AS asked ORDER BY asked.key`,
   )
-  return async (card, limit) => {
-    const queues = queuesOf(card).sort((one, other) => one.served - other.served)
+  return async (card, limit, round) => {
     // Each of these has a task, so the owners behind them are beyond the limit.
-    const owners = queues.slice(0, limit).map(({ owner }) => owner)
+    const owners = [...queuesIn(round, limit)].map(({ owner }) => owner)
     return interleaveQueues(owners.length, limit, async (each) =>
       lines.all(card, JSON.stringify(owners), each).map(({ ids }) => JSON.parse(String(ids)) as string[]),
     )

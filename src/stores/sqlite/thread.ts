@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { isDamage, suspect } from './check.ts'
 import { type Failure, toProblem } from './failures.ts'
@@ -18,12 +17,8 @@ interface Waiting {
 }
 
 /** Up to two batches are in flight, so that the writer does not wait for this thread. Later units wait for the next batch. */
-export async function startWriter(
-  path: string,
-  on: { commit: () => void; fatal: (error: Error) => void },
-): Promise<Writer> {
+export function startWriter(path: string, on: { commit: () => void; fatal: (error: Error) => void }): Writer {
   const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
-  await once(thread, 'online')
   let waiting: Waiting[] = []
   const inFlight: Waiting[][] = []
   let dead: Error | undefined

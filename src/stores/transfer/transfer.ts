@@ -62,7 +62,6 @@ export const tables = {
   endpoints: { key: ['id'], columns: endpointColumns },
   deliveries: { key: ['id'], columns: deliveryColumns },
   tokens: { key: ['name'], columns: tokenColumns },
-  turns: { key: ['card', 'owner'], columns: ['card', 'owner', 'served'] },
   slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
   healths: { key: ['account'], columns: healthColumns },
 } satisfies Record<string, Table>

@@ -1,0 +1,3 @@
+-- usable by: 8
+-- Each process goes round the queues by itself.
+DROP TABLE turns;

@@ -1,0 +1,2 @@
+-- Each process goes round the queues by itself.
+DROP TABLE turns;
