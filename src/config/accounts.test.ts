@@ -119,13 +119,26 @@ it('a variable adds no second account with the same name', () => {
 })
 
 it('an account that is switched off has no mistakes, but for its names', () => {
-  const off = { enabled: false, concurrency: 0, key: '', on_unknown: 'guess' }
+  const off = { enabled: false, concurrency: 0, key: '', on_unknown: 'guess', verify: 'guess' }
   assert.deepEqual(wrong(off), [])
   assert.deepEqual(wrong({ ...off, speed: 9 }), [
-    "accounts.main: 'speed' is not a setting; use one of: provider, enabled, concurrency, on_unknown, base_url, key",
+    "accounts.main: 'speed' is not a setting; use one of: provider, enabled, concurrency, on_unknown, verify, base_url, key",
   ])
   assert.deepEqual(wrong({ ...off, provider: 'akme' }), [
     "accounts.main.provider: there is no provider 'akme'; use one of: acme",
+  ])
+})
+
+it('an account and an engine may say how results are verified; without it, the way on which they come decides', () => {
+  const modesOf = (yaml: string) => load(yaml).accounts.map(({ verify }) => verify)
+  assert.deepEqual(modesOf('engines: [{ url: "http://x", verify: smart }, { url: "http://y" }]'), [
+    undefined,
+    'smart',
+    undefined,
+  ])
+  assert.deepEqual(modesOf('accounts: { studio: { verify: full } }'), ['full'])
+  assert.deepEqual(mistakesOf('accounts: { studio: { verify: fast } }'), [
+    "accounts.studio.verify: 'fast' is not allowed; use full or smart",
   ])
 })
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { OnUnknown } from '../core/attempt.ts'
 import { codeOf, messageOf } from '../core/problem.ts'
 import { isPossibleSecret } from '../core/token.ts'
+import type { VerifyMode } from '../core/verification.ts'
 import { isPrivate, readBase } from '../outbound.ts'
 import type { KeyRule, Member } from '../providers/index.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
@@ -13,6 +14,7 @@ export interface AccountConfig {
   provider: string
   concurrency: number
   onUnknown: OnUnknown
+  verify?: VerifyMode
   baseUrl: string | null
   credential: string | null
 }
@@ -51,7 +53,7 @@ export function readAccounts(file: FileSettings, members: Members, machine: Mach
       mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
     }
     // The options of a disabled account have no effect, so their mistakes don't matter.
-    for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'base_url', 'key'])
+    for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'verify', 'base_url', 'key'])
       mistakes.forget(`${where}.${option}`)
     if (!enabled) continue
     const read = readOptions(where, options, member, machine, mistakes)
@@ -71,7 +73,7 @@ function readOptions(
   { cores, env }: Machine,
   mistakes: Mistakes,
 ): Omit<AccountConfig, 'name' | 'provider'> {
-  const { concurrency = member?.needsNothing ? cores : 4, on_unknown: onUnknown = 'hold' } = options
+  const { concurrency = member?.needsNothing ? cores : 4, on_unknown: onUnknown = 'hold', verify } = options
   const own = (name: 'base_url' | 'key') => {
     if (!member?.needsNothing) return options[name]?.trimEnd()
     if (options[name] !== undefined || mistakes.isRefused(`${where}.${name}`))
@@ -86,7 +88,7 @@ function readOptions(
   const credential = own('key') ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
-  return { concurrency, onUnknown, baseUrl, credential }
+  return { concurrency, onUnknown, ...(verify && { verify }), baseUrl, credential }
 }
 
 /** Whether the file has an account of this provider, under any name, even if it is disabled. */
@@ -147,7 +149,7 @@ function readEngines(
 }
 
 function readEngine(where: string, options: EngineSettings, mistakes: Mistakes): AccountConfig[] {
-  const { url: given, key, concurrency = 1 } = options
+  const { url: given, key, concurrency = 1, verify } = options
   const credential = key?.trimEnd() ?? null
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, or leave it out')
@@ -158,7 +160,7 @@ function readEngine(where: string, options: EngineSettings, mistakes: Mistakes):
   // The API is below /v1, unless the address has a path.
   const baseUrl = url.pathname === '/' ? new URL('/v1', url).href : url.href
   const { on_unknown: onUnknown = defaultOnUnknown(baseUrl, credential) } = options
-  return [{ name, provider: 'openai', concurrency, onUnknown, baseUrl, credential }]
+  return [{ name, provider: 'openai', concurrency, onUnknown, ...(verify && { verify }), baseUrl, credential }]
 }
 
 /**

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { type Document, parseDocument } from 'yaml'
+import { createRequire } from 'node:module'
+import type { Document } from 'yaml'
 import { codeOf, messageOf } from '../core/problem.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
 import { type FileSettings, fileSchema } from './schema.ts'
@@ -25,8 +26,7 @@ export function readYaml(
         'set it to the path of a readable YAML file',
       )
   }
-  // Sets, dates and other YAML types are not used: as unknown tags they are reported.
-  const value = contentOf(parseDocument(content, { resolveKnownTags: false }), mistakes) ?? {}
+  const value = (content === '' ? null : contentOf(parse(content), mistakes)) ?? {}
   if (!isMap(value)) {
     mistakes.add('', 'it is not a map', "write settings such as 'aliases:' at its top level")
     return {}
@@ -34,6 +34,13 @@ export function readYaml(
   const variables = new Variables(env, mistakes)
   const filled = variables.fill(value, '')
   return variables.isCircular ? {} : (readBySchema(fileSchema, filled, '', mistakes) as FileSettings)
+}
+
+/** The parser is loaded only if there is a file: that takes longer than all other settings. */
+function parse(content: string): Document.Parsed {
+  const { parseDocument } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
+  // Sets, dates and other YAML types are not used: as unknown tags they are reported.
+  return parseDocument(content, { resolveKnownTags: false })
 }
 
 function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {

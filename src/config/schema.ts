@@ -1,6 +1,7 @@
 import type { XStatic } from 'typebox/schema'
 import { unknownPolicies } from '../core/attempt.ts'
 import { imageRules } from '../core/catalog.ts'
+import { verifyModes } from '../core/verification.ts'
 
 /*
  * Every key of filmgate.yaml: its type, its limits, its description, and the message for a wrong value ("what is wrong;
@@ -40,6 +41,13 @@ const onUnknown = {
   enum: unknownPolicies,
   description:
     'What happens to a submit whose outcome is unknown. `hold`: the operator decides within 30 minutes. `fail`: the task fails. `resubmit`: it is submitted again, and you may pay twice. The default is `hold`; for engines without a key on a private address it is `resubmit`.',
+} as const
+
+const verify = {
+  type: 'string',
+  enum: verifyModes,
+  description:
+    'How results are verified. `full` decodes every frame. `smart` reads every frame, and decodes key frames and sound. The default is `smart` for results that came over TLS with a declared length, and for those of studio; otherwise `full`.',
 } as const
 
 const upstreamModel = {
@@ -192,6 +200,7 @@ const account = {
       errorMessage: `${notLimit}; set how many tasks may run at once`,
     },
     on_unknown: onUnknown,
+    verify,
     base_url: {
       type: 'string',
       pattern: '\\S',
@@ -232,6 +241,7 @@ const engine = {
       errorMessage: `${notLimit}; leave it out for 1`,
     },
     on_unknown: onUnknown,
+    verify,
   },
 } as const
 

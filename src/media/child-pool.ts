@@ -72,7 +72,7 @@ export function openChildPool({
   function acquireSlot(kind: JobRequest['kind']): ChildSlot {
     const idle = idleSlot()
     if (!idle) return startSlot(kind)
-    idle.wake.abort()
+    idle.wake.abort('a job')
     idle.child.hold(true)
     return idle
   }
@@ -87,7 +87,7 @@ export function openChildPool({
     slots.add(fresh)
     void fresh.child.gone.then(() => {
       slots.delete(fresh)
-      fresh.wake.abort()
+      fresh.wake.abort('gone')
     })
     return fresh
   }
@@ -194,6 +194,6 @@ function watchSilence(clock: Clock, { cpuMs, wallMs }: Job['silence'], child: Ch
       last = clock.now()
       usedAtLast = child.cpuMs()
     },
-    [Symbol.dispose]: () => over.abort(),
+    [Symbol.dispose]: () => over.abort('over'),
   }
 }

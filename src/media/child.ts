@@ -47,7 +47,7 @@ async function run(request: JobRequest): Promise<JobResult> {
     }
     case 'verify': {
       const { verify } = await import('./verify.ts')
-      return await verify(request.path)
+      return await verify(request.path, request.how)
     }
     case 'check': {
       const { checkUpload } = await import('./verify.ts')

@@ -1,5 +1,6 @@
 import type { UploadLimits } from '../core/source.ts'
 import type { ImageType, Size } from '../core/task.ts'
+import type { Verification } from '../core/verification.ts'
 
 /**
  * Pixels and containers are handled only in child processes: hostile media can only kill a child, and a child that
@@ -14,11 +15,11 @@ export interface Media extends AsyncDisposable {
    */
   render(film: Film, onProgress: (percent: number) => void, signal: AbortSignal): Promise<DrawnFilm>
   /**
-   * Decodes the whole file, unless its boxes show that it is too large. Throws `unsupported_output` if it is not a
-   * playable H.264 MP4 from first to last frame; retryable if the child crashed or hung, which may or may not be the
-   * fault of the file. Throws `overloaded` as above.
+   * Decodes the whole file, unless its boxes show that it is too large; with `smart` only the key frames, if nothing else
+   * in the file is unusual. Throws `unsupported_output` if it is not a playable H.264 MP4 from first to last frame;
+   * retryable if the child crashed or hung, which may or may not be the fault of the file. Throws `overloaded` as above.
    */
-  verify(path: string, owner: string, signal: AbortSignal): Promise<DecodedVideo>
+  verify(path: string, owner: string, signal: AbortSignal, how?: Verification): Promise<DecodedVideo>
   /**
    * The same for a video that a client uploads, with lower limits for size, memory and CPU time. Throws `invalid_value`
    * if it exceeds them.
@@ -74,7 +75,12 @@ export interface DecodedVideo {
   codec: string
   /** A player rotates or mirrors the stored frames. */
   turned?: boolean
+  /** Only if it looks wrong. */
+  looks?: Looks
 }
+
+/** Every frame that was checked is black, or all of them are the same. */
+export type Looks = 'black' | 'frozen'
 
 export interface ImageBytes {
   bytes: Uint8Array
@@ -87,8 +93,6 @@ export interface VideoLimits extends UploadLimits {
   /** Of one frame. */
   pixels: number
   boxes: number
-  /** Of the decoder. Uploads have one, so that the upload of one owner leaves the other cores free. */
-  threads: number
   /** CPU time in addition to what its bytes and frames allow. */
   cpuMs: number
   /** The error code for a video that exceeds them. */

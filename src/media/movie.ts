@@ -24,6 +24,8 @@ const mostSamples = 2_000_000
 /** Frames are coded in blocks of 16 lines, or of 32 if they are interlaced: 1080 lines take 1088. */
 const block = 32
 const headerBytes = 64 * 1024
+/** An index has up to 65 535 entries of 12 bytes. */
+const indexBytes = 32 + 65_535 * 12
 
 /** Throws `unsupported_output`, or the code of the limits if the video exceeds them. */
 export async function checkMovie(path: string, limits: VideoLimits): Promise<void> {
@@ -35,6 +37,7 @@ export async function checkMovie(path: string, limits: VideoLimits): Promise<voi
     if (box.name === 'trak') tracks.push(newTrack())
     if (tracks.length > mostTracks) throw refusal(`It has more than ${mostTracks} tracks.`)
     if (box.name === 'cmov') throw refusal('Its header is compressed. Save it without header compression.')
+    if (box.name === 'sidx' && box.parent === '') await checkIndex(file, box, bytes)
     // A fragment does not repeat the header of its track, which does not matter for the sum.
     samples += await readTrack(file, box, tracks.at(-1), bytes)
     if (samples > mostSamples) throw tooManySamples(samples)
@@ -109,6 +112,18 @@ async function countSamples(file: FileHandle, { name, start, end }: Box, bytes: 
   }
   if (sum > bytes) throw refusal('It claims to have more data than the file contains.')
   return count
+}
+
+/** The index of a fragmented file has the length of each fragment: it shows whether the last ones are missing. */
+async function checkIndex(file: FileHandle, { start, end }: Box, bytes: number): Promise<void> {
+  const index = await readBytes(file, start, Math.min(end - start, indexBytes))
+  const isLong = index[0] === 1
+  const first = isLong ? 32 : 24
+  if (index.length < first) return
+  let last = end + (isLong ? Number(index.readBigUInt64BE(20)) : index.readUInt32BE(16))
+  // The highest bit is not part of the length.
+  for (let at = first; at + 12 <= index.length; at += 12) last += index.readUInt32BE(at) & 0x7fffffff
+  if (last > bytes) throw refusal('It is cut off: its index lists more fragments than it has.')
 }
 
 function tooManySamples(count: number): Problem {

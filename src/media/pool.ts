@@ -69,8 +69,8 @@ export function openMedia({ clock, renderers, cores = 1 }: MediaOptions): MediaP
         throw thrown
       }
     },
-    async verify(path, owner, signal) {
-      const request = { kind: 'verify', path } as const
+    async verify(path, owner, signal, how = { mode: 'full' }) {
+      const request = { kind: 'verify', path, how } as const
       const facts = await pools.verify.run(await jobOf(request, owner), signal)
       if (!facts || !('codec' in facts)) throw wrongResult(request)
       return facts

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { Socket } from 'node:net'
 import { extname } from 'node:path'
@@ -191,15 +190,15 @@ function watchMemory(clock: Clock, { pid, kill }: { pid: number; kill(): void },
   let problem: Problem | undefined
   async function watch(): Promise<void> {
     // Memory that earlier jobs left in the child does not count.
-    const before = (await residentBytes(pid)) ?? 0
-    while (!over.signal.aborted) {
-      const bytes = await residentBytes(pid)
+    const before = residentBytes(pid) ?? 0
+    for (;;) {
+      await clock.sleep(memoryCheckMs, over.signal)
+      const bytes = over.signal.aborted ? undefined : residentBytes(pid)
       if (bytes === undefined) return
-      if (bytes - before > limit && !over.signal.aborted) {
+      if (bytes - before > limit) {
         problem = tooDemanding(request, `the media child took ${bytes - before} bytes of memory, and may take ${limit}`)
         return kill()
       }
-      await clock.sleep(memoryCheckMs, over.signal)
     }
   }
   void watch()
@@ -207,14 +206,18 @@ function watchMemory(clock: Clock, { pid, kill }: { pid: number; kill(): void },
     get problem() {
       return problem
     },
-    [Symbol.dispose]: () => over.abort(),
+    [Symbol.dispose]: () => over.abort('over'),
   }
 }
 
-async function residentBytes(pid: number): Promise<number | undefined> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(status) ?? []
-  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+/** Undefined if the system does not report it, or the process has ended. Read at once: it is no file on a disk. */
+function residentBytes(pid: number): number | undefined {
+  try {
+    const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+  } catch {
+    return undefined
+  }
 }
 
 /** Not retryable: the same job would take as much memory again. */

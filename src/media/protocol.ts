@@ -1,12 +1,13 @@
 import type { ProblemCode } from '../core/codes.ts'
 import { Problem } from '../core/problem.ts'
 import type { UploadLimits } from '../core/source.ts'
+import type { Verification } from '../core/verification.ts'
 import type { DecodedVideo, DrawnFilm, Film, ImageBytes, Still } from './media.ts'
 
 /** A job for a child. It gets one at a time. */
 export type JobRequest =
   | { kind: 'render'; film: Film }
-  | { kind: 'verify'; path: string }
+  | { kind: 'verify'; path: string; how: Verification }
   | { kind: 'check'; path: string; limits: UploadLimits }
   | { kind: 'inspect'; image: ImageBytes }
   | { kind: Still; path: string }

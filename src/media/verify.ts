@@ -1,50 +1,63 @@
 import type { Decoder, Demuxer } from 'node-av/api'
 import { AVMEDIA_TYPE_AUDIO } from 'node-av/constants'
-import type { Packet, Stream } from 'node-av/lib'
+import type { Frame, Stream } from 'node-av/lib'
 import type { UploadLimits } from '../core/source.ts'
+import type { Verification } from '../core/verification.ts'
+import { openLooks } from './looks.ts'
 import type { DecodedVideo, VideoLimits } from './media.ts'
 import { checkFrames, checkMovie, checkSeconds, codedPixels, exceeding } from './movie.ts'
-import { isVideo, mostPixels, mostSide, openDecoder, openVideo, pictureTrack, reading, refusal } from './video.ts'
+import { verifySmart } from './smart.ts'
+import {
+  isVideo,
+  mostPixels,
+  mostSide,
+  openDecoder,
+  openTimes,
+  openVideo,
+  pictureTrack,
+  rateOf,
+  reading,
+  refusal,
+} from './video.ts'
 
-/** A provider's video has been paid for, so only the decoder limits it. */
+/** A provider's video has been paid for, so only the decoder limits it, and far above its own limits its model. */
 const resultLimits: VideoLimits = {
   side: mostSide,
   pixels: mostPixels,
   boxes: 100_000,
-  threads: 2,
   code: 'unsupported_output',
   seconds: Number.POSITIVE_INFINITY,
   frames: Number.POSITIVE_INFINITY,
   cpuMs: Number.POSITIVE_INFINITY,
 }
 
-export function verify(path: string): Promise<DecodedVideo> {
-  return decode(path, resultLimits)
+/** `smart` falls back to `full` for a video that it is not sure of, so both refuse with the same messages. */
+export async function verify(path: string, { mode, limits }: Verification): Promise<DecodedVideo> {
+  const all = { ...resultLimits, ...limits, pixels: Math.min(limits?.pixels ?? mostPixels, mostPixels) }
+  await checkMovie(path, all)
+  const found = mode === 'smart' ? await verifySmart(path, all) : null
+  return found ?? (await decode(path, all))
 }
 
-export function checkUpload(path: string, limits: UploadLimits): Promise<DecodedVideo> {
-  const others = { pixels: limits.side ** 2, boxes: 10_000, threads: 1, cpuMs: 5_000, code: 'invalid_value' } as const
-  return decode(path, { ...limits, ...others })
+export async function checkUpload(path: string, limits: UploadLimits): Promise<DecodedVideo> {
+  const others = { pixels: limits.side ** 2, boxes: 10_000, cpuMs: 5_000, code: 'invalid_value' } as const
+  const all = { ...limits, ...others }
+  await checkMovie(path, all)
+  return await decode(path, all)
 }
 
 /**
  * Decodes every frame and all sound: a probe reads only the header, and would not notice a file that was cut in the
  * middle. Throws `unsupported_output`, or the code of the limits.
  */
-async function decode(path: string, limits: VideoLimits): Promise<DecodedVideo> {
-  await checkMovie(path, limits)
+function decode(path: string, limits: VideoLimits): Promise<DecodedVideo> {
   return reading(async () => {
     await using input = await openVideo(path)
     const { stream, facts } = pictureTrack(input)
     checkSeconds(facts.seconds, limits)
-    const frames = await decodeAll(input, facts, limits)
-    return { ...facts, frameRate: rateOf(stream, frames / facts.seconds) }
+    const { frames, looks } = await decodeAll(input, facts, limits)
+    return { ...facts, frameRate: rateOf(stream, frames / facts.seconds), ...(looks && { looks }) }
   })
-}
-
-/** The rate in the header is exact if frames are evenly spaced. A fragmented file may not have one. */
-function rateOf({ avgFrameRate: { num, den } }: Stream, counted: number): number {
-  return Number((num > 0 && den > 0 ? num / den : counted).toFixed(3))
 }
 
 type Facts = Pick<DecodedVideo, 'seconds' | 'size'>
@@ -54,20 +67,23 @@ interface Track {
   stream: Stream
   packets: number
   frames: number
+  /** Only of the video track. */
+  pictures: { times: ReturnType<typeof openTimes>; looks: ReturnType<typeof openLooks> } | null
 }
 
-/** Timestamps may exceed the duration in the header a little. A gap of hours would be filled with frames. */
-const slackSeconds = 5
-
-/** Returns the number of frames. */
-async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: VideoLimits): Promise<number> {
+/**
+ * Returns the number of frames, and how they look if that is unusual. With one thread: with two, the decoder lost the errors
+ * of some frames, and refused the same file in some runs only.
+ */
+async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: VideoLimits) {
   const cpu = openCpuLimit(limits)
   using stack = new DisposableStack()
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
     if (!isVideo(stream) && stream.codecpar.codecType !== AVMEDIA_TYPE_AUDIO) continue
-    const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits), threads: limits.threads }))
-    tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0 })
+    const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits), threads: 1 }))
+    const pictures = isVideo(stream) ? { times: openTimes(stream, seconds), looks: openLooks() } : null
+    tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0, pictures })
   }
   for (const packet of input.packetsSync()) {
     if (!packet) break
@@ -75,29 +91,33 @@ async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: Video
     const track = tracks.get(stored.streamIndex)
     if (!track) continue
     track.packets += 1
-    if (isVideo(track.stream) && startOf(stored, track.stream) > seconds + slackSeconds)
-      throw refusal('Its frames have timestamps beyond its duration.')
-    for (using _frame of track.decoder.decodeAllSync(stored)) track.frames += 1
-    if (isVideo(track.stream)) checkFrames(track.packets, limits)
-    cpu.check(stored.size, isVideo(track.stream) ? size.width * size.height : 0)
+    track.pictures?.times.add(stored)
+    take(track, track.decoder.decodeAllSync(stored))
+    if (track.pictures) checkFrames(track.packets, limits)
+    cpu.check(stored.size, track.pictures ? size.width * size.height : 0)
     // Lets the event loop run, which notices the end of the parent.
     await new Promise((resolve) => setImmediate(resolve))
   }
   for (const track of tracks.values()) finish(track)
-  return [...tracks.values()].find(({ stream }) => isVideo(stream))?.frames ?? 0
+  const video = [...tracks.values()].find(({ pictures }) => pictures !== null)
+  return { frames: video?.frames ?? 0, looks: video?.pictures?.looks.result(seconds) }
 }
 
-function startOf({ pts }: Packet, { timeBase, startTime }: Stream): number {
-  return (Number(pts - startTime) * timeBase.num) / timeBase.den
+function take(track: Track, frames: Iterable<Frame>): void {
+  for (using frame of frames) {
+    track.frames += 1
+    track.pictures?.looks.add(frame)
+  }
 }
 
 function finish(track: Track): void {
   track.decoder.flushSync()
-  for (using _frame of track.decoder.flushFramesSync()) track.frames += 1
-  if (!isVideo(track.stream)) return
+  take(track, track.decoder.flushFramesSync())
+  if (!track.pictures) return
   // The header has the number of frames. In a fragmented file it does not, and each packet must give a frame.
   const promised = Math.max(Number(track.stream.nbFrames), track.packets, 1)
   if (track.frames < promised) throw refusal(`Only ${track.frames} of ${promised} frames are in it.`)
+  track.pictures.times.finish()
 }
 
 /** A slow core decodes far more than this in a millisecond. A video that takes longer was built to be slow. */

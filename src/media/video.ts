@@ -5,7 +5,7 @@ import {
   AV_PKT_DATA_DISPLAYMATRIX,
   AVMEDIA_TYPE_VIDEO,
 } from 'node-av/constants'
-import { avGetCodecName, type Stream } from 'node-av/lib'
+import { avGetCodecName, type Packet, type Stream } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
 import type { DecodedVideo } from './media.ts'
@@ -75,4 +75,33 @@ function secondsOf(stream: Stream): number | null {
   const { num, den } = stream.timeBase
   // Without a duration in the header of the track the value is the lowest possible number.
   return stream.duration > 0n ? (Number(stream.duration) * num) / den : null
+}
+
+/** The rate in the header is exact if frames are evenly spaced. A fragmented file may not have one. */
+export function rateOf({ avgFrameRate: { num, den } }: Stream, counted: number): number {
+  return Number((num > 0 && den > 0 ? num / den : counted).toFixed(3))
+}
+
+/** Timestamps may exceed the duration in the header a little. A gap of hours would be filled with frames. */
+const slackSeconds = 5
+
+/** A duration that is this much longer than its frames is that of another file: the rest is missing. */
+const [mostMissingSeconds, mostMissingShare] = [1, 0.1]
+
+/** Compares the timestamps of all frames with the duration in the header. Throws `unsupported_output`. */
+export function openTimes({ timeBase, startTime }: Stream, seconds: number) {
+  const toSeconds = (ticks: bigint) => (Number(ticks) * timeBase.num) / timeBase.den
+  let end = 0
+  return {
+    add({ pts, duration }: Packet): void {
+      const start = toSeconds(pts - startTime)
+      if (start > seconds + slackSeconds) throw refusal('Its frames have timestamps beyond its duration.')
+      end = Math.max(end, start + toSeconds(duration))
+    },
+    finish(): void {
+      const missing = seconds - end
+      if (missing <= Math.max(mostMissingSeconds, mostMissingShare * seconds)) return
+      throw refusal(`Its frames end after ${Number(end.toFixed(2))} of ${Number(seconds.toFixed(2))} seconds.`)
+    },
+  }
 }

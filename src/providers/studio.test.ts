@@ -90,7 +90,11 @@ it('a finished film outlives the process, and is not drawn again', async () => {
   const bytes = await download(first, await finish(first, operation, world))
   const second = await world.open()
   world.media.render = () => assert.fail('it was drawn again')
-  assert.ok(bytes.equals(await download(second, await finish(second, operation, world))))
+  const output = await finish(second, operation, world)
+  assert.ok(bytes.equals(await download(second, output)))
+  // The declared length, without which every frame would be decoded.
+  const { headers } = await second.download(output, call())
+  assert.equal(headers.get('content-length'), String(bytes.length))
 })
 
 it('a film whose child died or hung is drawn once more; then it fails, and the next poll starts over', async () => {

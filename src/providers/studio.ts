@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, mkdir, readdir, rm } from 'node:fs/promises'
+import { access, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -153,11 +153,13 @@ export async function createStudio({ folder, media }: Setting): Promise<Provider
     },
     async download(output) {
       const film = filmOf(output)
-      if (film === undefined || !(await exists(filmPath(film)))) {
+      const drawn = film === undefined ? undefined : await stat(filmPath(film)).catch(() => undefined)
+      if (film === undefined || !drawn) {
         drawings.delete(film ?? '')
         throw new Problem('output_unavailable', 'The film has to be drawn again.', { retryable: true })
       }
-      return new Response(Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>)
+      const body = Readable.toWeb(createReadStream(filmPath(film))) as ReadableStream<Uint8Array>
+      return new Response(body, { headers: { 'content-length': String(drawn.size) } })
     },
     async cancel(operation) {
       await forget(operation)
