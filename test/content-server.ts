@@ -16,6 +16,8 @@ export interface ContentServer {
   etag: string
   /** May be changed: the next request sees it. */
   task: Task
+  /** Stores another finished video. Returns its path. */
+  add(video: Buffer): Promise<string>
   /** What was logged as an error, each as JSON. */
   errors: string[]
   stop(): Promise<void>
@@ -26,18 +28,25 @@ const client: Token = { kind: 'client', name: 'me', digest: digestSecret(secret)
 export const authorization = `Bearer ${secret}`
 
 export async function serveContent(bucket: Bucket, handover: Handover, length = 100_000): Promise<ContentServer> {
-  const id = `video_${'0'.repeat(48)}`
-  const video = Buffer.from(Array.from({ length }, (_, index) => index % 251))
-  const asset = await bucket.put(`${id}/video.1.mp4`, [video], new AbortController().signal)
+  const tasks = new Map<string, Task>()
+  let count = 0
   const completedAt = Date.now() - 60_000
   const times = { completedAt, expiresAt: completedAt + 3_600_000, deletedAt: null }
-  const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
+  const store = async (video: Buffer): Promise<Task> => {
+    const id = `video_${String(count++).padStart(48, '0')}`
+    const asset = await bucket.put(`${id}/video.1.mp4`, [video], new AbortController().signal)
+    const task = { id, owner: 'me', state: 'completed', video: asset, ...times } as Task
+    tasks.set(id, task)
+    return task
+  }
+  const video = Buffer.from(Array.from({ length }, (_, index) => index % 251))
+  const task = await store(video)
   const errors: string[] = []
   const app = buildApp({
     bucket,
     handover,
     access: openAccess({ tokens: [client] }),
-    store: { find: async (wanted: string) => (wanted === id ? { ...task } : undefined) },
+    store: { find: async (id: string) => tasks.has(id) && { ...tasks.get(id) } },
     catalog: buildCatalog([], {}, null),
     clock: { now: () => Date.now() },
     random: (count: number) => new Uint8Array(count),
@@ -49,5 +58,10 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
   } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const etag = `"${createHash('sha256').update(video).digest('hex')}"`
-  return { url, path: `/v1/videos/${id}/content`, video, etag, task, errors, stop: () => app.close() }
+  const add = async (other: Buffer) => pathOf(await store(other))
+  return { url, path: pathOf(task), video, etag, task, add, errors, stop: () => app.close() }
+}
+
+function pathOf({ id }: Task): string {
+  return `/v1/videos/${id}/content`
 }

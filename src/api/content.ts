@@ -138,7 +138,13 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     })
   }
 
-  return { route: downloadVideo(send), [Symbol.asyncDispose]: () => pictures[Symbol.asyncDispose]() }
+  return {
+    route: downloadVideo(send),
+    async [Symbol.asyncDispose]() {
+      await pictures[Symbol.asyncDispose]()
+      await soundness[Symbol.asyncDispose]()
+    },
+  }
 }
 
 /** The whole task: a `TaskView` has no key in the bucket. */

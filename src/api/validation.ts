@@ -1,5 +1,41 @@
+import { createRequire } from 'node:module'
+import type { BuildCompilerFromPool } from '@fastify/ajv-compiler'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
+
+/**
+ * Fastify's own checks, loaded and compiled when a route is first used: all of them would take a sixth of a start. No
+ * response has a schema of Fastify, so its serializers are not loaded at all.
+ */
+export const compilersFactory = {
+  buildValidator: compileLater as unknown as BuildCompilerFromPool,
+  buildSerializer: () => () => JSON.stringify,
+}
+
+type Check = ((data: unknown) => unknown) & { errors?: unknown }
+type Compile = (route: unknown) => Check
+type Settings = Parameters<BuildCompilerFromPool>
+
+function compileLater(...settings: Settings): Compile {
+  let compile: Compile | undefined
+  return (route) => {
+    let check: Check | undefined
+    const checkNow: Check = (data) => {
+      compile ??= openCompiler(settings)
+      check ??= compile(route)
+      const result = check(data)
+      checkNow.errors = check.errors
+      return result
+    }
+    return checkNow
+  }
+}
+
+function openCompiler(settings: Settings): Compile {
+  const load = createRequire(import.meta.url)
+  const { default: open } = load('@fastify/ajv-compiler') as typeof import('@fastify/ajv-compiler')
+  return open()(...settings) as Compile
+}
 
 /** The first error of a request. It has the value and the schema that failed, because `server.ts` sets `verbose`. */
 export function toProblem(errors: FastifySchemaValidationError[], where: string): Problem {

@@ -9,6 +9,11 @@ import type { Asset } from '../core/task.ts'
 export interface Bucket {
   /** Stores all bytes durably, or nothing: a key is readable only once its object is complete. */
   put(key: string, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Asset>
+  /**
+   * The same for a whole file with these facts: moves it. False if the file is on another file system; then nothing has
+   * changed. Only for buckets with a folder.
+   */
+  adopt?(file: string, asset: Asset): Promise<boolean>
   /** Opens an object, or a part of it; undefined if it does not exist. A removal does not affect open readers. */
   open(key: string, range?: ByteRange): Promise<OpenObject | undefined>
   /** Removes every object of the folder. A missing folder is not an error. */
@@ -26,6 +31,11 @@ export interface OpenObject extends AsyncDisposable {
   readonly bytes: number
   /** Reading it to the end, or destroying it, closes the object. */
   readonly stream: Readable
+  /**
+   * Instead of the stream: reads on into `into`, which is used until this resolves. At least one byte, or 0 at the end.
+   * Rejects if the object is closed meanwhile.
+   */
+  read(into: Buffer): Promise<number>
 }
 
 interface LinkOptions {

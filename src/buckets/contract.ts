@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { Bucket } from './bucket.ts'
@@ -42,6 +45,35 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.deepEqual(await part(9, 9), [10, '9'])
     })
 
+    it('reads whole objects and parts into the buffers of its reader', async () => {
+      const bucket = await fresh()
+      const bytes = randomBytes(1_000_000)
+      await bucket.put('a/b', chunks(bytes), signal)
+      for (const range of [undefined, { start: 0, end: 0 }, { start: 99_999, end: 700_000 }]) {
+        await using object = await bucket.open('a/b', range)
+        assert.ok(object)
+        const wanted = bytes.subarray(range?.start ?? 0, range ? range.end + 1 : bytes.length)
+        const into = Buffer.alloc(30_000)
+        for (let at = 0; at < wanted.length; ) {
+          const filled = await object.read(into)
+          assert.ok(filled > 0 && into.subarray(0, filled).equals(wanted.subarray(at, at + filled)), `at ${at}`)
+          at += filled
+        }
+        assert.deepEqual([await object.read(into), await object.read(into)], [0, 0])
+      }
+    })
+
+    it('refuses to read from an object that was closed', async () => {
+      const bucket = await fresh()
+      await bucket.put('a/b', chunks(Buffer.alloc(1_000_000)), signal)
+      const object = await bucket.open('a/b')
+      assert.ok(object)
+      assert.ok((await object.read(Buffer.alloc(10))) > 0)
+      await object[Symbol.asyncDispose]()
+      await assert.rejects(object.read(Buffer.alloc(500_000)))
+      await object[Symbol.asyncDispose]()
+    })
+
     it('keeps an empty object', async () => {
       const bucket = await fresh()
       assert.equal((await bucket.put('a/b', chunks(Buffer.alloc(0)), signal)).bytes, 0)
@@ -57,6 +89,21 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       await assert.rejects(bucket.put('a/b', broken(), signal), /the source broke/)
       assert.equal(await bucket.open('a/b'), undefined)
       assert.equal(await (await world.open()).open('a/b'), undefined)
+    })
+
+    it('adopts a file if it has a folder, and has nothing under the key of a missing file', async () => {
+      const bucket = await fresh()
+      assert.equal(bucket.adopt === undefined, bucket.path === undefined)
+      if (!bucket.adopt) return
+      const folder = mkdtempSync(join(tmpdir(), 'filmgate-adopt-'))
+      const file = join(folder, 'video.mp4')
+      const asset = { key: 'a/b', bytes: 6, sha256: createHash('sha256').update('a film').digest('hex') }
+      writeFileSync(file, 'a film')
+      assert.equal(await bucket.adopt(file, asset), true)
+      assert.deepEqual([await read(await world.open(), 'a/b'), existsSync(file)], ['a film', false])
+      await assert.rejects(bucket.adopt(file, { ...asset, key: 'a/c' }), { code: 'ENOENT' })
+      assert.equal(await bucket.open('a/c'), undefined)
+      rmSync(folder, { recursive: true })
     })
 
     it('stops when it is aborted, and stores nothing', async () => {
@@ -86,8 +133,9 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       const bucket = await fresh()
       await bucket.put('a/b', chunks(Buffer.alloc(3_000_000)), signal)
       const object = await bucket.open('a/b')
+      const stream = object?.stream
       await object?.[Symbol.asyncDispose]()
-      assert.ok(object?.stream.destroyed)
+      assert.ok(stream?.destroyed)
     })
 
     it('removes one whole folder and no other, and again without an error', async () => {

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import type { Readable } from 'node:stream'
 import { codeOf, Problem } from '../core/problem.ts'
-import { type Bucket, splitKey } from './bucket.ts'
+import type { ByteRange } from '../core/range.ts'
+import { type Bucket, type OpenObject, splitKey } from './bucket.ts'
 
 interface DiskOptions {
   /** The bucket's folder, created if it is missing. No other process may have it open. */
@@ -20,23 +22,33 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
   await rm(incoming, { recursive: true, force: true })
     .then(() => mkdir(incoming, { recursive: true }))
     .catch(ignoreStorageProblem)
+  const move = openMoves(root)
   let count = 0
 
   return {
     async put(key, body, signal) {
-      const { shard, folder, path } = pathsOf(root, key)
+      const { path } = pathsOf(root, key)
       const temporary = join(incoming, String(count++))
       try {
         // Each time, because an operator may have removed it.
         await mkdir(incoming, { recursive: true })
         const facts = await writeDurably(temporary, body, signal)
-        await mkdir(folder, { recursive: true })
-        await rename(temporary, path)
-        // A rename is durable once its directory is synced, a new directory once its parents are.
-        for (const directory of [folder, shard, root]) await syncDirectory(directory)
+        await move(temporary, key)
         return { key, ...facts }
       } catch (error) {
         for (const file of [temporary, path]) await rm(file, { force: true })
+        throw error
+      }
+    },
+    async adopt(file, { key }) {
+      const { path } = pathsOf(root, key)
+      try {
+        await sync(file)
+        await move(file, key)
+        return true
+      } catch (error) {
+        if (codeOf(error) === 'EXDEV') return false
+        await rm(path, { force: true })
         throw error
       }
     },
@@ -52,16 +64,7 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         await file.close()
         throw error
       })
-      // Large reads, because each one goes through the thread pool.
-      const stream = file.createReadStream({ ...range, highWaterMark: 512 * 1024 })
-      return {
-        bytes: size,
-        stream,
-        async [Symbol.asyncDispose]() {
-          stream.destroy()
-          await file.close()
-        },
-      }
+      return openFile(file, size, range)
     },
     async removeFolder(name) {
       await rm(pathsOf(root, `${name}/x`).folder, { recursive: true, force: true })
@@ -76,6 +79,30 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
       }
     },
     path: (key) => relative(root, pathsOf(root, key).path),
+  }
+}
+
+function openFile(file: FileHandle, bytes: number, range: ByteRange | undefined): OpenObject {
+  let stream: Readable | undefined
+  const { start, end } = range ?? { start: 0, end: bytes - 1 }
+  let position = start
+  return {
+    bytes,
+    get stream() {
+      // Large reads, because each one goes through the thread pool.
+      stream ??= file.createReadStream({ ...range, highWaterMark: 512 * 1024 })
+      return stream
+    },
+    async read(into) {
+      const { bytesRead } = await file.read(into, 0, Math.min(into.length, end + 1 - position), position)
+      position += bytesRead
+      return bytesRead
+    },
+    async [Symbol.asyncDispose]() {
+      stream?.destroy()
+      // Waits for a read that is under way.
+      await file.close()
+    },
   }
 }
 
@@ -105,7 +132,36 @@ async function writeDurably(path: string, body: Iterable<Uint8Array> | AsyncIter
   return { bytes, sha256: digest.digest('hex') }
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, constants.O_RDONLY)
-  await directory.sync()
+/** Moves a synced file to its key, durably. */
+function openMoves(root: string) {
+  /** Their entries in the root are on disk. */
+  const durable = new Set<string>()
+  return async (file: string, key: string): Promise<void> => {
+    const { shard, folder, path } = pathsOf(root, key)
+    await create(root)
+    if (await create(shard)) durable.delete(shard)
+    await create(folder)
+    await rename(file, path)
+    // A rename is durable once its directory is synced, a new directory once its parents are.
+    const parents = durable.has(shard) ? [folder, shard] : [folder, shard, root]
+    await Promise.all(parents.map(sync))
+    durable.add(shard)
+  }
+}
+
+/** False if it exists. Not `recursive`, which never ends on a read-only disk. */
+function create(folder: string): Promise<boolean> {
+  return mkdir(folder).then(
+    () => true,
+    (error) => {
+      if (codeOf(error) !== 'EEXIST') throw error
+      return false
+    },
+  )
+}
+
+/** A file or a directory. */
+async function sync(path: string): Promise<void> {
+  await using opened = await open(path, constants.O_RDONLY)
+  await opened.sync()
 }

@@ -1,12 +1,14 @@
-import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Handover } from '../../core/handover.ts'
+import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { VariantKind } from '../../wire/videos.ts'
+import { type Buffers, openBuffers } from './buffers.ts'
+import { sendObject, waitForTurn } from './sending.ts'
 import { type Soundness, unusable } from './soundness.ts'
 
 /** A request for an asset of a finished task: the video, or a picture of it. */
@@ -33,7 +35,10 @@ interface Tools {
 
 export function chooseHandover(handover: Handover, tools: Tools): (request: AssetRequest) => Promise<FastifyReply> {
   const { bucket, clock } = tools
-  if (handover === 'proxy') return (request) => sendOurselves(request, tools)
+  if (handover === 'proxy') {
+    const buffers = openBuffers()
+    return (request) => sendOurselves(request, { ...tools, buffers })
+  }
   if (handover === 'redirect') {
     const link = bucket.link?.bind(bucket)
     if (!link) throw new Error('this bucket has no links to redirect to')
@@ -51,32 +56,25 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
       .send()
 }
 
-async function sendOurselves({ task, asset, range, confirm, reply, measured }: AssetRequest, tools: Tools) {
-  const { bucket, log, soundness } = tools
-  // Opened before its headers are set, so that an error does not carry them.
+async function sendOurselves(
+  { task, asset, range, confirm, reply, measured }: AssetRequest,
+  { bucket, log, soundness, buffers }: Tools & { buffers: Buffers },
+): Promise<FastifyReply> {
+  if (!(await waitForTurn(reply))) return reply.hijack()
   const object = await openAsset(bucket, { asset, range, confirm })
-  const bytes = range ? range.end - range.start + 1 : asset.bytes
-  const stream = range ? object.stream : soundness.check(object.stream, asset)
-  stream.once('error', (error) => {
-    const cause = error.cause ?? error
-    log.error('a stored video could not be sent', { task: task.id, key: asset.key, cause })
-    if (!reply.raw.headersSent) undescribe(reply)
+  using check = range ? undefined : soundness.begin(asset)
+  return await sendObject({
+    object,
+    bytes: range ? range.end - range.start + 1 : asset.bytes,
+    buffers,
+    check,
+    reply,
+    describe: measured,
+    onCut(error) {
+      const cause = error instanceof Problem ? (error.cause ?? error) : error
+      log.error('a stored video could not be sent', { task: task.id, key: asset.key, cause })
+    },
   })
-  return measured().send(
-    whole(stream, bytes, (missing) => {
-      log.error('a stored video is shorter than it was', { task: task.id, key: asset.key, missing })
-      reply.raw.destroy()
-    }),
-  )
-}
-
-/** A response that becomes an error before its first byte must not have the headers of the video. */
-function undescribe(reply: FastifyReply): void {
-  for (const name of reply.raw.getHeaderNames()) {
-    if (name === 'x-request-id' || name === 'vary' || name.startsWith('access-control-')) continue
-    reply.removeHeader(name)
-    reply.raw.removeHeader(name)
-  }
 }
 
 /**
@@ -105,16 +103,4 @@ export async function openAsset(
   if (object.bytes === asset.bytes) return object
   await object[Symbol.asyncDispose]()
   throw unusable(`${asset.key} has ${object.bytes} bytes, ${asset.bytes} were stored`)
-}
-
-/** A file that became shorter meanwhile must not look like a slow response. */
-function whole(stream: Readable, bytes: number, onShort: (missing: number) => void): Readable {
-  let left = bytes
-  stream.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-  })
-  stream.prependListener('end', () => {
-    if (left > 0) onShort(left)
-  })
-  return stream.pause()
 }

@@ -10,7 +10,7 @@ import type { Asset, Task } from '../../core/task.ts'
 import type { Media, Still } from '../../media/media.ts'
 import { variants } from '../../wire/videos.ts'
 import { openAsset } from './handover.ts'
-import type { Soundness } from './soundness.ts'
+import type { Check, Soundness } from './soundness.ts'
 
 interface PictureDependencies {
   bucket: Bucket
@@ -112,7 +112,8 @@ async function create({ task, video, kind, confirm }: Picture, tools: PictureDep
   try {
     await mkdir(scratch, { recursive: true })
     const object = await openAsset(bucket, { asset: video, confirm })
-    await pipeline(soundness.check(object.stream, video), createWriteStream(file), { signal })
+    using check = soundness.begin(video)
+    await pipeline(object.stream, checkedBy(check), createWriteStream(file), { signal })
     return await media.still(file, kind, signal)
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'unsupported_output') throw error
@@ -126,6 +127,15 @@ async function create({ task, video, kind, confirm }: Picture, tools: PictureDep
     throw new Problem('internal', message, { cause: error })
   } finally {
     await rm(file, { force: true })
+  }
+}
+
+function checkedBy(check: Check | undefined) {
+  return async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      await check?.add(chunk)
+      yield chunk
+    }
   }
 }
 

@@ -1,18 +1,23 @@
-import { createHash } from 'node:crypto'
-import { type Readable, Transform } from 'node:stream'
 import { Problem } from '../../core/problem.ts'
 import type { Asset } from '../../core/task.ts'
+import { openDigests } from './digests.ts'
 
 /** Enough for all videos that are often downloaded, in a few megabytes of memory. */
 const remembered = 10_000
 
-export interface Soundness {
+export interface Soundness extends AsyncDisposable {
   /** Throws if the asset is known to be damaged, whichever part of it is requested. */
   refuse(asset: Asset): void
+  /** Begins to check a whole asset. Undefined if it is known to be intact. */
+  begin(asset: Asset): Check | undefined
+}
+
+export interface Check extends Disposable {
   /**
-   * Checks a whole asset. The last chunk is sent only if all bytes are right, so a damaged one never looks complete.
+   * Takes the next bytes, which must not change until this resolves. With the last ones, throws if any were wrong: if
+   * each chunk is sent only afterwards, a damaged asset never looks complete.
    */
-  check(source: Readable, asset: Asset): Readable
+  add(chunk: Uint8Array): Promise<void>
 }
 
 /**
@@ -22,30 +27,33 @@ export interface Soundness {
 export function openSoundness(): Soundness {
   const sound = boundedSet(remembered)
   const damaged = boundedSet(remembered)
+  const digests = openDigests()
 
   function refuse({ key }: Asset): void {
     if (damaged.has(key)) throw unusable(`${key} has other bytes than were stored`)
   }
 
-  function check(source: Readable, { key, bytes, sha256 }: Asset): Readable {
-    if (sound.has(key)) return source
-    const digest = createHash('sha256')
-    let left = bytes
-    const judge = () => {
-      const found = digest.digest('hex')
-      if (found === sha256) return sound.add(key)
-      damaged.add(key)
-      throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
-    }
-    return through(source, (chunk) => {
-      if (left <= 0) return
-      digest.update(chunk)
-      left -= chunk.length
-      if (left <= 0) judge()
-    })
+  function judge({ key, sha256 }: Asset, found: string): void {
+    const known = found === sha256 ? sound : damaged
+    known.add(key)
+    if (known === damaged) throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
   }
 
-  return { refuse, check }
+  function begin(asset: Asset): Check | undefined {
+    if (sound.has(asset.key)) return undefined
+    const digest = digests.begin()
+    let left = asset.bytes
+    return {
+      async add(chunk) {
+        left -= chunk.length
+        await digest.update(chunk)
+        if (left === 0) judge(asset, await digest.result())
+      },
+      [Symbol.dispose]: () => digest[Symbol.dispose](),
+    }
+  }
+
+  return { refuse, begin, [Symbol.asyncDispose]: () => digests[Symbol.asyncDispose]() }
 }
 
 /** The stored object is damaged or missing. The client can't fix that, and a retry does not help. */
@@ -70,22 +78,4 @@ function boundedSet(most: number) {
       if (oldest !== undefined) keys.delete(oldest)
     },
   }
-}
-
-/** The same bytes. If `inspect` throws, the chunk is not passed on and the stream fails. */
-function through(source: Readable, inspect: (chunk: Buffer) => void): Readable {
-  const inspected = new Transform({
-    readableHighWaterMark: 512 * 1024,
-    transform(chunk: Buffer, _encoding, done) {
-      try {
-        inspect(chunk)
-      } catch (error) {
-        return done(error as Error)
-      }
-      done(null, chunk)
-    },
-  })
-  source.on('error', (error) => inspected.destroy(error))
-  inspected.once('close', () => source.destroy())
-  return source.pipe(inspected)
 }

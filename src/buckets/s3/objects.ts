@@ -83,9 +83,28 @@ async function openObject(
   return {
     bytes,
     stream,
+    read: readerOf(stream),
     async [Symbol.asyncDispose]() {
       stream.destroy()
     },
+  }
+}
+
+/** Copies the chunks of a stream into the buffers of its reader. */
+function readerOf(stream: Readable): OpenObject['read'] {
+  let chunks: AsyncIterator<Buffer> | undefined
+  let unread: Buffer = Buffer.alloc(0)
+  return async (into) => {
+    if (stream.destroyed && !stream.readableEnded) throw stream.errored ?? new Error('the object was closed')
+    chunks ??= stream[Symbol.asyncIterator]()
+    while (unread.length === 0) {
+      const { value, done } = await chunks.next()
+      if (done) return 0
+      unread = value
+    }
+    const copied = unread.copy(into)
+    unread = unread.subarray(copied)
+    return copied
   }
 }
 
