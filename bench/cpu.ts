@@ -14,13 +14,18 @@ export function ownCpuSeconds(pid: number): number {
   return timesOf(pid).own
 }
 
+/** Of its first thread alone: in Node, the one that runs the event loop. */
+export function mainThreadSeconds(pid: number): number {
+  return timesOf(pid, `${pid}/task/${pid}`).own
+}
+
 export function parentOf(pid: number): number {
   return Number(fieldsOf(pid)[1])
 }
 
-function timesOf(pid: number): { own: number; ended: number } {
+function timesOf(pid: number, entry = String(pid)): { own: number; ended: number } {
   try {
-    const fields = fieldsOf(pid)
+    const fields = fieldsOf(entry)
     const at = (field: number) => Number(fields[field]) / ticksPerSecond
     return { own: at(11) + at(12), ended: at(13) + at(14) }
   } catch {
@@ -30,8 +35,8 @@ function timesOf(pid: number): { own: number; ended: number } {
 }
 
 /** The fields after the name, which may contain spaces. The first one is the state. */
-function fieldsOf(pid: number): string[] {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+function fieldsOf(entry: number | string): string[] {
+  const text = readFileSync(`/proc/${entry}/stat`, 'utf8')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 

@@ -4,14 +4,17 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchContent } from './contents.ts'
 import type { Costs } from './costs.ts'
+import { benchEngine } from './engine.ts'
 import { fillStore } from './fill.ts'
+import { benchInFlight } from './in-flight.ts'
 import { benchListeners } from './listeners.ts'
 import { holds, type Line, toTable } from './measure.ts'
 import { benchNews } from './news.ts'
 import { benchPolls } from './polls.ts'
 import { benchPostgres } from './postgres.ts'
-import { benchStart } from './starts.ts'
+import { benchLargeStart, benchStart } from './starts.ts'
 import { benchSubmits } from './submits.ts'
+import { benchVerification } from './verification.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 /*
@@ -32,6 +35,8 @@ const listening = values.quick
   ? { clients: 1_000, rounds: 1, changes: 100, idleSeconds: 3 }
   : { clients: 10_000, rounds: 5, changes: 500, idleSeconds: 20 }
 const news = values.quick ? { videos: 10, seconds: 5 } : { videos: 100, seconds: 20 }
+const engine = values.quick ? { rounds: 1, tasks: 100, floodSeconds: 3 } : { rounds: 3, tasks: 300, floodSeconds: 5 }
+const inFlight = values.quick ? { tasks: 10_000, seconds: 5 } : { tasks: 100_000, seconds: 20 }
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 /** These take minutes and rarely change: they run only with `--only`. */
@@ -52,16 +57,24 @@ try {
 
 async function benchEmbedded(): Promise<void> {
   const parts: Record<string, () => Promise<Line[]>> = {
-    starts: () => benchStart(folder, { rounds: Math.min(rounds, 5) }),
+    starts: async () => [
+      ...(await benchStart(folder, { rounds: Math.min(rounds, 5) })),
+      ...(await benchLargeStart(folder, { rounds: Math.min(rounds, 5), tasks })),
+    ],
     polls() {
       const store = join(folder, 'polls')
       return benchPolls(store, fillStore(store, tasks), { rounds, seconds })
     },
     submits: () => benchSubmits(folder, { rounds, seconds }),
-    content: () => benchContent(folder, { rounds, seconds }),
+    content: () => benchContent(folder, { rounds, seconds, isQuick: values.quick }),
     listeners: async () => [
       ...(await benchListeners(join(folder, 'listeners'), listening)),
       ...(await benchNews(join(folder, 'news'), news)),
+    ],
+    verification: () => benchVerification(join(folder, 'verification'), { rounds: Math.min(rounds, 5) }),
+    engine: async () => [
+      ...(await benchEngine(join(folder, 'engine'), engine)),
+      ...(await benchInFlight(join(folder, 'in-flight'), inFlight)),
     ],
     webhooks: () => benchWebhooks(join(folder, 'webhooks'), { rounds, live: 400 }),
   }

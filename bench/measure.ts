@@ -36,6 +36,12 @@ export function median(numbers: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
+/** `share` is 0.5 for the median, and 0.99 for what one in a hundred exceeds. */
+export function quantile(numbers: readonly number[], share: number): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
 /** The value and the spread of a line, from its repetitions. */
 export function middle(values: readonly number[]): Pick<Line, 'value' | 'spread'> {
   return { value: median(values), spread: [Math.min(...values), Math.max(...values)] }

@@ -27,9 +27,10 @@ export async function startServer(kind: ServerKind, env: Record<string, string> 
 
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const child = fork(new URL('./load.ts', import.meta.url))
-  const answered = once(child, 'message') as Promise<[LoadResult]>
+  const answered = Promise.race([once(child, 'message'), once(child, 'exit').then(() => [])])
   child.send(options)
-  const [result] = await answered
+  const [result] = (await answered) as [LoadResult?]
+  if (!result) throw new Error('the load could not be generated')
   if (result.refused > 0) throw new Error(`${result.refused} requests were refused`)
   return result
 }

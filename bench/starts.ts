@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { type Line, median } from './measure.ts'
+import { fillBacklog } from './fill.ts'
+import { compare, type Line, median } from './measure.ts'
 import { residentMb } from './processes.ts'
 
 const launcher = fileURLToPath(new URL('../bin/filmgate.js', import.meta.url))
@@ -17,9 +18,7 @@ export async function benchStart(folder: string, { rounds }: { rounds: number })
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     sizes?.push(residentMb(started.child.pid ?? 0))
     videos?.push(await firstVideo(started.url))
-    const gone = once(started.child, 'exit')
-    started.child.kill('SIGTERM')
-    await gone
+    await stop(started.child)
   }
   const line = (name: string, values: number[] = [], unit: string, atMost: number, detail: string): Line => ({
     name,
@@ -30,10 +29,39 @@ export async function benchStart(folder: string, { rounds }: { rounds: number })
     detail,
   })
   return [
-    line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'),
+    { ...line('cold start', starts, ' s', 1.5, 'from the command to the banner, an empty data folder'), goal: 0.3 },
     line('idle memory', sizes, ' MB', 120, 'resident, a second after the start'),
     line('first film', videos, ' s', 15, 'from the banner to completed: 4 s of 1280x720'),
   ]
+}
+
+/** Whether a start reads more rows if there are more. */
+export async function benchLargeStart(
+  folder: string,
+  { rounds, tasks }: { rounds: number; tasks: number },
+): Promise<Line[]> {
+  const [large, small] = [join(folder, 'large'), join(folder, 'small')]
+  fillBacklog(large, tasks)
+  const seconds = async (data: string) => {
+    const started = await start(data)
+    await stop(started.child)
+    return started.ms
+  }
+  // The first start of each creates files, which the others find.
+  for (const data of [large, small]) await seconds(data)
+  const { ratio, spread, ours, limit } = await compare(
+    rounds,
+    () => seconds(large),
+    () => seconds(small),
+  )
+  const detail = `of the same without tasks; ${ours.toFixed(2)} s against ${limit.toFixed(2)} s, ${tasks} tasks, a fifth of them queued`
+  return [{ name: 'start on a large store', value: ratio, unit: ' ×', must: { atMost: 2 }, spread, detail }]
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  await gone
 }
 
 async function start(data: string): Promise<{ child: ChildProcess; url: string; ms: number }> {

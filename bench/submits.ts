@@ -42,6 +42,7 @@ export async function benchSubmits(
       value: plain.ratio,
       unit: ' ×',
       must: { atLeast: 0.7 },
+      goal: 0.8,
       spread: plain.spread,
       detail: `of the same handler without a store; ${Math.round(plain.ours)} against ${Math.round(plain.limit)} a second, ${connections} connections`,
     },

@@ -1,6 +1,5 @@
 import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { setTimeout } from 'node:timers/promises'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
 import { openDiscovery } from './accounts/discovery.ts'
@@ -21,6 +20,7 @@ import { openSpill } from './engine/spill.ts'
 import { openUnsentNotes } from './engine/unsent.ts'
 import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
+import { limitYoungHeap } from './main/heap.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
@@ -67,6 +67,7 @@ const world: World = {
 
 export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
   const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...changes }
+  limitYoungHeap()
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -81,7 +82,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.use(store)
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
-  const readOnly = await findReadOnly(store, startWrites, log)
   const bucket = await openBucket(config, folder)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
@@ -149,6 +149,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     // In parallel, so that requests, tasks and deliveries get the same time to end.
     await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer()])
   })
+  // The thread that writes is starting meanwhile.
+  await app.ready()
+  const readOnly = await findReadOnly(store, startWrites, log)
   await app.listen({ host: config.host, port: config.port })
   const make = (kind: Token['kind']) =>
     readOnly === null ? generateToken(kind, access, { store, now: clock.now(), random }) : requireToken(kind, access)
@@ -212,7 +215,19 @@ function addressOf(address: ReturnType<Server['address']>, host: string): string
   return `http://${name}:${port}`
 }
 
-async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  // An abort ends the sleep without an error. A sleep alone does not keep the process alive.
-  await setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
+/**
+ * An abort ends the sleep without an error. A sleep alone does not keep the process alive. Not the one of
+ * node:timers/promises: it creates an error for each abort, and most sleeps of a busy service are aborted.
+ */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const end = () => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+    resolve()
+  }
+  const timer = setTimeout(end, ms).unref()
+  signal?.addEventListener('abort', end, { once: true })
+  return promise
 }

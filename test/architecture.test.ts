@@ -245,7 +245,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
   const owners: [what: RegExp, owners: RegExp][] = [
     [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bMath\.random\(/, /^$/],
-    [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|cli\/terminal)\.ts$/],
+    [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|outbound\/watch|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
     [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client)/],
     // The media child ends itself when its parent is gone.

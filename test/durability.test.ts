@@ -101,19 +101,20 @@ it('strace sees the fsync before each answer, and those of a video, its name and
   const isWhole = () => /\+\+\+ exited with 0 \+\+\+\n$/.test(readFileSync(trace, 'utf8'))
   await until('strace has written all', isWhole)
   const lines = readFileSync(trace, 'utf8').split('\n')
-  // Its bytes, then its name, then the directories that lead to that.
-  const moments = [
-    /fsync\(\d+<[^>]*bucket\/incoming\/\d+>\)/,
-    /rename\([^)]*video\.\d+\.mp4/,
-    /fsync\(\d+<[^>]*bucket\/\w\w\/video_\w+>\)/,
-    /fsync\(\d+<[^>]*bucket\/\w\w>\)/,
-    /fsync\(\d+<[^>]*\/bucket>\)/,
-  ]
-  moments.reduce((from, moment) => {
+  // Its bytes, then its name, then the directories that lead to that, in any order.
+  const find = (moment: RegExp, from: number) => {
     const at = lines.findIndex((line, number) => number > from && moment.test(line))
     assert.ok(at > from, `${moment} is missing, or comes too early`)
     return at
-  }, 0)
+  }
+  const synced = find(/fsync\(\d+<[^>]*scratch\/video_\w+\.\d+\.mp4>\)/, 0)
+  const named = find(/rename\([^)]*video\.\d+\.mp4/, synced)
+  for (const directory of [
+    /fsync\(\d+<[^>]*bucket\/\w\w\/video_\w+>/,
+    /fsync\(\d+<[^>]*bucket\/\w\w>/,
+    /fsync\(\d+<[^>]*\/bucket>/,
+  ])
+    find(directory, named)
   const answers = lines.flatMap((line, at) => (/HTTP\/1\.1 200 OK/.test(line) && line.includes('queued') ? [at] : []))
   assert.ok(answers.length >= rounds)
   let from = lines.findIndex((line) => line.includes('Base URL'))

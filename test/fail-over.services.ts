@@ -183,10 +183,14 @@ async function mirrorOf({ store }: World, standby: PostgresServer): Promise<(whe
 }
 
 /** Until this connection ends, queued tasks can't be claimed. */
-async function holdQueue(primary: PostgresServer, { store }: World): Promise<pg.Client> {
+async function holdQueue(primary: PostgresServer, { store, yaml }: World): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: primary.url.replace(/postgres$/, new URL(store).pathname.slice(1)) })
   await client.connect()
-  await client.query('SELECT pg_advisory_lock($1)', [queueLock])
+  const accounts = Object.keys(JSON.parse(yaml).accounts).map((name) => `account:${name}`)
+  await client.query('SELECT pg_advisory_lock($1, hashtext(scope)) FROM unnest($2::text[]) AS scope', [
+    queueLock,
+    accounts,
+  ])
   return client
 }
 

@@ -1,19 +1,35 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { it } from 'node:test'
+import type { Attempt } from '../core/attempt.ts'
 import { manualClock } from '../core/clock.fixture.ts'
+import type { Task } from '../core/task.ts'
 import { newTask } from '../stores/contract.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { WorkerLane } from './lanes.ts'
-import { noHealths } from './memory.fixture.ts'
+import { memoryUnsentNotes, noHealths } from './memory.fixture.ts'
 import type { EngineOptions } from './options.ts'
 import { openOutcomes } from './outcome.ts'
 import { openRecords } from './records.ts'
-import { openRuns, openTurnstile } from './runs.ts'
+import { openRuns } from './runs.ts'
 
 const task = newTask('1', { state: 'fetching' })
 
+const attemptOf = (id: string): Attempt => ({
+  id: `att_${id}`,
+  task: id,
+  number: 1,
+  account: 'p',
+  keyVersion: '1',
+  upstreamModel: 'u',
+  openedAt: 1,
+  state: 'open',
+  operation: null,
+  settledAt: null,
+  problem: null,
+})
+
 /** Runs of one worker on a store that accepts every decision, and then says that every lease is lost. */
-function openWorld(run: Worker['run']) {
+function openWorld(run: Worker['run'], tasks = [task]) {
   const clock = manualClock()
   const log = { info() {}, warn() {}, error: assert.fail }
   const store = { record: async () => true, renew: async (leases: unknown) => leases }
@@ -25,6 +41,7 @@ function openWorld(run: Worker['run']) {
     random,
     log,
     redact: (text: string) => text,
+    unsent: memoryUnsentNotes(),
     tools: { accounts: new Map() },
   }
   const outcomes = openOutcomes(options as unknown as EngineOptions)
@@ -32,8 +49,9 @@ function openWorld(run: Worker['run']) {
   const ended = Promise.withResolvers<void>()
   const runs = openRuns(options as unknown as EngineOptions, { outcomes, records, onEnd: ended.resolve })
   const worker: Worker = { name: 'test', states: ['fetching'], limit: 1, run }
-  runs.begin(task, { worker, where: { state: 'fetching' }, lagMs: 0 } satisfies WorkerLane)
-  return { runs, ended: ended.promise }
+  const begin = (one: Task) => runs.begin(one, { worker, where: { state: 'fetching' }, lagMs: 0 } satisfies WorkerLane)
+  for (const one of tasks) begin(one)
+  return { runs, begin, ended: ended.promise }
 }
 
 it('`afterwards` is not aborted when the lease is lost, but when the service ends', async () => {
@@ -56,38 +74,45 @@ it('`afterwards` is not aborted when the lease is lost, but when the service end
   await ended
 })
 
-describe('the turnstile', () => {
-  const { signal } = new AbortController()
+it('few attempts are committed and unsent at once, and owners take turns', async () => {
+  const order: string[] = []
+  const sends = new Map<string, () => void>()
+  const world = openWorld(async ({ id }, _tools, action): Promise<Decision> => {
+    await action.commit({ dueAt: null }, attemptOf(id))
+    order.push(id)
+    await new Promise<void>((resolve) => sends.set(id, resolve))
+    action.leave()
+    return { change: { state: 'queued', dueAt: null } }
+  }, [])
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  const crowd = Array.from({ length: 10 }, (_, at) => `a${at}`)
+  for (const id of crowd) world.begin({ ...task, id, owner: 'a' })
+  await settle()
+  world.begin({ ...task, id: 'b', owner: 'b' })
+  await settle()
+  assert.deepEqual(order, crowd.slice(0, 8))
+  for (const id of [...crowd.slice(0, 8), 'b', ...crowd.slice(8)]) {
+    sends.get(id)?.()
+    await settle()
+  }
+  assert.deepEqual(order, [...crowd.slice(0, 8), 'b', ...crowd.slice(8)])
+})
 
-  it('admits a number of runs at once, and the others in their order as those leave', async () => {
-    const { enter, leave } = openTurnstile(2)
-    const [a, b, c, d] = [{}, {}, {}, {}]
-    const seen: string[] = []
-    await Promise.all([enter(a, signal), enter(b, signal)])
-    const waiting = [enter(c, signal).then(() => seen.push('c')), enter(d, signal).then(() => seen.push('d'))]
-    leave(c)
-    await Promise.resolve()
-    assert.deepEqual(seen, [], 'only a run that has entered can leave')
-    leave(a)
-    leave(a)
-    await waiting[0]
-    assert.deepEqual(seen, ['c'])
-    leave(b)
-    await waiting[1]
-    assert.deepEqual(seen, ['c', 'd'])
-  })
-
-  it('forgets a run that gave up waiting', async () => {
-    const { enter, leave } = openTurnstile(1)
-    const [a, b, c] = [{}, {}, {}]
-    await enter(a, signal)
-    const stop = new AbortController()
-    const aborted = enter(b, stop.signal)
-    const next = enter(c, signal)
-    stop.abort(new Error('no more'))
-    await assert.rejects(aborted, /no more/)
-    leave(a)
-    await next
-    await assert.rejects(enter(b, stop.signal), /no more/)
-  })
+it('a run that ends while it waits for its turn takes none', async () => {
+  const order: string[] = []
+  const sends = new Map<string, () => void>()
+  const world = openWorld(async ({ id }, _tools, action): Promise<Decision> => {
+    await action.commit({ dueAt: null }, attemptOf(id))
+    order.push(id)
+    await new Promise<void>((resolve) => sends.set(id, resolve))
+    return { change: { state: 'queued', dueAt: null } }
+  }, [])
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  const ids = Array.from({ length: 10 }, (_, at) => String(at))
+  for (const id of ids) world.begin({ ...task, id })
+  await settle()
+  for (const { task, abort } of world.runs.active) if (task.id === '8') abort.abort()
+  sends.get('0')?.()
+  await settle()
+  assert.deepEqual(order, [...ids.slice(0, 8), '9'])
 })

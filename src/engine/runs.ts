@@ -1,3 +1,4 @@
+import { openFairTurns } from '../core/fair.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
@@ -18,6 +19,8 @@ interface Run {
   readonly abort: AbortController
   /** The decision is written, so there is no lease to lose any more. */
   written: boolean
+  /** Its turn to commit an attempt and send it. */
+  turn?: Disposable
   done: Promise<void>
 }
 
@@ -36,8 +39,9 @@ class LeaseLost extends Error {}
 /**
  * How many attempts may be committed and not yet sent. Each waits for the writes of the others, and a machine that crashes
  * leaves the outcome of all of them unknown. A lower limit sends a queue that filled up during an outage more slowly.
+ * Owners take turns: the few tasks of one do not wait for the many of another.
  */
-const maxUnsent = 3
+const maxUnsent = 8
 
 export function openRuns(
   options: EngineOptions,
@@ -45,7 +49,7 @@ export function openRuns(
 ): Runs {
   const { store, discard, tools, healths, clock, log, unsent } = options
   const active = new Set<Run>()
-  const turnstile = openTurnstile(maxUnsent)
+  const turns = openFairTurns({ slots: maxUnsent })
   const reportPause = openPauses(tools, log)
   let renewedAt = clock.now()
 
@@ -88,10 +92,10 @@ export function openRuns(
       attempts: () => store.attempts(task.id),
       leave() {
         unsent.strike(task.id)
-        turnstile.leave(run)
+        run.turn?.[Symbol.dispose]()
       },
       async commit(change, opened) {
-        await turnstile.enter(run, abort.signal)
+        run.turn = await turns.take(task.owner, abort.signal)
         const after = apply(task, change)
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
@@ -105,7 +109,7 @@ export function openRuns(
         try {
           if (!(await store.record(entry))) throw new LeaseLost('the lease was lost, or the task deleted')
         } catch (thrown) {
-          turnstile.leave(run)
+          run.turn[Symbol.dispose]()
           throw thrown
         }
         run.task = after
@@ -130,7 +134,7 @@ export function openRuns(
         })
         .catch((error) => log.error('action crashed', { task: task.id, worker: worker.name, error }))
         .finally(() => {
-          turnstile.leave(run)
+          run.turn?.[Symbol.dispose]()
           active.delete(run)
           onEnd()
         })
@@ -162,45 +166,5 @@ function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: 
     if (health.reason === 'credentials') log.error('account paused', { account: name, reason: health.reason, until })
     else if (health.reason) log.warn('account paused', { account: name, reason: health.reason, until })
     else if (before > 0) log.info('account works again', { account: name })
-  }
-}
-
-/** Admits `limit` runs at a time, the others in the order of their arrival. */
-interface Turnstile {
-  /** Throws the reason of the signal if it aborts first. */
-  enter(run: object, signal: AbortSignal): Promise<void>
-  /** Makes room for the next run. Does nothing for a run that has not entered. */
-  leave(run: object): void
-}
-
-export function openTurnstile(limit: number): Turnstile {
-  const inside = new Set<object>()
-  const waiting = new Map<object, () => void>()
-  return {
-    async enter(run, signal) {
-      signal.throwIfAborted()
-      if (inside.size < limit) {
-        inside.add(run)
-        return
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const abort = () => {
-        waiting.delete(run)
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      waiting.set(run, resolve)
-      await promise
-      signal.removeEventListener('abort', abort)
-    },
-    leave(run) {
-      if (!inside.delete(run)) return
-      const [next] = waiting
-      if (!next) return
-      const [other, resolve] = next
-      waiting.delete(other)
-      inside.add(other)
-      resolve()
-    },
   }
 }

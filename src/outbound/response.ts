@@ -3,7 +3,8 @@ import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import { Problem } from '../core/problem.ts'
 import type { Exchange, Head } from './exchange.ts'
 
-const FIRST_BUFFER_BYTES = 65_536
+/** Most responses are shorter. A larger buffer grows by doubling. */
+const FIRST_BUFFER_BYTES = 4_096
 const WITHOUT_BODY = new Set([204, 205, 304])
 const decoders = {
   gzip: promisify(gunzip),
@@ -92,11 +93,11 @@ export async function truncatedResponse(
   return inMemory(status, headers, start.bytes)
 }
 
-/** The response with its body as a stream: the connection is read only as fast as the stream is. */
+/** The response with its body as a stream: the connection is read only as fast as the stream is. It has its `url`. */
 export function streamedResponse(
   exchange: Exchange,
   { status, headers }: Head,
-  closeMs: number,
+  { url, closeMs }: { url: URL; closeMs: number },
   explain: (thrown: unknown) => unknown,
 ): Response {
   const chunks = exchange.body(closeMs)
@@ -120,7 +121,8 @@ export function streamedResponse(
     },
     { highWaterMark: 0 },
   )
-  return responseOf(stream, { status, headers })
+  // As `fetch` sets it: the address after redirects.
+  return Object.defineProperty(responseOf(stream, { status, headers }), 'url', { value: url.href })
 }
 
 function inMemory(status: number, headers: Headers, bytes: Uint8Array<ArrayBuffer>): Response {

@@ -27,7 +27,8 @@ export interface Upstream {
    * GETs a result as a stream, over at most 3 redirects, each checked: from the upstream itself, or from a host that is
    * public or that the operator allows. A `location` that starts with "/" is a path below the base URL, and a body may be
    * posted there. Only the upstream gets the headers. Another host gets at most Range, and so does the upstream after a
-   * redirect to another host. The stream fails unless it is as long as announced.
+   * redirect to another host. The stream fails unless it is as long as announced, and
+   * the `url` of the response is the address after redirects.
    * A response other than 2xx is returned with the first 64 KiB of its body. A refused URL or redirect throws
    * `output_unavailable`, not retryable. The caller reads the body to its end or cancels it.
    */
@@ -210,7 +211,7 @@ class GuardedUpstream {
         return { location }
       }
       if (!hasResult(head)) return await truncatedResponse(exchange, head, MAX_REFUSAL_BYTES, stop)
-      return streamedResponse(exchange, head, deadlines.downloadCloseMs, explain)
+      return streamedResponse(exchange, head, { url: target.url, closeMs: deadlines.downloadCloseMs }, explain)
     } catch (thrown) {
       exchange.end(thrown)
       throw thrown

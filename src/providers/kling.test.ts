@@ -192,6 +192,28 @@ describe('a response of kling', async () => {
     await assert.rejects(provider.find?.(text, 0, unknown) ?? assert.fail(), { code: 'provider_unavailable' })
   })
 
+  it('to a poll of several tasks: those that it has, and nothing about the others', async () => {
+    const asked: string[] = []
+    const polled = async (body: unknown) => {
+      const answer = answering(200, body)
+      const fetch: Call['fetch'] = (path, ...rest) => {
+        asked.push(path)
+        return answer.fetch(path, ...rest)
+      }
+      return provider.pollMany?.poll(['8123', '8124'], { ...answer, fetch })
+    }
+    const other = { ...task, id: '8124', status: 'failed' }
+    const found = await polled({ code: 0, data: [other, task] })
+    assert.deepEqual(asked, ['/tasks?task_ids=8123,8124'])
+    assert.deepEqual(
+      [found?.get('8123'), found?.get('8124')?.status],
+      [{ status: 'running', progress: null }, 'failed'],
+    )
+    assert.deepEqual([...((await polled({ code: 0, data: task }))?.keys() ?? [])], ['8123'])
+    assert.equal((await polled({ code: 0, data: null }))?.size, 0)
+    await assert.rejects(polled({ code: 1302, message: 'too fast' }), { code: 'provider_unavailable' })
+  })
+
   it('to a poll: a task that is not in the list is missing, and an error code does not end it', async () => {
     const poll = (body: unknown) => provider.poll('8123', answering(200, body))
     assert.deepEqual(await poll({ code: 0, data: [] }), { status: 'missing' })

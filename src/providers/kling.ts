@@ -64,6 +64,14 @@ const provider: Provider = {
     const response = await api.get(`/tasks?task_ids=${toSegment(operation)}`, call)
     return readPolled(response, (body) => progressOf(tasksOf(body).find(({ id }) => id === String(operation))))
   },
+  pollMany: {
+    most: 20,
+    async poll(operations, call) {
+      const response = await api.get(`/tasks?task_ids=${operations.map(toSegment).join(',')}`, call)
+      const found = tasksOf(await readResponse(response, 'a poll of several tasks'))
+      return new Map(found.map((task) => [String(task.id), progressOf(task)]))
+    },
+  },
   download: (output, call) => downloadFrom(String(output), call),
   async find(_request, _openedAt, call) {
     const response = await api.get(`/tasks?external_task_ids=${toSegment(call.attemptId)}`, call)

@@ -183,6 +183,7 @@ async function readProgress(response: Response, id: string): Promise<Progress> {
   if (hasFailed && isOk) throw unclear('a poll got the failure of another video')
   if (response.status === 404 || video.status === 'deleted') return { status: 'missing' }
   if (!isOk) throw unclear(`a poll got ${response.status}`)
+  if (video.id !== undefined && video.id !== id) throw unclear('a poll got the status of another video')
   if (!successes.includes(video.status)) return { status: 'running', progress: percentOf(video.progress) }
   const url = textOf(video.url) ?? textOf(fieldsOf(video.metadata).url)
   return { status: 'succeeded', output: { id, ...(url !== undefined && { url }) } }

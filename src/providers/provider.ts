@@ -68,6 +68,14 @@ export interface Provider {
   submit(request: ProviderRequest, call: Call): Promise<Submitted>
   /** An unknown upstream status means running. An output has up to 16 KiB of JSON. */
   poll(operation: Json, call: Call): Promise<Progress>
+  /**
+   * Polls several operations in one request, for an API that takes several ids. An operation that the response does not
+   * have is left out: only its own poll can say that it is missing.
+   */
+  readonly pollMany?: {
+    readonly most: number
+    poll(operations: readonly Json[], call: Call): Promise<ReadonlyMap<Json, Progress>>
+  }
   /** The bytes of a succeeded poll's output. Throws `output_unavailable` if only a new poll can help. */
   download(output: Json, call: Call): Promise<Response>
   /** With `lookup` and `list`: the jobs there that may be this attempt's. Throws if the response is not usable. */

@@ -6,6 +6,7 @@ import { queueTask, type Task, type TaskImage } from '../core/task.ts'
 import { nextTry } from '../core/timing.ts'
 import { collect } from './collect.ts'
 import { makeWorld } from './contract.ts'
+import type { Account } from './worker.ts'
 
 const storing: Task = {
   ...queueTask(
@@ -73,6 +74,60 @@ it('collect: a difference that the card allows is no warning', async () => {
   })
   const { after } = await world.run({ ...storing, size: { width: 1280, height: 720 }, image })
   assert.deepEqual([after?.state, after?.warnings], ['completed', []])
+})
+
+const film = () => new Response('bytes', { headers: { 'content-length': '5' } })
+const from = (url: string, response: Response) => Object.defineProperty(response, 'url', { value: url })
+
+it('collect: a video that came over TLS with its length, or from this machine, is verified smartly, and any other fully', async () => {
+  const world = await makeWorld(collect)
+  const modes: unknown[] = []
+  world.tools.media.verify = async (_path, _owner, _signal, how) => {
+    modes.push(how?.mode)
+    return { seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }
+  }
+  const answers = [
+    () => from('https://host.example/film', film()),
+    () => from('https://host.example/film', new Response('bytes')),
+    () => from('http://host.example/film', film()),
+    film,
+  ]
+  const account = world.tools.accounts.get('p') ?? assert.fail()
+  const runAll = async (changes: Partial<Account> = {}) => {
+    world.tools.accounts = new Map([['p', { ...account, ...changes }]])
+    for (const answer of answers) {
+      world.answers.download = async () => answer()
+      await world.run(storing)
+    }
+    return modes.splice(0)
+  }
+  assert.deepEqual(await runAll(), ['smart', 'full', 'full', 'full'])
+  assert.deepEqual(await runAll({ verify: 'full' }), ['full', 'full', 'full', 'full'])
+  assert.deepEqual(await runAll({ verify: 'smart' }), ['smart', 'smart', 'smart', 'smart'])
+  assert.deepEqual(await runAll({ upstream: null }), ['smart', 'full', 'smart', 'smart'])
+})
+
+it('collect: the limits of its model bound what is decoded', async () => {
+  const world = await makeWorld(collect)
+  world.tools.media.verify = async (_path, _owner, _signal, how) => {
+    assert.deepEqual(how?.limits, { pixels: 3840 * 2160, seconds: 600, frames: 72_000 })
+    return { seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }
+  }
+  assert.equal((await world.run(storing)).after?.state, 'completed')
+})
+
+it('collect: a video that looks black or frozen completes with a warning', async () => {
+  const world = await makeWorld(collect)
+  const facts = { seconds: 4, size: { width: 2, height: 2 }, frameRate: 24, codec: 'h264' }
+  for (const [looks, warning] of [
+    ['black', 'The video looks black in every frame that was checked.'],
+    ['frozen', 'The video looks frozen: every frame that was checked shows the same picture.'],
+  ] as const) {
+    world.tools.media.verify = async () => ({ ...facts, looks })
+    const { decision, after } = await world.run(storing)
+    assert.deepEqual([after?.state, after?.warnings], ['completed', [warning]])
+    assert.deepEqual('change' in decision && decision.note, ['warning', warning])
+  }
 })
 
 it('collect: a file that can not be opened fails the action, and does not end the process', async () => {

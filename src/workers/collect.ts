@@ -1,16 +1,15 @@
-import { createWriteStream } from 'node:fs'
+import { createHash } from 'node:crypto'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../buckets/bucket.ts'
 import { describeDifferences } from '../core/catalog.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset, Task, VideoFacts } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
+import { defaultMode, resultLimits } from '../core/verification.ts'
 import { accountOf, attemptOf, callOf, type Decision, type Worker } from './worker.ts'
 
-/** Downloads a finished video, decodes it from the first to the last frame, and puts it into our bucket. */
+/** Downloads a finished video, verifies it, and puts it into our bucket. */
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
@@ -24,12 +23,19 @@ export const collect: Worker = {
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     try {
       await mkdir(scratch, { recursive: true })
-      await spool(await provider.download(task.output, call), { file, maxBytes: maxVideoBytes }, signal)
-      const { size, seconds, frameRate, codec } = await media.verify(file, task.owner, signal)
+      const response = await provider.download(task.output, call)
+      const spooled = await spool(response, { file, maxBytes: maxVideoBytes }, signal)
+      const { card } = catalog.entries.get(task.card) ?? {}
+      const isWhole = response.headers.has('content-length')
+      const arrival = { isLocal: account.upstream === null, url: response.url, isWhole }
+      const limits = resultLimits(card)
+      const how = { mode: account.verify ?? defaultMode(arrival), ...(limits && { limits }) }
+      const { size, seconds, frameRate, codec, looks } = await media.verify(file, task.owner, signal, how)
       // The fence is part of the key, so that a slow run that lost its lease can't replace these bytes.
-      const video = await store(bucket, `${task.id}/video.${task.fence}.mp4`, file, signal)
+      const video = { key: `${task.id}/video.${task.fence}.mp4`, ...spooled }
+      await store(bucket, video, file, signal)
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
-      const differences = describeDifferences(task, videoFacts, catalog.entries.get(task.card)?.card)
+      const differences = [...describeDifferences(task, videoFacts, card), ...(looks ? [appearances[looks]] : [])]
       // Warnings about the request stay.
       const warnings = [...task.warnings, ...differences]
       const completedAt = clock.now()
@@ -47,6 +53,12 @@ export const collect: Worker = {
       await rm(file, { force: true })
     }
   },
+}
+
+/** The request may have asked for that, so it is no failure. */
+const appearances = {
+  black: 'The video looks black in every frame that was checked.',
+  frozen: 'The video looks frozen: every frame that was checked shows the same picture.',
 }
 
 /** The host responded, but not with a usable video. */
@@ -75,35 +87,62 @@ function whyOf(cause: unknown): { why?: string } {
 }
 
 /** Closes the file even if the bucket failed before it read a byte. `await using` would hide the error of the bucket. */
-async function store(bucket: Bucket, key: string, file: string, signal: AbortSignal): Promise<Asset> {
+async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSignal): Promise<void> {
+  if (await bucket.adopt?.(file, video)) return
   // Opened first: a stream that fails to open its file before it has a listener ends the whole process.
   const source = (await open(file)).createReadStream()
   try {
-    return await bucket.put(key, source, signal)
+    const { bytes, sha256 } = await bucket.put(video.key, source, signal)
+    if (bytes !== video.bytes || sha256 !== video.sha256)
+      throw Problem.ofStorage(new Error(`${file} has other bytes than were written to it`))
   } finally {
     source.destroy()
   }
 }
 
+/** Writes the result into a file, as it arrives. Throws a Problem if it is not as long as announced. */
 async function spool(
   response: Response,
   { file, maxBytes }: { file: string; maxBytes: number },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Omit<Asset, 'key'>> {
   const announced = response.headers.get('content-length')
+  const digest = createHash('sha256')
   let bytes = 0
-  const count = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      if (bytes > maxBytes) done(new Problem('unsupported_output', 'The generated video is too large to store.'))
-      else done(null, chunk)
-    },
-  })
-  const body = response.body ? Readable.fromWeb(response.body) : Readable.from([])
-  await pipeline(body, count, createWriteStream(file), { signal })
+  await using opened = await open(file, 'w')
+  for await (const block of blocksOf(response.body ?? [])) {
+    signal.throwIfAborted()
+    bytes += block.length
+    if (bytes > maxBytes) throw new Problem('unsupported_output', 'The generated video is too large to store.')
+    digest.update(block)
+    await opened.writeFile(block)
+  }
   if (announced !== null && Number(announced) !== bytes) {
     throw new Problem('output_unavailable', 'The generated video could not be downloaded completely.', {
       retryable: true,
     })
   }
+  return { bytes, sha256: digest.digest('hex') }
+}
+
+/** A write of this size costs little more than one of a small chunk, as each goes through the thread pool. */
+const blockBytes = 512 * 1024
+
+/** Each block is the same memory. Chunks are copied: a few bytes may keep a large buffer of the connection alive. */
+async function* blocksOf(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
+  const block = Buffer.allocUnsafe(blockBytes)
+  let filled = 0
+  for await (const chunk of chunks)
+    for (let at = 0; at < chunk.length; ) {
+      const copied = Math.min(chunk.length - at, blockBytes - filled)
+      block.set(chunk.subarray(at, at + copied), filled)
+      at += copied
+      filled += copied
+      if (filled < blockBytes) continue
+      yield block
+      filled = 0
+    }
+  yield block.subarray(0, filled)
 }

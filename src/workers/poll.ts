@@ -6,6 +6,7 @@ import type { Change } from '../core/states.ts'
 import type { Task, TaskError } from '../core/task.ts'
 import { lostAfterMs, nextPoll } from '../core/timing.ts'
 import type { Progress } from '../providers/provider.ts'
+import { pollTask } from './poll/together.ts'
 import {
   type Account,
   type Action,
@@ -77,7 +78,7 @@ async function pollProvider(
   signal: AbortSignal,
 ): Promise<Progress | 'unclear'> {
   try {
-    const result = await account.provider.poll(task.operation, callOf(account, task, tools, signal))
+    const result = await pollTask(task, account, tools, signal)
     const bytes = result.status === 'succeeded' ? handleBytes(result.output) : 0
     if (bytes > maxHandleBytes)
       throw new Error(`the handle of the result has ${bytes} bytes; at most ${maxHandleBytes} are accepted`)

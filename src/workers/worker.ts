@@ -9,6 +9,7 @@ import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
 import type { Asset, State, Task, TaskSource } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
+import type { VerifyMode } from '../core/verification.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
@@ -80,6 +81,8 @@ export interface Account extends AccountView {
   readonly upstream: Upstream | null
   /** How many tasks beyond `concurrency`, each for an owner that has no other task there. */
   readonly spareSlots: number
+  /** How its results are verified. Without it, the way on which they came decides. */
+  readonly verify?: VerifyMode
 }
 
 export interface Tools {

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { simulated } from '../../simulators/provider.ts'
 import { loadConfig } from '../../src/config.ts'
-import { start } from '../../src/main.ts'
+import { sleep, start } from '../../src/main.ts'
 import { providers } from '../../src/providers/index.ts'
 
 /*
@@ -16,11 +15,7 @@ process.stdin.once('end', () => process.exit(1)).resume()
 process.stdin.unref()
 
 const ahead = Number(process.argv[2] ?? 0)
-const clock = {
-  now: () => Date.now() + ahead,
-  sleep: (ms: number, signal?: AbortSignal) =>
-    setTimeout(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {}),
-}
+const clock = { now: () => Date.now() + ahead, sleep }
 const members = { ...providers, ...simulated }
 const silence = Number(process.argv[3] ?? 0)
 const outbound =

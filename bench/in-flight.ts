@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { attemptColumns, fromAttempt, toRow } from '../src/core/row.ts'
+import { newTaskId } from '../src/core/task.ts'
+import { migrate } from '../src/stores/sqlite/migrate.ts'
+import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
+import { cpuSeconds } from './cpu.ts'
+import { exampleTask } from './fill.ts'
+import { type Line, quantile } from './measure.ts'
+import { residentMb, startServer } from './processes.ts'
+import { startService } from './worker-processes.ts'
+
+/*
+ * Many tasks that wait at a slow provider: a service in one process, on SQLite, polls them all. Each is old enough for the
+ * longest time between two polls.
+ */
+const account = 'sim-key'
+const ageMs = 3_600_000
+const betweenMs = 30_000
+
+export async function benchInFlight(folder: string, { tasks, seconds }: InFlightBench): Promise<Line[]> {
+  const found = await inFlight(folder, tasks, seconds)
+  const { residentMb: memory, lateMs, pollsPerSecond, cpuMs } = found
+  const late = quantile(lateMs, 0.99)
+  return [
+    {
+      name: `memory, ${tasks} tasks in flight`,
+      value: memory,
+      unit: ' MB',
+      must: { atMost: 512 },
+      spread: [memory, memory],
+      detail: `RSS of the service while it polls a slow provider: ${Math.round(pollsPerSecond)} polls a second, ${cpuMs.toFixed(2)} ms of CPU each`,
+    },
+    {
+      name: `late polls, ${tasks} tasks in flight`,
+      value: late,
+      unit: ' ms',
+      spread: [quantile(lateMs, 0.5), late],
+      detail: 'p99 (and p50 first) of how late the next poll is',
+    },
+  ]
+}
+
+interface InFlightBench {
+  tasks: number
+  seconds: number
+}
+
+export interface InFlight {
+  residentMb: number
+  /** Milliseconds that the longest due poll was late, at many moments. */
+  lateMs: number[]
+  pollsPerSecond: number
+  /** Milliseconds of CPU of a poll. */
+  cpuMs: number
+}
+
+export async function inFlight(folder: string, tasks: number, seconds: number, nodeOptions = ''): Promise<InFlight> {
+  const data = join(folder, `in-flight-${tasks}`)
+  const answer = JSON.stringify({ status: 'running', progress: 40 })
+  await using upstream = await startServer({ kind: 'bare', answer, headers: { 'content-type': 'application/json' } })
+  const config = join(folder, 'in-flight.yaml')
+  const accounts = {
+    [account]: { base_url: `http://127.0.0.1:${upstream.port}`, key: 'bench', concurrency: 100_000 },
+  }
+  writeFileSync(config, JSON.stringify({ accounts }))
+  fillRunning(data, tasks)
+  await using service = await startService({ data, config }, nodeOptions)
+  using database = new DatabaseSync(join(data, 'filmgate.db'), { readOnly: true })
+  const due = database.prepare(
+    `SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_work
+     WHERE state IN ('held', 'running', 'storing') AND state = 'running' AND account = ? AND leased = 0`,
+  )
+  const polled = database.prepare("SELECT sum(fence) AS count FROM tasks WHERE state = 'running'")
+  const count = () => Number(polled.get()?.count)
+  // The polls that became due while the service started come first.
+  await pause(3_000)
+  const before = { cpu: cpuSeconds(service.pid), polls: count(), at: performance.now() }
+  const lateMs: number[] = []
+  while (performance.now() < before.at + seconds * 1000) {
+    lateMs.push(Math.max(0, Date.now() - Number(due.get(account)?.due)))
+    await pause(20)
+  }
+  const took = (performance.now() - before.at) / 1000
+  const cpu = cpuSeconds(service.pid) - before.cpu
+  const polls = count() - before.polls
+  return { residentMb: residentMb(service.pid), lateMs, pollsPerSecond: polls / took, cpuMs: (cpu / polls) * 1000 }
+}
+
+function fillRunning(folder: string, count: number): void {
+  mkdirSync(folder, { recursive: true })
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
+  migrate(database)
+  const verbs = prepareVerbs(database)
+  const attempts = database.prepare(
+    `INSERT INTO attempts (${attemptColumns.join(', ')}) VALUES (${attemptColumns.map(() => '?').join(', ')})`,
+  )
+  const slots = database.prepare('INSERT INTO slots (scope, task) VALUES (?, ?)')
+  const now = Date.now()
+  database.exec('BEGIN')
+  for (let at = 0; at < count; at += 1) {
+    const id = newTaskId(now - ageMs, randomBytes)
+    const attempt = `att_${id.slice(6)}`
+    const task = {
+      ...exampleTask(id, now - ageMs, 'running'),
+      card: account,
+      model: account,
+      account,
+      attempt,
+      attempts: 1,
+      operation: `job_${at}`,
+      dueAt: now + Math.floor((at / count) * betweenMs),
+    }
+    verbs.insert(toRow(task))
+    attempts.run(
+      ...fromAttempt({
+        id: attempt,
+        task: id,
+        number: 1,
+        account,
+        keyVersion: 'bench',
+        upstreamModel: 'film',
+        openedAt: now - ageMs,
+        state: 'accepted',
+        operation: task.operation,
+        settledAt: now - ageMs,
+        problem: null,
+      }),
+    )
+    slots.run(`account:${account}`, id)
+  }
+  database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
+}
