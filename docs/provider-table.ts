@@ -1,21 +1,18 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { CardTemplate } from '../src/core/catalog.ts'
 import { type Member, providers } from '../src/providers/index.ts'
+import { row, type Tables, writeTables } from './tables.ts'
 
 /*
- * Writes the table of models into docs/providers.md; a test compares the page with the cards.
+ * Writes the table of models into docs/providers.md; test/tables.test.ts compares the page with the cards.
  * Run it after a change to a card: node docs/provider-table.ts
  */
 
-const marks = ['<!-- models -->', '<!-- /models -->'] as const
-
-export function modelTables(): string {
+function modelTables(): string {
   const members: [string, Member][] = Object.entries(providers)
   return members
     .filter(([, { cards, needsNothing }]) => cards.length > 0 && !needsNothing)
-    .map(([name, { cards, key }]) => `### ${name} (\`${key?.variable}\`)\n\n${head}\n${cards.map(rowOf).join('\n')}\n`)
-    .join('\n')
+    .map(([name, { cards, key }]) => `### ${name} (\`${key?.variable}\`)\n\n${head}\n${cards.map(rowOf).join('\n')}`)
+    .join('\n\n')
 }
 
 const head = `| model | seconds | sizes | image | sound | parameters | USD | kept there |
@@ -36,7 +33,7 @@ function rowOf(card: CardTemplate): string {
     price === null ? '' : `${price.usd} a ${price.per} (${price.on}, ${price.source})`,
     keptMs === null ? '' : keptMs < 48 * 3_600_000 ? `${keptMs / 3_600_000} h` : `${keptMs / 86_400_000} days`,
   ]
-  return `| ${cells.join(' | ')} |`
+  return row(cells)
 }
 
 /** `720p 16:9 9:16, 1080p 16:9`. */
@@ -47,13 +44,6 @@ function inWords(shapes: Readonly<Record<string, { resolution: string; ratio: st
   return [...ratios].map(([resolution, all]) => `${resolution} ${all.join(' ')}`).join(', ')
 }
 
-export function withTables(page: string): string {
-  const [begin, end] = marks
-  const [before = '', rest = ''] = page.split(begin)
-  return `${before}${begin}\n\n${modelTables()}\n${end}${rest.split(end)[1] ?? ''}`
-}
+export const tables: Tables = { models: modelTables }
 
-if (import.meta.main) {
-  const path = join(import.meta.dirname, 'providers.md')
-  await writeFile(path, withTables(await readFile(path, 'utf8')))
-}
+if (import.meta.main) await writeTables('providers.md', tables)

@@ -1,16 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { otherNames, otherValues, pair, withoutEffect } from '../src/api/spellings/table.ts'
 import { clients } from '../test/request-shapes/index.ts'
+import { row, type Tables, writeTables } from './tables.ts'
 
 /*
- * Writes the tables of other clients' requests into docs/api.md; a test compares the page with the data.
+ * Writes the tables of other clients' requests into docs/api.md; test/tables.test.ts compares the page with the data.
  * Run it after a change to src/api/spellings/table.ts or test/request-shapes/: node docs/request-tables.ts
  */
 
 const code = (text: string) => `\`${text}\``
 const list = (texts: readonly string[]) => texts.map(code).join(', ')
-const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
 function spellings(): string {
   const means = { 'first frame': '`image`', 'last frame': '`last_image`, where the model has it' }
@@ -45,17 +43,6 @@ function shapes(): string {
   return [...head, ...rows].join('\n')
 }
 
-const tables: Readonly<Record<string, () => string>> = { spellings, 'request shapes': shapes }
+export const tables: Tables = { spellings, 'request shapes': shapes }
 
-export function withTables(page: string): string {
-  return Object.entries(tables).reduce((text, [name, table]) => {
-    const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
-    const [before = '', rest = ''] = text.split(begin)
-    return `${before}${begin}\n\n${table()}\n\n${end}${rest.split(end)[1] ?? ''}`
-  }, page)
-}
-
-if (import.meta.main) {
-  const path = join(import.meta.dirname, 'api.md')
-  await writeFile(path, withTables(await readFile(path, 'utf8')))
-}
+if (import.meta.main) await writeTables('api.md', tables)

@@ -1,9 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { vocabulary } from '../src/studio/vocabulary.ts'
+import { row, type Tables, writeTables } from './tables.ts'
 
 /*
- * Writes the table of words into docs/studio.md; a test compares the page with the vocabulary.
+ * Writes the table of words into docs/studio.md; test/tables.test.ts compares the page with the vocabulary.
  * Run it after a change to the words: node docs/studio-words.ts
  */
 
@@ -20,13 +19,11 @@ const headings: Record<keyof typeof vocabulary, string> = {
   life: 'Small life',
 }
 
-const marks = ['<!-- words -->', '<!-- /words -->'] as const
-
-export function wordTables(): string {
+function wordTables(): string {
   return Object.entries(vocabulary)
     .map(([family, table]) => {
-      const rows = Object.entries(table).map(
-        ([name, words]) => `| ${name} | ${words.split(' ').join(', ').replaceAll('_', ' ')} |`,
+      const rows = Object.entries(table).map(([name, words]) =>
+        row([name, words.split(' ').join(', ').replaceAll('_', ' ')]),
       )
       return [
         `### ${headings[family as keyof typeof vocabulary]}`,
@@ -39,13 +36,6 @@ export function wordTables(): string {
     .join('\n\n')
 }
 
-export function withTables(page: string): string {
-  const [from, to] = [page.indexOf(marks[0]), page.indexOf(marks[1])]
-  if (from < 0 || to < from) throw new Error(`the page has no ${marks.join(' … ')}`)
-  return `${page.slice(0, from + marks[0].length)}\n\n${wordTables()}\n\n${page.slice(to)}`
-}
+export const tables: Tables = { words: wordTables }
 
-if (import.meta.main) {
-  const path = join(import.meta.dirname, 'studio.md')
-  await writeFile(path, withTables(await readFile(path, 'utf8')))
-}
+if (import.meta.main) await writeTables('studio.md', tables)

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { it } from 'node:test'
-import { withTables } from '../docs/provider-table.ts'
 import { fitSeconds, fitSize, type ModelCard, toCard } from '../src/core/catalog.ts'
 import { type Member, providers } from '../src/providers/index.ts'
 
 const members: [string, Member][] = Object.entries(providers)
 const cards = members.flatMap(([, { cards }]) => cards)
-
-it('docs/providers.md has every model as its card has it (node docs/provider-table.ts writes it)', () => {
-  const page = readFileSync(join(import.meta.dirname, '../docs/providers.md'), 'utf8')
-  assert.equal(page, withTables(page))
-})
 
 it('each name is the name of one model, and each card can be met by its own defaults', () => {
   assert.deepEqual(

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { createCanvas } from '@napi-rs/canvas'
-import { withTables } from '../docs/request-tables.ts'
 import { otherNames, otherValues, withoutEffect } from '../src/api/spellings/table.ts'
 import { startService, type TestService } from './service.ts'
 
@@ -193,11 +190,6 @@ it('a list that is nested very deep is refused wherever it stands', async () => 
 it('a model of another type is refused', async () => {
   for (const model of [{ toString: 1, valueOf: 1 }, { a: 'b' }, 5, ['studio']])
     await refuses({ model }, 'model', /^`model` is .+ Expected a string/)
-})
-
-it('docs/api.md has the tables as the data has them (node docs/request-tables.ts writes them)', () => {
-  const page = readFileSync(join(import.meta.dirname, '../docs/api.md'), 'utf8')
-  assert.equal(page, withTables(page))
 })
 
 it('every row of the table is true', async () => {
