@@ -29,10 +29,10 @@ const attemptOf = (id: string): Attempt => ({
 })
 
 /** Runs of one worker on a store that accepts every decision, and then says that every lease is lost. */
-function openWorld(run: Worker['run'], tasks = [task]) {
+function openWorld(run: Worker['run'], tasks = [task], record = async () => true) {
   const clock = manualClock()
   const log = { info() {}, warn() {}, error: assert.fail }
-  const store = { record: async () => true, renew: async (leases: unknown) => leases }
+  const store = { record, renew: async (leases: unknown) => leases }
   const random = (count: number) => new Uint8Array(count)
   const options = {
     store,
@@ -72,6 +72,29 @@ it('`afterwards` is not aborted when the lease is lost, but when the service end
   assert.equal(signal.aborted, true)
   finish.resolve()
   await ended
+})
+
+it('`afterwards` is not aborted by a renewal that overtook the decision', async () => {
+  const [recording, recorded] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
+  let wasAborted: boolean | undefined
+  const { runs, ended } = openWorld(
+    async (_task, _tools, { signal }): Promise<Decision> => ({
+      change: { state: 'queued', dueAt: null },
+      async afterwards() {
+        wasAborted = signal.aborted
+      },
+    }),
+    [task],
+    () => {
+      recording.resolve()
+      return recorded.promise
+    },
+  )
+  await recording.promise
+  await runs.renew()
+  recorded.resolve(true)
+  await ended
+  assert.equal(wasAborted, false)
 })
 
 it('few attempts are committed and unsent at once, and owners take turns', async () => {

@@ -17,7 +17,9 @@ interface Run {
   readonly lane: WorkerLane
   readonly worker: Pick<Worker, 'name' | 'run' | 'persists'>
   readonly abort: AbortController
-  /** The decision is written, so there is no lease to lose any more. */
+  /** The store has its decision, and refuses it if the lease is lost: losing the lease aborts nothing any more. */
+  decided: boolean
+  /** The decision is written, so there is no lease any more. */
   written: boolean
   /** Its turn to commit an attempt and send it. */
   turn?: Disposable
@@ -28,7 +30,7 @@ export interface Runs {
   /** Runs, not ids: after a long stall this process may claim a task again while an old run of it still ends. */
   readonly active: ReadonlySet<Run>
   begin(task: Task, lane: WorkerLane): void
-  /** Renews all leases. A run that lost its lease is aborted, unless its worker persists. */
+  /** Renews all leases. A run that lost its lease is aborted, unless it has decided or its worker persists. */
   renew(): Promise<void>
   /** When `renew` last succeeded. */
   readonly renewedAt: number
@@ -70,6 +72,7 @@ export function openRuns(
       return
     }
     const entry = outcomes.entryOf(run.task, decision)
+    run.decided = true
     const written = await records.record(run, entry)
     if (!written) return
     run.written = true
@@ -125,7 +128,15 @@ export function openRuns(
     },
     begin(task, lane) {
       const worker = task.deletedAt === null ? lane.worker : discard
-      const run: Run = { task, lane, worker, abort: new AbortController(), written: false, done: Promise.resolve() }
+      const run: Run = {
+        task,
+        lane,
+        worker,
+        abort: new AbortController(),
+        decided: false,
+        written: false,
+        done: Promise.resolve(),
+      }
       active.add(run)
       run.done = act(run)
         .finally(() => {
@@ -147,7 +158,7 @@ export function openRuns(
       renewedAt = now
       for (const { id, fence } of lostLeases) {
         const lost = runs.find(({ task }) => task.id === id && task.fence === fence)
-        if (lost && !lost.worker.persists) lost.abort.abort()
+        if (lost && !lost.decided && !lost.worker.persists) lost.abort.abort()
       }
     },
   }
