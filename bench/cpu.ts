@@ -40,7 +40,7 @@ function fieldsOf(entry: number | string): string[] {
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
       readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

@@ -49,6 +49,7 @@ export async function startWorker({ data, config, store, s3 }: WorkerOptions): P
 export async function startService(
   { data, config }: Pick<WorkerOptions, 'data' | 'config'>,
   nodeOptions = '',
+  more: Record<string, string> = {},
 ): Promise<Running> {
   const script = fileURLToPath(new URL('../test/faults/kill-service.ts', import.meta.url))
   const env = {
@@ -61,6 +62,7 @@ export async function startService(
     NODE_OPTIONS: nodeOptions,
     // As the launcher sets it: without it, the code that strips types stays in memory.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/filmgate', import.meta.url)),
+    ...more,
   }
   const { child, line } = await startScript([script, '0'], env, `${data}.log`)
   return running(child, line, 'SIGTERM')
