@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -36,6 +36,9 @@ const here = fileURLToPath(new URL('..', import.meta.url))
 /** Returns the report. */
 export async function benchAgainst(bench: AgainstBench): Promise<string> {
   const { folder, other, rounds, parts, say } = bench
+  if (!['bench/index.ts', 'node_modules'].every((name) => existsSync(join(other, name))))
+    throw new Error(`--against is '${other}'. Use the folder of another checkout, with its node_modules`)
+  if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1')
   const roots = { before: copyOf(other, join(folder, 'before')), after: copyOf(here, join(folder, 'after')) }
   const mixed = copyOf(other, join(folder, 'mixed'))
   rmSync(join(mixed, 'bench'), { recursive: true })
