@@ -54,11 +54,15 @@ export async function benchAgainst(bench: AgainstBench): Promise<string> {
         const figures = await measure(places, [...(part ? ['--only', part] : []), ...bench.flags])
         if (typeof figures === 'string') failures.add(`${part || 'all'} ${side}: ${figures}`)
         else found[side].push(...figures)
+        // A run takes long: its log keeps what is known if it is interrupted.
+        process.stdout.write(typeof figures === 'string' ? `  ${figures}\n` : figures.map(toLogged).join(''))
       }
     }
   const failed = [...failures].map((failure) => `- ${failure}\n`).join('')
   return [`Before is ${versionOf(other)}, after is ${versionOf(here)}.`, toTable(found), failed].join('\n\n').trimEnd()
 }
+
+const toLogged = ({ name, value, unit }: Figure) => `  ${name}: ${value}${unit}\n`
 
 function copyOf(root: string, target: string): string {
   mkdirSync(target, { recursive: true })
