@@ -20,7 +20,6 @@ import { openSpill } from './engine/spill.ts'
 import { openUnsentNotes } from './engine/unsent.ts'
 import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
-import { limitYoungHeap } from './main/heap.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
@@ -67,7 +66,6 @@ const world: World = {
 
 export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
   const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...changes }
-  limitYoungHeap()
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
