@@ -13,10 +13,17 @@ import { startService, type TestService } from './service.ts'
 
 /** The routes as Fastify reports them. */
 const routes = new Set<string>()
+/** Compiles and runs each check of a request, by its route and the part that it checks. */
+const checks = new Map<string, () => void>()
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
-  fastify.addHook('onRoute', ({ method, url }) => {
+  fastify.addHook('onRoute', function ({ method, url, schema }) {
     for (const one of [method].flat()) routes.add(`${one} ${url}`)
+    for (const [httpPart, part] of Object.entries(schema ?? {}))
+      checks.set(`${httpPart} of ${method} ${url}`, () => {
+        assert.ok(this.validatorCompiler)
+        this.validatorCompiler({ schema: part, method: String(method), url, httpPart })({})
+      })
   })
 })
 
@@ -42,6 +49,11 @@ it('every route is documented, and every route that is documented exists', () =>
   const nameless = (key: string) => key.replace(/:\w+|\*|\{\w+\}/g, '{}')
   assert.deepEqual(registered.map(nameless).toSorted(), [...documented, ...refused].map(nameless).toSorted())
   assert.equal(operationsOf(document).size, documented.length, 'every operation has a name of its own')
+})
+
+it('the check of every request compiles: a service compiles it only at the first request of the route', () => {
+  assert.ok(checks.size > 20, `only ${checks.size} checks were told`)
+  for (const [name, check] of checks) assert.doesNotThrow(check, name)
 })
 
 /** Routes that are not in the document: the first one redirects to it, the others only return an error. */
