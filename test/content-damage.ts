@@ -108,6 +108,22 @@ export function testDamage(open: () => Promise<Place>): void {
   )
 
   it(
+    'a damaged video that is restored is sent again, and one that is damaged after it was sent is not',
+    serving(1_000, async (server, { replace }) => {
+      const wrong = flipped(server.video)
+      await replace(keyOf(server), wrong)
+      await isRefused(server, new RegExp(digestOf(wrong)))
+      await replace(keyOf(server), server.video)
+      assert.equal((await get(server, {}, 'HEAD')).status, 200)
+      assert.equal((await get(server, { range: 'bytes=0-9' })).status, 206)
+      assert.ok(server.video.equals(Buffer.from(await (await get(server)).arrayBuffer())))
+      await replace(keyOf(server), wrong)
+      await isRefused(server, new RegExp(digestOf(wrong)))
+      await isRefused(server, /other bytes than were stored/, { range: 'bytes=0-9' })
+    }),
+  )
+
+  it(
     'a flipped byte of a small video: nothing of it is sent',
     serving(1_000, async (server, { replace }) => {
       const wrong = flipped(server.video)

@@ -84,7 +84,7 @@ function downloadVideo(handler: (request: ContentRequest, reply: FastifyReply) =
 /** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as in RFC 9110. */
 export function openContent({ handover = 'proxy', ...tools }: ContentDependencies) {
   const { store, bucket, clock, log } = tools
-  const soundness = openSoundness()
+  const soundness = openSoundness(bucket)
   const deliver = chooseHandover(handover, { bucket, clock, log, soundness })
   const pictures = openPictures({ ...tools, soundness })
 
@@ -122,7 +122,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
         `The ${variant} has ${asset.bytes} bytes. Request a range within them.`,
       )
     }
-    soundness.refuse(asset)
+    await soundness.refuse(asset)
     const measured = () => {
       const { start, end } = range ?? { start: 0, end: asset.bytes - 1 }
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${asset.bytes}`)

@@ -29,6 +29,8 @@ export interface Bucket {
 export interface OpenObject extends AsyncDisposable {
   /** Of the whole object, even if a part was opened. */
   readonly bytes: number
+  /** Another one if the object was replaced or changed, perhaps without this bucket. */
+  readonly version: string
   /** Reading it to the end, or destroying it, closes the object. */
   readonly stream: Readable
   /**

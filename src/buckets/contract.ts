@@ -33,6 +33,20 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       assert.ok(object && bytes.equals(await buffer(object.stream)))
     })
 
+    it('names a version of an object that stays the same, and is another after it was replaced', async () => {
+      const bucket = await fresh()
+      const version = async (range?: { start: number; end: number }) => {
+        await using object = await bucket.open('a/b', range)
+        return object?.version
+      }
+      await bucket.put('a/b', chunks(Buffer.from('one')), signal)
+      const first = await version()
+      assert.deepEqual([await version(), await version({ start: 1, end: 1 })], [first, first])
+      await bucket.removeFolder('a')
+      await bucket.put('a/b', chunks(Buffer.from('another')), signal)
+      assert.notEqual(await version(), first)
+    })
+
     it('returns parts, both ends included', async () => {
       const bucket = await fresh()
       await bucket.put('a/b', chunks(Buffer.from('0123456789')), signal)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -60,11 +60,11 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
         if (codeOf(error) === 'ENOENT') return undefined
         throw error
       }
-      const { size } = await file.stat().catch(async (error) => {
+      const facts = await file.stat().catch(async (error) => {
         await file.close()
         throw error
       })
-      return openFile(file, size, range)
+      return openFile(file, facts, range)
     },
     async removeFolder(name) {
       await rm(pathsOf(root, `${name}/x`).folder, { recursive: true, force: true })
@@ -82,12 +82,15 @@ export async function openDisk({ folder: root }: DiskOptions): Promise<Bucket> {
   }
 }
 
-function openFile(file: FileHandle, bytes: number, range: ByteRange | undefined): OpenObject {
+function openFile(file: FileHandle, facts: Stats, range: ByteRange | undefined): OpenObject {
+  const { size: bytes, ino, mtimeMs, ctimeMs } = facts
   let stream: Readable | undefined
   const { start, end } = range ?? { start: 0, end: bytes - 1 }
   let position = start
   return {
     bytes,
+    // A file that is restored may have its old time of change. No program can set `ctime`.
+    version: `${ino} ${bytes} ${mtimeMs} ${ctimeMs}`,
     get stream() {
       // Large reads, because each one goes through the thread pool.
       stream ??= file.createReadStream({ ...range, highWaterMark: 512 * 1024 })

@@ -62,7 +62,7 @@ async function sendOurselves(
 ): Promise<FastifyReply> {
   if (!(await waitForTurn(reply))) return reply.hijack()
   const object = await openAsset(bucket, { asset, range, confirm })
-  using check = range ? undefined : soundness.begin(asset)
+  using check = range ? undefined : soundness.begin(asset, object)
   return await sendObject({
     object,
     bytes: range ? range.end - range.start + 1 : asset.bytes,

@@ -22,7 +22,7 @@ async function world(still: Media['still'], change: (bucket: Bucket) => Partial<
   const scratch = join(folder, 'scratch')
   const disk = await openDisk({ folder: join(folder, 'bucket') })
   const bucket = { ...disk, ...change(disk) }
-  const pictures = openPictures({ bucket, media: { still } as Media, soundness: openSoundness(), scratch })
+  const pictures = openPictures({ bucket, media: { still } as Media, soundness: openSoundness(bucket), scratch })
   let films = 0
   return {
     disk,

@@ -39,6 +39,7 @@ function openFilm(fault: (at: number) => Promise<void>): OpenObject {
   let at = 0
   return {
     bytes: film.length,
+    version: '',
     stream: Readable.from([]),
     async read(into) {
       await fault(at)

@@ -1,3 +1,4 @@
+import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset } from '../../core/task.ts'
 import { openDigests } from './digests.ts'
@@ -7,9 +8,9 @@ const remembered = 10_000
 
 export interface Soundness extends AsyncDisposable {
   /** Throws if the asset is known to be damaged, whichever part of it is requested. */
-  refuse(asset: Asset): void
+  refuse(asset: Asset): Promise<void>
   /** Begins to check a whole asset. Undefined if it is known to be intact. */
-  begin(asset: Asset): Check | undefined
+  begin(asset: Asset, object: Pick<OpenObject, 'version'>): Check | undefined
 }
 
 export interface Check extends Disposable {
@@ -20,34 +21,44 @@ export interface Check extends Disposable {
   add(chunk: Uint8Array): Promise<void>
 }
 
+/** What the last full read of an object found. It no longer counts if the object has changed since. */
+interface Finding {
+  version: string
+  isSound: boolean
+}
+
 /**
  * Which stored videos this process knows to be intact or damaged, because disks can fail. The first full read of a
- * video is compared with the digest from when it was stored. Later reads cost nothing more.
+ * video is compared with the digest from when it was stored. Later reads cost nothing more, until the object changes:
+ * then it was restored, or damaged, and is compared again.
  */
-export function openSoundness(): Soundness {
-  const sound = boundedSet(remembered)
-  const damaged = boundedSet(remembered)
+export function openSoundness(bucket: Pick<Bucket, 'open'>): Soundness {
+  const findings = boundedMap<Finding>(remembered)
   const digests = openDigests()
 
-  function refuse({ key }: Asset): void {
-    if (damaged.has(key)) throw unusable(`${key} has other bytes than were stored`)
+  async function refuse({ key }: Asset): Promise<void> {
+    const known = findings.get(key)
+    if (!known || known.isSound) return
+    await using object = await bucket.open(key)
+    if (object?.version === known.version) throw unusable(`${key} has other bytes than were stored`)
   }
 
-  function judge({ key, sha256 }: Asset, found: string): void {
-    const known = found === sha256 ? sound : damaged
-    known.add(key)
-    if (known === damaged) throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
+  function judge({ key, sha256 }: Asset, version: string, found: string): void {
+    const isSound = found === sha256
+    findings.set(key, { version, isSound })
+    if (!isSound) throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
   }
 
-  function begin(asset: Asset): Check | undefined {
-    if (sound.has(asset.key)) return undefined
+  function begin(asset: Asset, { version }: Pick<OpenObject, 'version'>): Check | undefined {
+    const known = findings.get(asset.key)
+    if (known?.isSound && known.version === version) return undefined
     const digest = digests.begin()
     let left = asset.bytes
     return {
       async add(chunk) {
         left -= chunk.length
         await digest.update(chunk)
-        if (left === 0) judge(asset, await digest.result())
+        if (left === 0) judge(asset, version, await digest.result())
       },
       [Symbol.dispose]: () => digest[Symbol.dispose](),
     }
@@ -68,14 +79,14 @@ export function unusable(cause: string): Problem {
 }
 
 /** Drops the oldest key if there are too many. */
-function boundedSet(most: number) {
-  const keys = new Set<string>()
+function boundedMap<Value>(most: number) {
+  const values = new Map<string, Value>()
   return {
-    has: (key: string) => keys.has(key),
-    add(key: string): void {
-      keys.add(key)
-      const [oldest] = keys.size > most ? keys : []
-      if (oldest !== undefined) keys.delete(oldest)
+    get: (key: string) => values.get(key),
+    set(key: string, value: Value): void {
+      values.set(key, value)
+      const [oldest] = values.size > most ? values.keys() : []
+      if (oldest !== undefined) values.delete(oldest)
     },
   }
 }

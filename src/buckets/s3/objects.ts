@@ -82,6 +82,7 @@ async function openObject(
   const stream = withStorageProblems(body)
   return {
     bytes,
+    version: response.ETag ?? '',
     stream,
     read: readerOf(stream),
     async [Symbol.asyncDispose]() {
