@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { openFairTurns } from '../../core/fair.ts'
 import type { DigestMessage } from './digest-thread.ts'
 
 /** A SHA-256 that another thread computes. Disposing it is needed only if it did not end. */
@@ -10,15 +11,19 @@ interface Digest extends Disposable {
 }
 
 interface Digests extends AsyncDisposable {
-  begin(): Digest
+  begin(owner: string): Digest
 }
+
+/** The thread computes one chunk while the next one is sent to it. Other chunks wait in turns by owner. */
+const limits = { slots: 2 }
 
 /** The thread starts with the first digest: it takes some megabytes of memory. */
 export function openDigests(): Digests {
   let thread: Thread | undefined
   let count = 0
+  const turns = openFairTurns(limits)
   return {
-    begin() {
+    begin(owner) {
       if (!thread || thread.isDead()) thread = startThread()
       const { ask } = thread
       const id = count++
@@ -29,6 +34,7 @@ export function openDigests(): Digests {
       }
       return {
         async update(chunk) {
+          using _turn = await turns.take(owner)
           await ask({ id, chunk })
         },
         result,

@@ -62,8 +62,9 @@ async function sendOurselves(
 ): Promise<FastifyReply> {
   if (!(await waitForTurn(reply))) return reply.hijack()
   const object = await openAsset(bucket, { asset, range, confirm })
-  using check = range ? undefined : soundness.begin(asset, object)
+  using check = range ? undefined : soundness.begin(asset, object, task.owner)
   return await sendObject({
+    owner: task.owner,
     object,
     bytes: range ? range.end - range.start + 1 : asset.bytes,
     buffers,

@@ -112,7 +112,7 @@ async function create({ task, video, kind, confirm }: Picture, tools: PictureDep
   try {
     await mkdir(scratch, { recursive: true })
     const object = await openAsset(bucket, { asset: video, confirm })
-    using check = soundness.begin(video, object)
+    using check = soundness.begin(video, object, task.owner)
     await pipeline(object.stream, checkedBy(check), createWriteStream(file), { signal })
     return await media.still(file, kind, signal)
   } catch (error) {

@@ -5,6 +5,8 @@ import type { Buffers } from './buffers.ts'
 import { type Check, unusable } from './soundness.ts'
 
 interface Sending {
+  /** The token that downloads it. */
+  owner: string
   object: OpenObject
   /** How many are to be sent. */
   bytes: number
@@ -45,8 +47,8 @@ export async function sendObject(sending: Sending): Promise<FastifyReply> {
 
 /** Returns how many bytes it had. */
 async function sendPiece(sending: Sending, left: number): Promise<number> {
-  const { object, buffers, check, reply } = sending
-  const buffer = buffers.take()
+  const { owner, object, buffers, check, reply } = sending
+  const buffer = buffers.take(owner)
   try {
     const filled = await object.read(buffer.subarray(0, left))
     // A file that became shorter meanwhile must not look like a slow response.
@@ -57,7 +59,7 @@ async function sendPiece(sending: Sending, left: number): Promise<number> {
     if (!reply.raw.destroyed) await written(reply.raw, piece)
     return filled
   } finally {
-    buffers.give(buffer)
+    buffers.give(buffer, owner)
   }
 }
 

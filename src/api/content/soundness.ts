@@ -9,8 +9,8 @@ const remembered = 10_000
 export interface Soundness extends AsyncDisposable {
   /** Throws if the asset is known to be damaged, whichever part of it is requested. */
   refuse(asset: Asset): Promise<void>
-  /** Begins to check a whole asset. Undefined if it is known to be intact. */
-  begin(asset: Asset, object: Pick<OpenObject, 'version'>): Check | undefined
+  /** Begins to check a whole asset for a token. Undefined if it is known to be intact. */
+  begin(asset: Asset, object: Pick<OpenObject, 'version'>, owner: string): Check | undefined
 }
 
 export interface Check extends Disposable {
@@ -49,10 +49,10 @@ export function openSoundness(bucket: Pick<Bucket, 'open'>): Soundness {
     if (!isSound) throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
   }
 
-  function begin(asset: Asset, { version }: Pick<OpenObject, 'version'>): Check | undefined {
+  function begin(asset: Asset, { version }: Pick<OpenObject, 'version'>, owner: string): Check | undefined {
     const known = findings.get(asset.key)
     if (known?.isSound && known.version === version) return undefined
-    const digest = digests.begin()
+    const digest = digests.begin(owner)
     let left = asset.bytes
     return {
       async add(chunk) {
