@@ -115,7 +115,7 @@ it('a new secret replaces the old one, and takes over what is left of the rate',
 
 it('an operator token is valid for the operator alone, until it is removed', async () => {
   const { access, read, claimedCaps } = openProcess()
-  const identify = authenticate(access, 'operator')
+  const { identify } = authenticate(access, 'operator')
   const isOperator = () => {
     try {
       identify({ headers: asBearer('secret') } as FastifyRequest)

@@ -1,5 +1,5 @@
 import multipart from '@fastify/multipart'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
@@ -10,7 +10,7 @@ import { type ContentDependencies, openContent } from './content.ts'
 import { limitUnread } from './crowding.ts'
 import { derivedRoutes } from './derive.ts'
 import { docRoutes, redirectToDocs } from './docs.ts'
-import { openEstimates } from './estimates.ts'
+import { type Estimates, openEstimates } from './estimates.ts'
 import { eventRoutes } from './events.ts'
 import { type HealthDependencies, healthRoutes } from './health.ts'
 import { listVideos } from './list.ts'
@@ -20,6 +20,7 @@ import { modelRoutes } from './models.ts'
 import { decisionRoutes } from './operator/decide.ts'
 import { type OperatorDependencies, operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
+import { openPolls } from './polls.ts'
 import { limitWrites, openRates } from './rates.ts'
 import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
@@ -35,7 +36,7 @@ export interface AppDependencies
     ContentDependencies,
     OperatorDependencies,
     HealthDependencies,
-    Omit<ServerDependencies, 'turns'>,
+    Omit<ServerDependencies, 'turns' | 'answerPlain'>,
     WebhookDependencies {
   store: Store
   access: Access
@@ -46,27 +47,31 @@ export interface AppDependencies
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const { catalog, healthOnly = false, docs = true } = dependencies
   const turns = openPieceTurns()
-  const app = openServer({ ...dependencies, turns })
   if (healthOnly) {
+    const app = openServer({ ...dependencies, turns })
     for (const route of healthRoutes(dependencies)) addRoute(app, route)
     return app
   }
+  const { access, azure = false } = dependencies
+  const { identify, known } = authenticate(access, 'client', { azure })
+  const [rates, estimates] = [openRates(dependencies), openEstimates(dependencies)]
+  const answerPlain = openPolls({ ...dependencies, estimates, known, rateHeaders: rates.headerList })
+  const app = openServer({ ...dependencies, turns, answerPlain })
   const content = openContent(dependencies)
   app.addHook('onClose', () => content[Symbol.asyncDispose]())
-  const routes = allRoutes({ ...dependencies, turns, bounds: boundBodies() }, content.route)
+  const routes = allRoutes({ ...dependencies, turns, estimates, bounds: boundBodies() }, content.route)
   if (docs) app.get('/', redirectToDocs)
   const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
   const { anyone = [], client = [], operator = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
-  app.register(async (scope) => addClientRoutes(scope, client, dependencies))
+  app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates }))
   app.register(async (scope) => addOperatorRoutes(scope, operator, dependencies))
   return app
 }
 
 /** In the order of the documentation. */
-function allRoutes(dependencies: AppDependencies & UploadHooks, download: Route): Route[] {
-  const [estimates, listeners] = [openEstimates(dependencies), openListeners(dependencies)]
-  const watched = { ...dependencies, estimates, listeners }
+function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Estimates }, download: Route): Route[] {
+  const watched = { ...dependencies, listeners: openListeners(dependencies) }
   const submit = openSubmit(dependencies)
   const create = createVideo(dependencies, submit)
   const videos = videoRoutes(watched)
@@ -88,12 +93,18 @@ function allRoutes(dependencies: AppDependencies & UploadHooks, download: Route)
   ]
 }
 
-function addClientRoutes(scope: FastifyInstance, routes: readonly Route[], dependencies: AppDependencies): void {
-  const { access, connections, azure = false } = dependencies
-  const rates = openRates(dependencies)
+interface ClientHooks {
+  identify(request: FastifyRequest): void
+  rates: ReturnType<typeof openRates>
+}
+
+function addClientRoutes(
+  scope: FastifyInstance,
+  routes: readonly Route[],
+  { identify, rates, connections }: AppDependencies & ClientHooks,
+): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
-  const identify = authenticate(access, 'client', { azure })
   const admitBody = limitUnread(connections)
   // One hook for all three: a second hook slows each poll by 5 %.
   scope.addHook('onRequest', (request, reply, done) => {
@@ -148,7 +159,7 @@ function addOperatorRoutes(
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
-  const identify = authenticate(access, 'operator')
+  const { identify } = authenticate(access, 'operator')
   const admitBody = limitUnread(connections)
   scope.addHook('onRequest', (request, reply, done) => {
     identify(request)

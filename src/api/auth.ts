@@ -17,14 +17,20 @@ export function authenticate(access: Access, kind: Token['kind'], { azure = fals
   // By the whole header. Only valid headers in the usual spelling are cached, so its size is bounded by the tokens.
   const known = new Map<string, Token>()
   access.onChange(() => known.clear())
-  return (request: FastifyRequest): void => {
-    const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
-    let token = known.get(header)
-    if (!token) {
-      token = identify(header, access, kind, azure)
-      if (/^Bearer [^ ]/.test(header)) known.set(header, token)
-    }
-    request.token = token
+  return {
+    /** Sets the token of the request, or throws. */
+    identify(request: FastifyRequest): void {
+      const header = request.headers.authorization ?? (azure ? bearerOf(request.headers['api-key']) : '')
+      let token = known.get(header)
+      if (!token) {
+        token = identify(header, access, kind, azure)
+        if (/^Bearer [^ ]/.test(header)) known.set(header, token)
+      }
+      request.token = token
+    },
+    /** The token of a header that was accepted before. */
+    known: (authorization: string | undefined): Token | undefined =>
+      authorization === undefined ? undefined : known.get(authorization),
   }
 }
 

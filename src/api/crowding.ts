@@ -59,13 +59,20 @@ export function limitConnections(server: FastifyInstance['server'], { most, cloc
   }
   server.on('drop', closeSilent)
 
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { socket } = request.raw
+  /** False if `admit` has more to do for a request of this connection. */
+  const admitsFreely = (socket: Socket): boolean => {
     silent.delete(socket)
-    if (open <= crowded) return
-    reply.header('connection', 'close')
-    if (open <= usual || !surplus.has(socket) || isHealth(request) || closeSilent()) return
-    throw new Problem('overloaded', 'Too many clients are connected. Try again shortly.', { retryable: true })
+    return open <= crowded
+  }
+  return {
+    admitsFreely,
+    admit(request: FastifyRequest, reply: FastifyReply): void {
+      const { socket } = request.raw
+      if (admitsFreely(socket)) return
+      reply.header('connection', 'close')
+      if (open <= usual || !surplus.has(socket) || isHealth(request) || closeSilent()) return
+      throw new Problem('overloaded', 'Too many clients are connected. Try again shortly.', { retryable: true })
+    },
   }
 }
 

@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Allowance, fullAllowance, type Rate, refill, takeOne, waitFor } from '../core/token.ts'
+import { type Allowance, fullAllowance, type Rate, refill, type Token, takeOne, waitFor } from '../core/token.ts'
 
 interface Counted {
   rate: Rate
   allowance: Allowance
   /** The headers of the last responses. */
-  shown: { at: number; headers: Record<string, string> }
+  shown: { at: number; headers: Record<string, string>; list: readonly string[] }
 }
 
 /** Polls may show headers that are this old: building them for each poll would be slow. */
@@ -36,7 +36,7 @@ export function openRates({ clock, access }: RateOptions) {
   const counts = openByToken<Counted>(access)
 
   /** A rate that was changed starts with a full allowance. */
-  function countOf({ token }: FastifyRequest): Counted | undefined {
+  function countOf(token: Token): Counted | undefined {
     const perMinute = access.rateOf(token)
     if (perMinute === 0) return undefined
     const known = counts.get(token.name)
@@ -47,25 +47,32 @@ export function openRates({ clock, access }: RateOptions) {
     return counted
   }
 
-  const write = ({ rate, allowance }: Omit<Counted, 'shown'>): Counted => ({
-    rate,
-    allowance,
-    shown: { at: allowance.at, headers: headersOf(rate, allowance) },
-  })
+  function write({ rate, allowance }: Omit<Counted, 'shown'>): Counted {
+    const headers = headersOf(rate, allowance)
+    return { rate, allowance, shown: { at: allowance.at, headers, list: Object.entries(headers).flat() } }
+  }
+
+  /** The headers of a response, if the token has a limit. */
+  function shownTo(token: Token): Counted['shown'] | undefined {
+    const counted = countOf(token)
+    if (!counted) return undefined
+    const now = clock.now()
+    const { rate, allowance, shown } = counted
+    if (Math.abs(now - shown.at) >= freshMs)
+      Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
+    return counted.shown
+  }
 
   return {
-    addHeaders(request: FastifyRequest, reply: FastifyReply): void {
-      const counted = countOf(request)
-      if (!counted) return
-      const now = clock.now()
-      const { rate, allowance, shown } = counted
-      if (Math.abs(now - shown.at) >= freshMs)
-        Object.assign(counted, write({ rate, allowance: refill(allowance, rate, now) }))
-      reply.headers(counted.shown.headers)
+    /** Names and values in turn. */
+    headerList: (token: Token): readonly string[] => shownTo(token)?.list ?? [],
+    addHeaders({ token }: FastifyRequest, reply: FastifyReply): void {
+      const shown = shownTo(token)
+      if (shown) reply.headers(shown.headers)
     },
     /** Counts one video, or throws. */
     take(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-      const counted = countOf(request)
+      const counted = countOf(request.token)
       if (counted) {
         const { rate } = counted
         const { allowance, waitMs } = takeOne(counted.allowance, rate, clock.now())

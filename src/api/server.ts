@@ -33,7 +33,14 @@ export interface ServerDependencies {
   healthOnly?: boolean
   /** Set if the system limits how many files may be open. */
   connections?: ConnectionLimit
+  /** Answers some requests before the routes. */
+  answerPlain?: PlainAnswer
 }
+
+/** Answers a request without a body. False if it is left to the routes. */
+export type PlainAnswer = (request: RawRequest, response: RawResponse, newRequestId: () => string) => boolean
+type RawRequest = FastifyRequest['raw']
+type RawResponse = FastifyReply['raw']
 
 /**
  * The limit for requests without an upload. The largest valid one is an operation of 16 KiB, each byte escaped: 96 KiB.
@@ -43,7 +50,7 @@ const maxSmallBodyBytes = 128 * 2 ** 10
 
 /** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
-  const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections } = dependencies
+  const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections, answerPlain } = dependencies
   // The first half is random and unique, the second counts. A random id for each request costs more than reading the
   // row.
   const series = Buffer.from(random(8)).toString('hex')
@@ -86,7 +93,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   })
   // An expectation that is not 100-continue has no effect. Node's own response would be a 417 without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  const admit = connections && limitConnections(app.server, connections)
+  const limit = connections && limitConnections(app.server, connections)
   const methods = collectMethods(app)
   app.addHook('onRoute', (route) => {
     const hasBody = [route.method].flat().some((method) => method !== 'GET' && method !== 'HEAD')
@@ -99,7 +106,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     cors?.allow(request, reply)
     reply.header('x-request-id', request.id)
-    admit?.(request, reply)
+    limit?.admit(request, reply)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') throw noHost()
     if (request.headers['transfer-encoding'] !== undefined) refuseTinyPieces(request, reply)
     if (cors?.answerPreflight(request, reply)) return
@@ -110,9 +117,37 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     }
     done()
   })
+  // With origins each response has more headers.
+  if (answerPlain && !cors)
+    answerBeforeRoutes(
+      app.server,
+      (request, response) =>
+        isPlain(request) &&
+        limit?.admitsFreely(request.socket) !== false &&
+        answerPlain(request, response, newRequestId),
+    )
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonParser(app, turns))
   return app
+}
+
+/** Whether the hooks of all routes have nothing to check or to add but an id. */
+function isPlain({ headers }: RawRequest): boolean {
+  return (
+    headers.host !== undefined && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined
+  )
+}
+
+function answerBeforeRoutes(
+  server: FastifyInstance['server'],
+  answer: (request: RawRequest, response: RawResponse) => boolean,
+): void {
+  const [toRoutes] = server.listeners('request') as ((...args: Parameters<typeof answer>) => void)[]
+  if (!toRoutes) throw new Error('the server has no listener for requests')
+  server.off('request', toRoutes)
+  server.on('request', (request, response) => {
+    if (!answer(request, response)) toRoutes(request, response)
+  })
 }
 
 function noHost(): Problem {

@@ -1,0 +1,59 @@
+import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
+import type { Token } from '../core/token.ts'
+import type { TaskStore } from '../stores/store.ts'
+import type { Estimates } from './estimates.ts'
+import type { PlainAnswer } from './server.ts'
+import { toWireVideo, wantsNulls } from './wire.ts'
+
+interface PollDependencies {
+  store: TaskStore
+  estimates: Estimates
+  /** The token of a header that a route has accepted before. */
+  known(authorization: string | undefined): Token | undefined
+  /** The names and values of the headers of its rate limit. */
+  rateHeaders(token: Token): readonly string[]
+}
+
+const path = '/v1/videos/'
+const json = 'application/json; charset=utf-8'
+
+/**
+ * Most requests are polls, and Fastify takes a seventh of the CPU time of a poll. So a plain poll that succeeds is
+ * answered before it. All others go to the route (`retrieve.ts`): those that wait, and those that end with an error.
+ */
+export function openPolls({ store, estimates, known, rateHeaders }: PollDependencies): PlainAnswer {
+  let readsAtOnce = true
+
+  /** Undefined if the route must find out why: no such task, an error, or a store that responds later. */
+  function read(owner: string, id: string): TaskView | undefined {
+    try {
+      const task = store.read(owner, id)
+      if (!(task instanceof Promise)) return task
+      // The route reads it again, this one time.
+      task.catch(() => {})
+      readsAtOnce = false
+    } catch {
+      // It happens to the route, too.
+    }
+    return undefined
+  }
+
+  return (request, response, newRequestId) => {
+    const { method, url = '', headers } = request
+    if (!readsAtOnce || method !== 'GET' || !url.startsWith(path) || headers.prefer !== undefined) return false
+    const token = known(headers.authorization)
+    const id = url.slice(path.length)
+    const task = token && isTaskId(id) ? read(token.name, id) : undefined
+    const estimate = task && !isFinished(task) ? estimates.of(task) : undefined
+    if (!token || !task || estimate instanceof Promise) return false
+    const nulls = wantsNulls(request)
+    const body = JSON.stringify(toWireVideo(task, { nulls, ...(estimate && { estimate }) }))
+    // Names and values in one list: Node writes it as it is.
+    const list = ['x-request-id', newRequestId(), ...rateHeaders(token), 'content-type', json]
+    if (estimate) list.push('openai-poll-after-ms', String(estimate.pollAfterMs))
+    list.push('content-length', String(Buffer.byteLength(body)))
+    response.writeHead(200, list)
+    response.end(body)
+    return true
+  }
+}
