@@ -8,7 +8,7 @@ interface Counted {
   rate: Rate
   allowance: Allowance
   /** The headers of the last responses. */
-  shown: { at: number; headers: Record<string, string>; list: readonly string[] }
+  shown: { at: number; headers: Record<string, string>; list?: readonly string[] }
 }
 
 /** Polls may show headers that are this old: building them for each poll would be slow. */
@@ -47,10 +47,11 @@ export function openRates({ clock, access }: RateOptions) {
     return counted
   }
 
-  function write({ rate, allowance }: Omit<Counted, 'shown'>): Counted {
-    const headers = headersOf(rate, allowance)
-    return { rate, allowance, shown: { at: allowance.at, headers, list: Object.entries(headers).flat() } }
-  }
+  const write = ({ rate, allowance }: Omit<Counted, 'shown'>): Counted => ({
+    rate,
+    allowance,
+    shown: { at: allowance.at, headers: headersOf(rate, allowance) },
+  })
 
   /** The headers of a response, if the token has a limit. */
   function shownTo(token: Token): Counted['shown'] | undefined {
@@ -65,7 +66,12 @@ export function openRates({ clock, access }: RateOptions) {
 
   return {
     /** Names and values in turn. */
-    headerList: (token: Token): readonly string[] => shownTo(token)?.list ?? [],
+    headerList(token: Token): readonly string[] {
+      const shown = shownTo(token)
+      if (!shown) return []
+      shown.list ??= Object.entries(shown.headers).flat()
+      return shown.list
+    },
     addHeaders({ token }: FastifyRequest, reply: FastifyReply): void {
       const shown = shownTo(token)
       if (shown) reply.headers(shown.headers)
