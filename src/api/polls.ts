@@ -18,7 +18,7 @@ const path = '/v1/videos/'
 const json = 'application/json; charset=utf-8'
 
 /**
- * Most requests are polls, and Fastify takes a seventh of the CPU time of a poll. So a plain poll that succeeds is
+ * Most requests are polls, and Fastify takes about a tenth of the CPU time of a poll. So a plain poll that succeeds is
  * answered before it. All others go to the route (`retrieve.ts`): those that wait, and those that end with an error.
  */
 export function openPolls({ store, estimates, known, rateHeaders }: PollDependencies): PlainAnswer {
