@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
 import { loadConfig } from '../config.ts'
@@ -56,6 +58,8 @@ async function serve(change: (task: TaskView | undefined) => unknown = (task) =>
   const ids = new Set<string>()
   return {
     access,
+    url,
+    close: () => app.close(),
     reads: () => reads,
     async poll(path: string, given: Record<string, string> = {}, method = 'GET') {
       const answer = await fetch(`${url}/v1/videos/${path}`, {
@@ -70,6 +74,21 @@ async function serve(change: (task: TaskView | undefined) => unknown = (task) =>
     [Symbol.asyncDispose]: () => app.close(),
   }
 }
+
+it('a poll on an open connection is told to leave it while the service ends', async () => {
+  const world = await serve()
+  await world.poll(done.id)
+  const socket = connect(Number(new URL(world.url).port), '127.0.0.1')
+  socket.write(`GET /v1/videos/${done.id} HTTP/1.1\r\nHost: x\r\n`)
+  // The server has read that much.
+  await world.poll(done.id)
+  const closed = world.close()
+  await new Promise(setImmediate)
+  socket.write('Authorization: Bearer anna\r\n\r\n')
+  const [bytes] = await once(socket, 'data')
+  assert.match(String(bytes), /\r\nconnection: close\r\n/i)
+  await closed
+})
 
 it('a poll has the same response, before the routes and from its route', async () => {
   await using world = await serve()
@@ -110,6 +129,8 @@ it('a store that fails is reported, and one that responds later is read once for
     failures.map(({ status }) => status),
     [500, 500, 500],
   )
+  await using unreadable = await serve((task) => ({ ...task, size: null }))
+  for (const _ of ['unknown', 'known', 'later']) assert.equal((await unreadable.poll(queued.id)).status, 500)
   await using late = await serve(async (task) => task)
   for (const _ of ['unknown', 'known', 'later']) await late.poll(done.id)
   const before = late.reads()

@@ -24,36 +24,43 @@ const json = 'application/json; charset=utf-8'
 export function openPolls({ store, estimates, known, rateHeaders }: PollDependencies): PlainAnswer {
   let readsAtOnce = true
 
-  /** Undefined if the route must find out why: no such task, an error, or a store that responds later. */
+  /** Undefined if there is no such task, or if the store responds later. */
   function read(owner: string, id: string): TaskView | undefined {
-    try {
-      const task = store.read(owner, id)
-      if (!(task instanceof Promise)) return task
-      // The route reads it again, this one time.
-      task.catch(() => {})
-      readsAtOnce = false
-    } catch {
-      // It happens to the route, too.
-    }
+    const task = store.read(owner, id)
+    if (!(task instanceof Promise)) return task
+    // The route reads it again, this one time.
+    task.catch(() => {})
+    readsAtOnce = false
     return undefined
   }
 
-  return (request, response, newRequestId) => {
+  /** Undefined if the poll is left to its route. */
+  function responseTo(request: Parameters<PlainAnswer>[0]): { headers: string[]; body: string } | undefined {
     const { method, url = '', headers } = request
-    if (!readsAtOnce || method !== 'GET' || !url.startsWith(path) || headers.prefer !== undefined) return false
+    if (!readsAtOnce || method !== 'GET' || !url.startsWith(path) || headers.prefer !== undefined) return undefined
     const token = known(headers.authorization)
     const id = url.slice(path.length)
     const task = token && isTaskId(id) ? read(token.name, id) : undefined
     const estimate = task && !isFinished(task) ? estimates.of(task) : undefined
-    if (!token || !task || estimate instanceof Promise) return false
+    if (!token || !task || estimate instanceof Promise) return undefined
     const nulls = wantsNulls(request)
     const body = JSON.stringify(toWireVideo(task, { nulls, ...(estimate && { estimate }) }))
     // Names and values in one list: Node writes it as it is.
-    const list = ['x-request-id', newRequestId(), ...rateHeaders(token), 'content-type', json]
+    const list = [...rateHeaders(token), 'content-type', json, 'content-length', String(Buffer.byteLength(body))]
     if (estimate) list.push('openai-poll-after-ms', String(estimate.pollAfterMs))
-    list.push('content-length', String(Buffer.byteLength(body)))
-    response.writeHead(200, list)
-    response.end(body)
+    return { headers: list, body }
+  }
+
+  return (request, response, newRequestId) => {
+    let found: ReturnType<typeof responseTo>
+    try {
+      found = responseTo(request)
+    } catch {
+      // It happens to the route, too, which reports it.
+    }
+    if (!found) return false
+    response.writeHead(200, ['x-request-id', newRequestId(), ...found.headers])
+    response.end(found.body)
     return true
   }
 }

@@ -146,7 +146,8 @@ function answerBeforeRoutes(
   if (!toRoutes) throw new Error('the server has no listener for requests')
   server.off('request', toRoutes)
   server.on('request', (request, response) => {
-    if (!answer(request, response)) toRoutes(request, response)
+    // While the server closes, a route tells the client to leave its connection.
+    if (!server.listening || !answer(request, response)) toRoutes(request, response)
   })
 }
 
