@@ -46,7 +46,12 @@ function openProcess() {
   const tools = { catalog, accounts: new Map() }
   const queue = { worker: { limit: 1 }, where: 'queue', lagMs: 0 }
   const claim = openClaims({ access, store, tools, clock, random, healths: noHealths } as unknown as EngineOptions, {
-    lanes: { all: [queue as never], extend: async () => {}, nextDues: async () => new Map() },
+    lanes: {
+      all: [queue as never],
+      extend: async () => {},
+      storingOf: () => undefined,
+      nextDues: async () => new Map(),
+    },
     runs: { active: new Set(), renewedAt: 0 } as unknown as Runs,
     mayClaim: () => true,
   })

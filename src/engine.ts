@@ -3,6 +3,7 @@ import { Problem } from './core/problem.ts'
 import { renewMs } from './core/timing.ts'
 import { openClaims } from './engine/claims.ts'
 import { openLanes } from './engine/lanes.ts'
+import { openOnward } from './engine/onward.ts'
 import { type EngineOptions, idleMs } from './engine/options.ts'
 import { openOutcomes } from './engine/outcome.ts'
 import { openRecords } from './engine/records.ts'
@@ -30,8 +31,9 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const lanes = await openLanes(options)
   const outcomes = openOutcomes(options)
   const records = openRecords(options, outcomes)
-  const runs = openRuns(options, { outcomes, records, onEnd: bell.ring })
   const mayClaim = () => !records.stuck && options.hasFiles() && !stop.signal.aborted
+  const nextLane = openOnward({ lanes, mayClaim })
+  const runs = openRuns(options, { outcomes, records, nextLane, onEnd: bell.ring })
   const claim = openClaims(options, { lanes, runs, mayClaim })
   // The replay comes first: what an earlier process learnt about an attempt decides what is done with its task.
   const claimDue = async () => {

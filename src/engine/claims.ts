@@ -43,7 +43,10 @@ export function openClaims(
       return (nextDue ?? Number.POSITIVE_INFINITY) - now
     }
     const dueBy = now - lane.lagMs
-    if (due > dueBy) return due - dueBy
+    if (due > dueBy) {
+      lane.hasBacklog = false
+      return due - dueBy
+    }
     const gathering = (gatheredAt.get(lane) ?? Number.NEGATIVE_INFINITY) + gatherMs - now
     // The clock may have been set back.
     if (gathering > 0 && gathering <= gatherMs) return gathering
@@ -128,6 +131,8 @@ function openShares(store: LeaseStore, runs: Pick<Runs, 'active'>) {
     const holders = [...runs.active].filter((run) => run.lane === lane).map(({ task }) => task.owner)
     const shares = sharesOf(owners, lane.worker.limit, holders)
     const tasks = shares.length === 0 ? [] : await store.claimShares(where, shares, times)
+    const claimable = shares.reduce((sum, { limit }) => sum + limit, 0)
+    lane.hasBacklog = shares.length < owners.length || tasks.length === claimable
     for (const { owner } of tasks) rotation.serve(owner)
     return tasks
   }

@@ -10,6 +10,8 @@ export interface WorkerLane {
   where: Lane | 'queue'
   /** A task is claimed only when it is overdue by this much, so that the process that owns it comes first. */
   lagMs: number
+  /** Tasks wait in it for a slot, as far as this process knows. */
+  hasBacklog: boolean
 }
 
 export interface Lanes {
@@ -19,6 +21,8 @@ export interface Lanes {
    * Every `extendMs` it also reads from the store which accounts have tasks, and drops the lanes of all others.
    */
   extend(now: number): Promise<void>
+  /** The lane that downloads the results of an account. Undefined if they are left to another process. */
+  storingOf(account: string | null): WorkerLane | undefined
   /** When each lane has a task due, in one query: there are three lanes for each account. */
   nextDues(): Promise<Map<WorkerLane, number | undefined>>
 }
@@ -75,6 +79,11 @@ export async function openLanes({ store, workers, rehome, tools, clock, healths 
       extendedAt = now
       await update()
     },
+    storingOf(account) {
+      const name = account ?? ''
+      if (isForeign(name) || isOrphanedAccount(name)) return undefined
+      return byAccount.get(name)?.find(({ where }) => where !== 'queue' && where.state === 'storing')
+    },
     nextDues: () => nextDues(store, openLanesNow()),
   }
 }
@@ -85,15 +94,15 @@ function lanesOf(workers: readonly Worker[]): WorkerLane[] {
       switch (state) {
         case 'queued':
           return [
-            { worker, where: 'queue', lagMs: 0 },
-            { worker, where: { state: 'overdue' }, lagMs: 0 },
+            { worker, where: 'queue', lagMs: 0, hasBacklog: false },
+            { worker, where: { state: 'overdue' }, lagMs: 0, hasBacklog: false },
           ]
         case 'held':
         case 'running':
         case 'storing':
           return []
         default:
-          return [{ worker, where: { state }, lagMs: 0 }]
+          return [{ worker, where: { state }, lagMs: 0, hasBacklog: false }]
       }
     }),
   )
@@ -103,7 +112,7 @@ function lanesOfAccount(workers: readonly Worker[], account: string, lagMs = 0):
   return workers.flatMap((worker) =>
     worker.states
       .filter((state) => state === 'held' || state === 'running' || state === 'storing')
-      .map((state) => ({ worker, where: { state, account }, lagMs })),
+      .map((state) => ({ worker, where: { state, account }, lagMs, hasBacklog: false })),
   )
 }
 

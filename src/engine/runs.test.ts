@@ -47,9 +47,15 @@ function openWorld(run: Worker['run'], tasks = [task], record = async () => true
   const outcomes = openOutcomes(options as unknown as EngineOptions)
   const records = openRecords(options as unknown as EngineOptions, outcomes)
   const ended = Promise.withResolvers<void>()
-  const runs = openRuns(options as unknown as EngineOptions, { outcomes, records, onEnd: ended.resolve })
+  const runs = openRuns(options as unknown as EngineOptions, {
+    outcomes,
+    records,
+    nextLane: () => undefined,
+    onEnd: ended.resolve,
+  })
   const worker: Worker = { name: 'test', states: ['fetching'], limit: 1, run }
-  const begin = (one: Task) => runs.begin(one, { worker, where: { state: 'fetching' }, lagMs: 0 } satisfies WorkerLane)
+  const lane: WorkerLane = { worker, where: { state: 'fetching' }, lagMs: 0, hasBacklog: false }
+  const begin = (one: Task) => runs.begin(one, lane)
   for (const one of tasks) begin(one)
   return { runs, begin, ended: ended.promise }
 }

@@ -14,8 +14,8 @@ import type { Records } from './records.ts'
 /** A task that a worker of this process is working on. */
 interface Run {
   task: Task
-  readonly lane: WorkerLane
-  readonly worker: Pick<Worker, 'name' | 'run' | 'persists'>
+  lane: WorkerLane
+  worker: Pick<Worker, 'name' | 'run' | 'persists'>
   readonly abort: AbortController
   /** The store has its decision, and refuses it if the lease is lost: losing the lease aborts nothing any more. */
   decided: boolean
@@ -45,10 +45,15 @@ class LeaseLost extends Error {}
  */
 const maxUnsent = 8
 
-export function openRuns(
-  options: EngineOptions,
-  { outcomes, records, onEnd }: { outcomes: Outcomes; records: Records; onEnd: () => void },
-): Runs {
+interface RunsOptions {
+  outcomes: Outcomes
+  records: Records
+  /** The lane in which a task goes on at once, under the lease that it has; undefined if it has to wait to be claimed. */
+  nextLane: (before: Task, after: Task, active: Runs['active']) => WorkerLane | undefined
+  onEnd: () => void
+}
+
+export function openRuns(options: EngineOptions, { outcomes, records, nextLane, onEnd }: RunsOptions): Runs {
   const { store, discard, tools, healths, clock, log, unsent } = options
   const active = new Set<Run>()
   const turns = openFairTurns({ slots: maxUnsent })
@@ -56,33 +61,58 @@ export function openRuns(
   let renewedAt = clock.now()
 
   async function act(run: Run): Promise<void> {
+    let goesOn: boolean
+    do {
+      const decision = await decide(run)
+      goesOn = decision !== undefined && (await conclude(run, decision))
+    } while (goesOn)
+  }
+
+  /** Undefined if there is nothing to write. */
+  async function decide(run: Run): Promise<Decision | undefined> {
     const { worker, abort } = run
     let decision: Decision
     try {
       decision = await worker.run(run.task, tools, await actionOf(run))
     } catch (thrown) {
-      if (abort.signal.aborted || thrown instanceof LeaseLost) return
+      if (abort.signal.aborted || thrown instanceof LeaseLost) return undefined
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
     reportPause(run.task.account)
     await healths.report(run.task.account ?? '')
+    return decision
+  }
+
+  /** Writes the decision. Returns whether the task goes on at once, with its next worker and the same lease. */
+  async function conclude(run: Run, decision: Decision): Promise<boolean> {
     if ('remove' in decision) {
       await records.remove(run, decision)
       if (decision.work) log.info('deleted task removed', { task: run.task.id, work: decision.work })
-      return
+      return false
     }
-    const entry = outcomes.entryOf(run.task, decision)
-    run.decided = true
+    const { task: before, worker } = run
+    const decided = outcomes.entryOf(before, decision)
+    const lane = nextLane(before, decided.task, active)
+    // Counted in its next lane while this is written, so that no other task gets the same slot.
+    if (lane) run.lane = lane
+    run.decided = lane === undefined
+    const entry = lane ? { ...decided, keepsLease: true } : decided
     const written = await records.record(run, entry)
-    if (!written) return
-    run.written = true
+    if (!written) return false
     const { id, state, error } = written.task
-    if (state !== run.task.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
+    if (state !== before.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
+    if (lane && written === entry) {
+      run.task = written.task
+      run.worker = lane.worker
+      return true
+    }
+    run.written = true
     // A failure here changes nothing about the task.
     if (written === entry)
       await decision.afterwards?.().catch((thrown) => {
         log.warn('cleanup failed', { task: id, worker: worker.name, cause: Problem.from(thrown) })
       })
+    return false
   }
 
   async function actionOf(run: Run): Promise<Action> {
@@ -143,7 +173,7 @@ export function openRuns(
           // A run that was aborted may have written no decision: its note stays for the next process.
           if (!run.abort.signal.aborted) unsent.strike(task.id)
         })
-        .catch((error) => log.error('action crashed', { task: task.id, worker: worker.name, error }))
+        .catch((error) => log.error('action crashed', { task: task.id, worker: run.worker.name, error }))
         .finally(() => {
           run.turn?.[Symbol.dispose]()
           active.delete(run)

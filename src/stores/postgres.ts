@@ -83,7 +83,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     async record(entry) {
       const held = await mutate({ verb: 'record', task: entry.task.id, entry })
       if (held && mayNotify(entry)) notifyLocal()
-      if (entry.keepsLease && held) return held
+      if (entry.keepsLease && held && keepsSlots(entry)) return held
       // Other processes have nothing to do for a task that goes on in its slots, unless its status changed.
       if (held && keepsSlots(entry) && !mayNotify(entry)) wakeLocal()
       else wakeAll()

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { mayNotify } from '../core/plan.ts'
+import { keepsSlots, mayNotify } from '../core/plan.ts'
 import { toRow } from '../core/row.ts'
 import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
@@ -64,7 +64,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     renew: (leases, leaseUntil) => write('renew', leases, leaseUntil),
     async record(entry) {
       const held = await write('mutate', { verb: 'record', task: entry.task.id, entry })
-      if (!entry.keepsLease || !held) wake()
+      if (!entry.keepsLease || !held || !keepsSlots(entry)) wake()
       if (held && mayNotify(entry)) notify()
       return held
     },
