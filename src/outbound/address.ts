@@ -68,6 +68,7 @@ export function isPrivate(address: string): boolean {
 const privateRanges = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
 
 export function sameAddress(one: string, other: string): boolean {
+  if (one === other) return isIP(one) !== 0
   const address = parseAddress(one)
   return address !== undefined && address.toNormalizedString() === parseAddress(other)?.toNormalizedString()
 }

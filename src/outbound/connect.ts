@@ -3,6 +3,7 @@ import { isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from '
 import { connect as openTls } from 'node:tls'
 import { sameAddress } from './address.ts'
 import { checkAddresses, type Rules, type Target, UrlRefusal } from './target.ts'
+import { openStop } from './watch.ts'
 
 /** All addresses of a host name. Throws if it has no address. The signal ends the lookup if that is possible. */
 export type Resolver = (host: string, signal: AbortSignal) => Promise<string[]>
@@ -17,6 +18,12 @@ export interface Network {
   dial: (options: TcpNetConnectOpts) => Socket
 }
 
+interface ConnectContext {
+  rules: Rules
+  network: Network
+  deadlines: { connectMs: number }
+}
+
 /** How long Node tries one address before it also tries the next. Its default of 250 ms is less than some round trips. */
 const NEXT_ADDRESS_AFTER_MS = 1_000
 
@@ -25,7 +32,13 @@ const NEXT_ADDRESS_AFTER_MS = 1_000
  * and the peer is verified before any byte is sent, TLS included. Throws a UrlRefusal, the transport's error, or the
  * reason of the signal. The signal does not close the connection once it is open.
  */
-export async function connect(target: Target, rules: Rules, network: Network, signal: AbortSignal): Promise<Socket> {
+export async function connect(
+  target: Target,
+  { rules, network, deadlines }: ConnectContext,
+  stop: AbortSignal,
+): Promise<Socket> {
+  using opening = openStop([stop], deadlines.connectMs, 'the connection took too long')
+  const { signal } = opening
   signal.throwIfAborted()
   const addresses = await addressesOf(target, network.lookup, signal)
   if (addresses.length === 0) throw new Error(`${target.host} has no address`)

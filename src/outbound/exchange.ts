@@ -19,6 +19,8 @@ export interface ExchangeDeadlines extends BodyDeadlines {
 }
 
 const MAX_HEADER_BYTES = 16_384
+/** The cause after every body, so it is created once. */
+const ABANDONED = new Error('the body was abandoned')
 /** Servers send one or two: `100 Continue`, `103 Early Hints`, sometimes `102 Processing`. */
 const MAX_INTERIM_RESPONSES = 16
 
@@ -109,7 +111,7 @@ export class Exchange {
       if (closeMs !== undefined) await this.#expectClose(closeMs)
     } finally {
       watch.stop()
-      this.end(new Error('the body was abandoned'))
+      this.end(ABANDONED)
     }
   }
 

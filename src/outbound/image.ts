@@ -67,12 +67,11 @@ export async function downloadImage(
 async function get(
   target: Target,
   limits: DownloadLimits,
-  { rules, network, deadlines }: DownloadContext,
+  context: DownloadContext,
   signal: AbortSignal,
 ): Promise<Download | { location: string }> {
-  const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])
-  const socket = await connect(target, rules, network, opening)
-  const { headersMs, bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = deadlines
+  const socket = await connect(target, context, signal)
+  const { headersMs, bodyIdleMs: idleMs, bodyPaceMs: overMs, bodyPaceBytes: bytes } = context.deadlines
   const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
   const request = { method: 'GET', url: target.url, headers }
   const exchange = new Exchange(socket, request, { headersMs, idleMs, pace: { bytes, overMs } }, signal)

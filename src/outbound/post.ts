@@ -56,10 +56,9 @@ async function send(
   context: PostContext,
   signal: AbortSignal,
 ): Promise<Posted> {
-  const { rules, network, deadlines } = context
+  const { rules, deadlines } = context
   const target = readTarget(url, rules)
-  const opening = AbortSignal.any([signal, AbortSignal.timeout(deadlines.connectMs)])
-  const socket = await connect(target, rules, network, opening)
+  const socket = await connect(target, context, signal)
   const usual = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'filmgate', connection: 'close' }
   const request = { method: 'POST', url: target.url, headers: { ...usual, ...headers }, body }
   const exchange = new Exchange(socket, request, { headersMs: deadlines.postMs, idleMs: BODY_MS }, signal)

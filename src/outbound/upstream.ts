@@ -5,7 +5,7 @@ import { connect, type Network } from './connect.ts'
 import { Exchange, type ExchangeDeadlines, type Head, type HttpRequest } from './exchange.ts'
 import { bufferedResponse, responseByStatus, streamedResponse, truncatedResponse } from './response.ts'
 import { type Rules, readTarget, type Target, UrlRefusal } from './target.ts'
-import { after, isTimeout } from './watch.ts'
+import { isTimeout, openStop } from './watch.ts'
 
 /**
  * HTTP client of one provider. A path is appended to the base URL. A path that could lead elsewhere and a header that
@@ -126,14 +126,13 @@ class GuardedUpstream {
     const { headersMs, bodyIdleMs, totalMs } = this.#context.deadlines
     const target = this.#base.below(path)
     const request = { method: init.method, url: target.url, headers: readHeaders(init.headers), body: init.body }
-    const over = new AbortController()
-    const cancelTimer = after(totalMs, () => over.abort(new DOMException('the request took too long', 'TimeoutError')))
-    const stop = AbortSignal.any([signal, this.#context.closing, over.signal])
+    // Disposed of: a running timer would keep the request and its image in memory for minutes.
+    using stop = openStop([signal, this.#context.closing], totalMs, 'the request took too long')
     let socket: Socket | undefined
     try {
-      socket = await this.#connect(target, stop)
+      socket = await connect(target, this.#context, stop.signal)
       // Prepared before the departure, so that only a write follows it.
-      const exchange = new Exchange(socket, request, { headersMs, idleMs: bodyIdleMs }, stop)
+      const exchange = new Exchange(socket, request, { headersMs, idleMs: bodyIdleMs }, stop.signal)
       await departure?.ready()
       exchange.send(() => departure?.leave())
       const head = await exchange.head()
@@ -147,9 +146,6 @@ class GuardedUpstream {
       throw isUnsent ? unreachable(thrown) : unavailable(thrown)
     } finally {
       socket?.destroy()
-      // A running timer would keep the request and its image in memory for minutes.
-      cancelTimer()
-      over.abort()
     }
   }
 
@@ -199,7 +195,7 @@ class GuardedUpstream {
     explain: (thrown: unknown) => unknown,
   ): Promise<Response | { location: string }> {
     const { deadlines, track } = this.#context
-    const socket = await this.#connect(target, stop)
+    const socket = await connect(target, this.#context, stop)
     const exchange = new Exchange(socket, request, downloadDeadlines(deadlines), stop)
     exchange.send()
     void track(exchange.closed)
@@ -216,11 +212,6 @@ class GuardedUpstream {
       exchange.end(thrown)
       throw thrown
     }
-  }
-
-  #connect(target: Target, stop: AbortSignal): Promise<Socket> {
-    const { rules, network, deadlines } = this.#context
-    return connect(target, rules, network, AbortSignal.any([stop, AbortSignal.timeout(deadlines.connectMs)]))
   }
 }
 
