@@ -141,9 +141,13 @@ function openMoves(root: string) {
   const durable = new Set<string>()
   return async (file: string, key: string): Promise<void> => {
     const { shard, folder, path } = pathsOf(root, key)
-    await create(root)
-    if (await create(shard)) durable.delete(shard)
-    await create(folder)
+    await create(folder).catch(async (error) => {
+      // It is the first one in its shard, or an operator has removed the others.
+      if (codeOf(error) !== 'ENOENT') throw error
+      await create(root)
+      if (await create(shard)) durable.delete(shard)
+      await create(folder)
+    })
     await rename(file, path)
     // A rename is durable once its directory is synced, a new directory once its parents are.
     const parents = durable.has(shard) ? [folder, shard] : [folder, shard, root]

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Bucket } from '../buckets/bucket.ts'
 import { describeDifferences } from '../core/catalog.ts'
-import { Problem } from '../core/problem.ts'
+import { codeOf, Problem } from '../core/problem.ts'
 import type { Asset, Task, VideoFacts } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
 import { defaultMode, resultLimits } from '../core/verification.ts'
@@ -13,7 +13,7 @@ import { accountOf, attemptOf, callOf, type Decision, type Worker } from './work
 export const collect: Worker = {
   name: 'collect',
   states: ['storing'],
-  limit: 8,
+  limit: 32,
   async run(task, tools, action) {
     const { signal } = action
     const { clock, bucket, media, catalog, scratch, retentionMs, maxVideoBytes } = tools
@@ -21,8 +21,8 @@ export const collect: Worker = {
     const { provider } = account
     const call = callOf(account, task, tools, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
+    let isMoved = false
     try {
-      await mkdir(scratch, { recursive: true })
       const response = await provider.download(task.output, call)
       const spooled = await spool(response, { file, maxBytes: maxVideoBytes }, signal)
       const { card } = catalog.entries.get(task.card) ?? {}
@@ -33,7 +33,7 @@ export const collect: Worker = {
       const { size, seconds, frameRate, codec, looks } = await media.verify(file, task.owner, signal, how)
       // The fence is part of the key, so that a slow run that lost its lease can't replace these bytes.
       const video = { key: `${task.id}/video.${task.fence}.mp4`, ...spooled }
-      await store(bucket, video, file, signal)
+      isMoved = await store(bucket, video, file, signal)
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
       const differences = [...describeDifferences(task, videoFacts, card), ...(looks ? [appearances[looks]] : [])]
       // Warnings about the request stay.
@@ -50,7 +50,7 @@ export const collect: Worker = {
       if (error instanceof Problem && isUseless(error)) return pollAgain(task, error, clock.now())
       throw error
     } finally {
-      await rm(file, { force: true })
+      if (!isMoved) await rm(file, { force: true })
     }
   },
 }
@@ -86,15 +86,19 @@ function whyOf(cause: unknown): { why?: string } {
   return typeof detail === 'string' ? { why: `${detail}; to allow it, add it to outbound.allow in filmgate.yaml` } : {}
 }
 
-/** Closes the file even if the bucket failed before it read a byte. `await using` would hide the error of the bucket. */
-async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSignal): Promise<void> {
-  if (await bucket.adopt?.(file, video)) return
+/**
+ * Returns whether the file itself is in the bucket now. Closes it even if the bucket failed before it read a byte:
+ * `await using` would hide the error of the bucket.
+ */
+async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSignal): Promise<boolean> {
+  if (await bucket.adopt?.(file, video)) return true
   // Opened first: a stream that fails to open its file before it has a listener ends the whole process.
   const source = (await open(file)).createReadStream()
   try {
     const { bytes, sha256 } = await bucket.put(video.key, source, signal)
     if (bytes !== video.bytes || sha256 !== video.sha256)
       throw Problem.ofStorage(new Error(`${file} has other bytes than were written to it`))
+    return false
   } finally {
     source.destroy()
   }
@@ -109,8 +113,8 @@ async function spool(
   const announced = response.headers.get('content-length')
   const digest = createHash('sha256')
   let bytes = 0
-  await using opened = await open(file, 'w')
-  for await (const block of blocksOf(response.body ?? [])) {
+  await using opened = await openNew(file)
+  for await (const block of blocksOf(response.body ?? [], announced)) {
     signal.throwIfAborted()
     bytes += block.length
     if (bytes > maxBytes) throw new Problem('unsupported_output', 'The generated video is too large to store.')
@@ -125,24 +129,36 @@ async function spool(
   return { bytes, sha256: digest.digest('hex') }
 }
 
+/** The folder may be missing: it need not survive the process, so an operator may have removed it. */
+async function openNew(file: string): Promise<FileHandle> {
+  return open(file, 'w').catch(async (error) => {
+    if (codeOf(error) !== 'ENOENT') throw error
+    await mkdir(dirname(file), { recursive: true })
+    return open(file, 'w')
+  })
+}
+
 /** A write of this size costs little more than one of a small chunk, as each goes through the thread pool. */
-const blockBytes = 512 * 1024
+const blockBytes = { most: 256 * 1024, least: 16 * 1024 }
 
 /** Each block is the same memory. Chunks are copied: a few bytes may keep a large buffer of the connection alive. */
 async function* blocksOf(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  announced: string | null,
 ): AsyncGenerator<Uint8Array, undefined> {
-  const block = Buffer.allocUnsafe(blockBytes)
+  // Up to its announced length, so that many small results do not take much memory.
+  const needed = Number(announced ?? blockBytes.most) || 0
+  const block = Buffer.allocUnsafe(Math.max(blockBytes.least, Math.min(blockBytes.most, needed)))
   let filled = 0
   for await (const chunk of chunks)
     for (let at = 0; at < chunk.length; ) {
-      const copied = Math.min(chunk.length - at, blockBytes - filled)
+      const copied = Math.min(chunk.length - at, block.length - filled)
       block.set(chunk.subarray(at, at + copied), filled)
       at += copied
       filled += copied
-      if (filled < blockBytes) continue
+      if (filled < block.length) continue
       yield block
       filled = 0
     }
-  yield block.subarray(0, filled)
+  if (filled > 0) yield block.subarray(0, filled)
 }
