@@ -3,6 +3,7 @@ import { it } from 'node:test'
 import { Problem } from '../core/problem.ts'
 import { newTask } from '../stores/contract.ts'
 import type { Store } from '../stores/store.ts'
+import { poll } from '../workers/poll.ts'
 import { type Run, wakeUntil, world } from './world.fixture.ts'
 
 const farAway = 1e12
@@ -107,6 +108,28 @@ it('polls that become due shortly after one another are claimed together', async
   assert.deepEqual(claims, [[first.id]])
   await wakeUntil(engine.clock, () => claims.length > 1)
   assert.deepEqual(claims[1]?.sort(), others.map(({ id }) => id).sort())
+})
+
+it('an account that accepts many tasks is polled for more of them at once', async () => {
+  const begun: string[] = []
+  const end = Promise.withResolvers<void>()
+  const run: Run = async ({ id }) => {
+    begun.push(id)
+    await end.promise
+    return { change: { dueAt: null } }
+  }
+  // The account of the engine accepts 10 tasks.
+  const limitFor = (concurrency: number) => 2 * concurrency
+  await using engine = await world(run, (store) => store, ['running'], limitFor)
+  const due = { state: 'running', account: 'p', startedAt: 1, operation: 'op', dueAt: 1 } as const
+  await Promise.all(Array.from({ length: 30 }, (_, at) => engine.store.insert(newTask(String(10 + at), due))))
+  await untilTrue(() => begun.length === 20)
+  end.resolve()
+  await untilTrue(() => begun.length === 30)
+  assert.deepEqual(
+    [1, 1_000, 4_096, 100_000].map((tasks) => poll.limitFor?.(tasks)),
+    [64, 64, 256, 512],
+  )
 })
 
 for (const state of ['fetching', 'storing'] as const)

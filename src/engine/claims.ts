@@ -77,6 +77,11 @@ export function openClaims(
     }))
   }
 
+  function limitOf({ where, worker }: WorkerLane): number {
+    const account = where !== 'queue' && 'account' in where ? tools.accounts.get(where.account) : undefined
+    return (account && worker.limitFor?.(account.concurrency)) ?? worker.limit
+  }
+
   let learntAt = Number.NEGATIVE_INFINITY
   async function learnHealths(): Promise<void> {
     if (Math.abs(clock.now() - learntAt) < idleMs) return
@@ -97,7 +102,7 @@ export function openClaims(
     // All at once, so that a store can batch them: there are three lanes for each account.
     const delays = lanes.all.map(async (lane) => {
       // All accounts share the queue, and each has a limit of its own: one that hangs must not use up the others' slots.
-      const freeSlots = lane.where === 'queue' ? lane.worker.limit : lane.worker.limit - (busy.get(lane) ?? 0)
+      const freeSlots = lane.where === 'queue' ? lane.worker.limit : limitOf(lane) - (busy.get(lane) ?? 0)
       if (freeSlots <= 0 || !mayClaim()) return idleMs
       return Math.max(gatherMs, await claimIn(lane, freeSlots, now, dues.get(lane)))
     })

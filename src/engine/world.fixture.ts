@@ -29,13 +29,14 @@ export async function world(
   run: Run,
   change: (store: Store) => Store = (store) => store,
   states: Worker['states'] = ['fetching'],
+  limitFor?: Worker['limitFor'],
 ) {
   const stack = new AsyncDisposableStack()
   const data = mkdtempSync(join(folder, String(count++)))
   const real = stack.use(await openSqlite({ folder: data, now: 0, onFatal: assert.ifError }))
   const store = change(real)
   const clock = manualClock(1_000)
-  const worker: Worker = { name: 'test', states, limit: 10, run }
+  const worker: Worker = { name: 'test', states, limit: 10, ...(limitFor && { limitFor }), run }
   const random = (count: number) => new Uint8Array(count)
   const accounts = new Map([['p', { name: 'p', concurrency: 10, spareSlots: 0, health: healthy }]])
   const card = { id: 'm', concurrency: null, routes: [{ account: 'p', upstreamModel: 'u', priority: 0, weight: 1 }] }

@@ -19,11 +19,18 @@ import {
   type Worker,
 } from './worker.ts'
 
+/**
+ * How many polls of an account run at once. A poll takes about 0.3 s, and a young task is polled every 5 s: of 16 tasks one
+ * is being polled. Each poll is a connection.
+ */
+const [leastPolls, mostPolls, tasksForPoll] = [64, 512, 16]
+
 /** Polls the provider for a running task. Only a clear response, or our deadline, ends the task. */
 export const poll: Worker = {
   name: 'poll',
   states: ['running'],
-  limit: 64,
+  limit: leastPolls,
+  limitFor: (concurrency) => Math.max(leastPolls, Math.min(mostPolls, Math.ceil(concurrency / tasksForPoll))),
   async run(task, tools, action) {
     const { signal } = action
     const { clock, random, durations } = tools

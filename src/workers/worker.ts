@@ -26,6 +26,8 @@ export interface Worker {
    * a single owner gets at most half of them.
    */
   readonly limit: number
+  /** The same for an account that accepts this many tasks at once, if that makes a difference. */
+  limitFor?(concurrency: number): number
   /** A run is not aborted when its lease is lost: what it learns must be recorded. */
   readonly persists?: true
   run(task: Task, tools: Tools, action: Action): Promise<Decision>
