@@ -68,7 +68,8 @@ it('a clock that is set back does not hold up what was due soon', async () => {
   await using engine = await openLooking()
   engine.clock.advance(2 * day)
   const dueAt = engine.clock.now() + minute
-  await engine.look('1', dueAt)
+  // The first look may be that of a round that began before: the second is of one that knows the time.
+  for (const number of ['1', '3']) await engine.look(number, dueAt)
   engine.clock.advance(-day)
   // The engine still sleeps by the old clock. This insert wakes it.
   await engine.look('2', dueAt)
