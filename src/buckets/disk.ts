@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -116,7 +116,7 @@ function ignoreStorageProblem(error: unknown): void {
 
 function pathsOf(root: string, key: string) {
   const { folder: owner, name } = splitKey(key)
-  const shard = join(root, createHash('sha256').update(owner).digest('hex').slice(0, 2))
+  const shard = join(root, hash('sha256', owner).slice(0, 2))
   const folder = join(shard, owner)
   return { shard, folder, path: join(folder, name) }
 }

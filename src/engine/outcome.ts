@@ -18,7 +18,9 @@ export type Outcomes = ReturnType<typeof openOutcomes>
 
 export function openOutcomes({ store, clock, random, log, redact }: EngineOptions) {
   function safe<T>(value: T): T {
-    return JSON.parse(redact(JSON.stringify(value))) as T
+    const text = JSON.stringify(value)
+    const redacted = redact(text)
+    return redacted === text ? value : (JSON.parse(redacted) as T)
   }
 
   /** Secrets are cut out of what people read. An operation stays as it is: its provider must recognise it. */
