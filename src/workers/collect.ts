@@ -7,7 +7,7 @@ import { codeOf, Problem } from '../core/problem.ts'
 import type { Asset, Task, VideoFacts } from '../core/task.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
 import { defaultMode, resultLimits } from '../core/verification.ts'
-import { accountOf, attemptOf, callOf, type Decision, type Worker } from './worker.ts'
+import { accountOf, callOf, type Decision, keyOf, type Worker } from './worker.ts'
 
 /** Downloads a finished video, verifies it, and puts it into our bucket. */
 export const collect: Worker = {
@@ -17,7 +17,7 @@ export const collect: Worker = {
   async run(task, tools, action) {
     const { signal } = action
     const { clock, bucket, media, catalog, scratch, retentionMs, maxVideoBytes } = tools
-    const account = accountOf(task, tools, await attemptOf(task, action))
+    const account = accountOf(task, tools, await keyOf(task, tools, action))
     const { provider } = account
     const call = callOf(account, task, tools, signal)
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)

@@ -11,10 +11,10 @@ import {
   type Account,
   type Action,
   accountOf,
-  attemptOf,
   callOf,
   type Decision,
   faultOf,
+  keyOf,
   type Tools,
   type Worker,
 } from './worker.ts'
@@ -34,8 +34,8 @@ export const poll: Worker = {
   async run(task, tools, action) {
     const { signal } = action
     const { clock, random, durations } = tools
-    const attempt = await attemptOf(task, action)
-    const account = accountOf(task, tools, attempt)
+    const sent = await keyOf(task, tools, action)
+    const account = accountOf(task, tools, sent)
     const result = await pollProvider(task, account, tools, signal)
     const now = clock.now()
     if (result === 'unclear') return giveUp(task, account, tools, signal)
@@ -66,7 +66,7 @@ export const poll: Worker = {
         return afterFailure(task, result.problem, { account, tools, action })
       case 'missing': {
         // Another credential may not see jobs of the first one: the task waits for the right one, or for its deadline.
-        if (attempt && attempt.keyVersion !== account.keyVersion && now < task.finishBy)
+        if (sent && sent.keyVersion !== account.keyVersion && now < task.finishBy)
           throw Problem.ofUnclearResponse(new Error('the current key does not find this job'))
         const missingAt = (task.output === null && task.missingAt) || now
         if (now < missingAt + lostAfterMs) return { change: { missingAt, dueAt, output: null } }

@@ -185,6 +185,27 @@ export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): P
   return (await action.attempts()).find(({ id }) => id === task.attempt)
 }
 
+/** The key version of each attempt that was read last. It never changes. */
+const keyVersions = new WeakMap<Tools['accounts'], Map<string, string>>()
+
+/** About 15 MB. */
+const mostKeyVersions = 100_000
+
+/** With which key the current attempt was sent. Read once: a task is polled every few seconds. */
+export async function keyOf(
+  task: Task,
+  { accounts }: Pick<Tools, 'accounts'>,
+  action: Pick<Action, 'attempts'>,
+): Promise<Pick<Attempt, 'keyVersion'> | undefined> {
+  const known = keyVersions.get(accounts) ?? new Map<string, string>()
+  keyVersions.set(accounts, known)
+  const keyVersion = known.get(task.attempt ?? '') ?? (await attemptOf(task, action))?.keyVersion
+  if (keyVersion === undefined) return undefined
+  if (known.size >= mostKeyVersions) known.clear()
+  known.set(task.attempt ?? '', keyVersion)
+  return { keyVersion }
+}
+
 /** What an adapter threw, as a Problem. An unexpected error means that the response was unclear; a full disk stays one. */
 export function faultOf(thrown: unknown): Problem {
   const problem = Problem.from(thrown)

@@ -352,10 +352,10 @@ describe('an account whose address has changed', () => {
 
   it('whose key has changed may not see the old jobs: they are not lost before their deadline', async () => {
     const missing = { poll: async () => ({ status: 'missing' as const }) }
-    const { run } = await worldOf(missing, rotated, poll)
     const long = { ...begun, missingAt: now - 86_400_000 }
-    await assert.rejects(run(long, { keyVersion: before }), { code: 'provider_unavailable', retryable: true })
-    assert.equal((await run(long, { keyVersion: rotated })).after?.error?.code, 'lost_upstream')
+    const pollSentWith = async (keyVersion: string) => (await worldOf(missing, rotated, poll)).run(long, { keyVersion })
+    await assert.rejects(pollSentWith(before), { code: 'provider_unavailable', retryable: true })
+    assert.equal((await pollSentWith(rotated)).after?.error?.code, 'lost_upstream')
   })
 
   it('is not mixed up with one whose key has changed, or whose attempt is older than the record of addresses', async () => {
