@@ -259,7 +259,14 @@ export function cappedScopes({ cards, ownerCaps }: QueueLimits, queues: readonly
   return caps
 }
 
+/** The owners with a cap among the scopes of these tasks. */
+export function ownerScopesOf(taken: Turns['taken']): string[] {
+  return [...new Set(taken.flatMap(({ scopes }) => scopes.filter(isOwnerScope)))]
+}
+
 export const accountScope = (name: string) => `account:${name}`
 export const cardScope = (card: string) => `card:${card}`
 const ownerScope = (owner: string) => `owner:${owner}`
+/** Its slots are booked by claims for any account. */
+export const isOwnerScope = (scope: string) => scope.startsWith(ownerScope(''))
 const holderScope = (account: string, owner: string) => `holder:${account}:${owner}`

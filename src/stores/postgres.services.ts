@@ -245,6 +245,25 @@ it('claims for one account while another process claims for another', async () =
   assert.equal((await claim(one, 'm')).tasks.length, 1)
 })
 
+it('leaves the tasks of an owner with a cap that another process is booking, and looks only at owners whose tasks it takes', async () => {
+  await using stack = new AsyncDisposableStack()
+  const [store] = (await openSeveral(1, stack)) as [PostgresStore]
+  for (const [number, owner] of Object.entries({ 1: 'alice', 2: 'bob', 3: 'carol' }))
+    await store.insert(newTask(number, { owner }))
+  const claim = async (limit: number) => {
+    const ownerCaps = { alice: 5, bob: 5 }
+    const { tasks, nextDue } = await store.claimQueued(queueClaim({ limit, ownerCaps }))
+    return { owners: tasks.map(({ owner }) => owner), nextDue }
+  }
+  await using database = await openDatabase(server.url)
+  await database.write(async (query) => {
+    await query("SELECT pg_advisory_xact_lock($1, hashtext('owner:bob'))", [queueLock])
+    assert.deepEqual(await claim(1), { owners: ['alice'], nextDue: null })
+    assert.deepEqual(await claim(9), { owners: ['carol'], nextDue: 10 })
+  })
+  assert.deepEqual((await claim(9)).owners, ['bob'])
+})
+
 it('several processes share the queue fairly, and each task is claimed once', async () => {
   await using stack = new AsyncDisposableStack()
   const stores = await openSeveral(4, stack)

@@ -5,8 +5,10 @@ import {
   cappedScopes,
   cardScope,
   interleaveQueues,
+  isOwnerScope,
   mostQueues,
   openRound,
+  ownerScopesOf,
   type Queue,
   type QueueCard,
   type QueuedTask,
@@ -25,8 +27,8 @@ import type { Query } from './session.ts'
 const withinMs = 3_000
 
 /**
- * Queued tasks. Slots are counted and then booked, so a claim locks its cards, their accounts, and each owner with a cap.
- * It never waits for such a lock: another process is just claiming there, and this one leaves those tasks to a later
+ * Queued tasks. Slots are counted and then booked, so a claim locks its cards, their accounts, and each owner with a cap
+ * whose tasks it takes. It never waits for such a lock: another process is just claiming there, and this one leaves those tasks to a later
  * claim.
  */
 export function openQueue(database: Database): Pick<Store, 'claimQueued' | 'queueOf'> {
@@ -99,13 +101,10 @@ async function claim(query: Query, wanted: QueueClaim, round: Round): Promise<Cl
     countSlots(query, caps),
     readHeads(query, stretches, wanted),
   ])
-  const queues = [...read.heads.keys()]
-  const others = await lockCapped(query, cappedScopes(ours, queues))
-  const usedOf = (scope: string) => others.get(scope) ?? used(scope)
-  const turns = takeInTurn(queues, (queue) => read.heads.get(queue) ?? [], usedOf, ours)
+  const { turns, isContended } = await choose(query, { wanted: ours, read, used })
   const isPartial =
     ours.cards.length < wanted.cards.length ||
-    [...others.values()].includes(Number.POSITIVE_INFINITY) ||
+    isContended ||
     (turns.taken.length < wanted.limit && hasUsedUp(read, turns))
   return {
     tasks: await book(query, turns, wanted.leaseUntil),
@@ -113,6 +112,38 @@ async function claim(query: Query, wanted: QueueClaim, round: Round): Promise<Cl
     served: turns.served,
     full: new Set([...caps].filter(([scope, cap]) => used(scope) >= cap).map(([scope]) => scope)),
   }
+}
+
+interface Choice {
+  wanted: QueueClaim
+  read: Heads
+  /** Of accounts. */
+  used: (scope: string) => number
+}
+
+/**
+ * Chooses tasks, and locks their owners that have a cap: claims for other accounts book their slots, too. What no longer
+ * fits once they are counted under the lock, or belongs to an owner that another process has locked, is left.
+ */
+async function choose(query: Query, { wanted, read, used }: Choice): Promise<{ turns: Turns; isContended: boolean }> {
+  const queues = [...read.heads.keys()]
+  const caps = cappedScopes(wanted, queues)
+  const counted = await countSlots(query, caps)
+  const usedOf = (scope: string) => (caps.has(scope) ? counted(scope) : used(scope))
+  const take = (used: typeof usedOf) => takeInTurn(queues, (queue) => read.heads.get(queue) ?? [], used, wanted)
+  const first = take(usedOf)
+  const owners = ownerScopesOf(first.taken)
+  if (owners.length === 0) return { turns: first, isContended: false }
+  const [locked, recounted] = await Promise.all([
+    tryLocks(query, owners),
+    countSlots(query, new Map(owners.map((scope) => [scope, caps.get(scope) ?? 0]))),
+  ])
+  if (owners.every((scope) => locked.has(scope) && recounted(scope) === counted(scope)))
+    return { turns: first, isContended: false }
+  const sure = (scope: string) => (locked.has(scope) ? recounted(scope) : Number.POSITIVE_INFINITY)
+  const second = take((scope) => (isOwnerScope(scope) ? sure(scope) : usedOf(scope)))
+  // Only the first choice looked at all queues.
+  return { turns: { ...second, nextDue: first.nextDue }, isContended: second.taken.length < first.taken.length }
 }
 
 /** Whether all tasks of a queue that were read are taken, and it may have more. */
@@ -140,15 +171,9 @@ async function tryLocks(query: Query, scopes: readonly string[]): Promise<Set<st
 const lockStatement =
   'SELECT scope FROM unnest($1::text[]) AS asked (scope) WHERE pg_try_advisory_xact_lock($2::int, hashtext(scope))'
 
-/** The slots in use of each scope. One that another process is just booking counts as full. */
-async function lockCapped(query: Query, caps: ReadonlyMap<string, number>): Promise<Map<string, number>> {
-  if (caps.size === 0) return new Map()
-  const [locked, used] = await Promise.all([tryLocks(query, [...caps.keys()]), countSlots(query, caps)])
-  return new Map([...caps.keys()].map((scope) => [scope, locked.has(scope) ? used(scope) : Number.POSITIVE_INFINITY]))
-}
-
 /** Counts no further than the cap. */
 async function countSlots(query: Query, caps: ReadonlyMap<string, number>): Promise<(scope: string) => number> {
+  if (caps.size === 0) return () => 0
   const rows = await query(countStatement, [[...caps.keys()], [...caps.values()]])
   const used = new Map(rows.map(({ scope, used }) => [String(scope), Number(used)]))
   return (scope) => used.get(scope) ?? 0
