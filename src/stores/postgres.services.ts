@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { after, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -50,6 +50,31 @@ it('starts on a finished schema for a user who may not create tables, and says w
   await database.write((query) => query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO guest'))
   await using store = await openAt(guest)
   assert.deepEqual(await store.tokens(), [])
+})
+
+it('brings the tables of an earlier release up to date, with the timelines in them', async () => {
+  await wipe()
+  await using database = await openDatabase(server.url)
+  const folder = new URL('./migrations/postgres/', import.meta.url)
+  const files = readdirSync(folder).sort().slice(0, 7)
+  await database.write(async (query) => {
+    await query('CREATE TABLE schema_versions (version integer PRIMARY KEY, usable_by integer NOT NULL)')
+    await query('INSERT INTO schema_versions VALUES ($1, 3)', [files.length])
+    for (const name of files) await query(readFileSync(new URL(name, folder), 'utf8'))
+    for (const [task, name] of Object.entries({ b: 'first of b', a: 'first of a' }))
+      await query('INSERT INTO events (task, at, name) VALUES ($1, 1, $2)', [newTask(task).id, name])
+  })
+  await using store = await openAt(server.url)
+  const task = newTask('a')
+  await store.insert(task)
+  const [claimed] = await take(store)
+  assert.ok(claimed)
+  const events = [{ at: 2, name: 'second of a', detail: null }]
+  assert.ok(await store.record({ ...decide(claimed, { state: 'failed' }), events }))
+  assert.deepEqual(
+    (await store.events(task.id)).map(({ name }) => name),
+    ['first of a', 'second of a'],
+  )
 })
 
 it('a start that the database refuses names the setting and the fix', async () => {

@@ -108,9 +108,9 @@ function hasTable(database: DatabaseSync, table: string): boolean {
   return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 
-/** Every other conflict is an error. */
+/** Every other conflict is an error. Here an event is known by its number alone, which is the number of its row. */
 function insertStatement(table: TableName): string {
-  const { key, columns } = tables[table]
+  const { key, columns } = table === 'events' ? { ...tables.events, key: ['number'] } : tables[table]
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }

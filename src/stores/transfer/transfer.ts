@@ -57,7 +57,7 @@ interface Table {
 export const tables = {
   tasks: { key: ['id'], columns },
   attempts: { key: ['id'], columns: attemptColumns },
-  events: { key: ['number'], columns: ['number', ...eventColumns] },
+  events: { key: ['task', 'number'], columns: ['number', ...eventColumns] },
   notices: { key: ['number'], columns: ['number', ...noticeColumns] },
   endpoints: { key: ['id'], columns: endpointColumns },
   deliveries: { key: ['id'], columns: deliveryColumns },
