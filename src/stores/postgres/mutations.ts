@@ -120,19 +120,20 @@ async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<
 }
 
 /**
- * Called after the tasks are locked. Attempts are locked, too, because the task may be gone. Endpoints are not:
- * deliveries to an endpoint that is deleted meanwhile are dropped with its others.
+ * Called after the tasks are locked: every change of an attempt locks its task first. Only if a task is gone, its attempts
+ * are locked instead. Endpoints are not: deliveries to an endpoint that is deleted meanwhile are dropped with its others.
  */
 async function readBefore(query: Query, mutations: readonly Mutation[], tasks: Before['tasks']): Promise<Before> {
   const { attempts, attemptsOf, owners } = needsOf(mutations, tasks)
+  const lock = mutations.every(({ task }) => tasks.has(task)) ? '' : 'FOR UPDATE'
   const [attemptRows, endpoints] = await Promise.all([
-    attempts.length + attemptsOf.length === 0 ? [] : query(attemptsStatement, [attempts, attemptsOf]),
+    attempts.length + attemptsOf.length === 0 ? [] : query(`${attemptsStatement} ${lock}`, [attempts, attemptsOf]),
     owners.length === 0 ? [] : query(endpointsStatement, [owners]),
   ])
   return { tasks, attempts: toAttemptsBefore(attemptRows), endpoints }
 }
 
-const attemptsStatement = `SELECT id, task, state FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id FOR UPDATE`
+const attemptsStatement = `SELECT id, task, state FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
 
 const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
 
