@@ -243,6 +243,35 @@ it('claims of each owner and of each endpoint at once, however many wait', async
   )
 })
 
+it('claims as quickly if the statistics of the database are from before many tasks came', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await store.insert(newTask('1', { state: 'completed', dueAt: null }))
+  const others = columns.filter((name) => !['id', 'owner', 'state', 'account', 'due_at'].includes(name)).join(', ')
+  const insert = (state: string) =>
+    `INSERT INTO tasks (id, owner, state, account, due_at, ${others})
+     SELECT 'video_${state}' || number, 'owner ' || number % 20, '${state}', 'p', number, ${others}
+     FROM tasks, generate_series(1, 20000) AS number WHERE id = '${newTask('1').id}'`
+  await database.write(async (query) => {
+    await query('ALTER TABLE tasks SET (autovacuum_enabled = off)')
+    await query(insert('completed'))
+    await query('ANALYZE tasks')
+    for (const state of ['queued', 'fetching', 'storing']) await query(insert(state))
+  }, 60_000)
+  const times = { now: store.clock.now(), leaseUntil: store.clock.now() + 1e9 }
+  const scan = async () => void (await database.read("SELECT count(*) FROM tasks WHERE prompt <> ''"))
+  await assertNoScan(async () => {
+    assert.equal((await store.claimQueued(queueClaim({ limit: 40, ...times }))).tasks.length, 40)
+  }, scan)
+  for (const lane of [{ state: 'fetching' }, { state: 'storing', account: 'p' }] as const)
+    await assertNoScan(async () => {
+      assert.equal((await store.dueOwners(lane, times.now)).length, 20)
+      const shares = [{ owner: 'owner 1', limit: 9 }]
+      assert.equal((await store.claimShares(lane, shares, times)).length, 9)
+    }, scan)
+})
+
 /** That many processes on one database. */
 async function openSeveral(count: number, stack: AsyncDisposableStack): Promise<PostgresStore[]> {
   await wipe()

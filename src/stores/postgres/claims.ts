@@ -28,6 +28,9 @@ export const lanes: Record<Lane['state'], { where: string; due: 'due_at' | 'star
   overdue: { where: "state = 'queued' AND NOT leased", due: 'start_by' },
 }
 
+/** True of every task. A statement that reads tasks of all owners by time needs it, to use the index of that time. */
+export const byTime = 'created_at >= 0'
+
 export function openClaims(database: Database): Claims {
   return {
     async claim(wanted) {
@@ -68,7 +71,7 @@ export function openClaims(database: Database): Claims {
       await database.write(async (query) => {
         // One statement for each index.
         for (const states of ["state = 'fetching'", "state = 'queued'", "state IN ('held', 'running', 'storing')"])
-          await query(`UPDATE tasks SET due_at = $1 WHERE ${states} AND NOT leased AND due_at > $2`, [
+          await query(`UPDATE tasks SET due_at = $1 WHERE ${states} AND ${byTime} AND NOT leased AND due_at > $2`, [
             now,
             now + longestDelayMs,
           ])
@@ -86,14 +89,15 @@ export async function tidySlots(query: Query): Promise<void> {
     SELECT FROM tasks WHERE tasks.id = slots.task AND state IN ('queued', 'held', 'running'))`)
 }
 
+/** An array, because PostgreSQL expects a tenth of all tasks from a subquery, and would read the whole table. */
 function claimStatement({ state }: Claim): string {
   const { where, due: column } = lanes[state]
   // `$1` must appear even if the lane has no account, so that it has a type.
   return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $4
-    WHERE id IN (
-      SELECT id FROM tasks WHERE $1::text IS NOT NULL AND ${where} AND ${column} <= ${due('$2')}
+    WHERE id = ANY(ARRAY(
+      SELECT id FROM tasks WHERE $1::text IS NOT NULL AND ${where} AND ${byTime} AND ${column} <= ${due('$2')}
       ORDER BY ${column} LIMIT $3 FOR UPDATE SKIP LOCKED
-    )
+    ))
     RETURNING ${all}`
 }
 
@@ -115,11 +119,11 @@ export async function release(query: Query, now: number): Promise<void> {
 
 function renew(query: Query, leases: readonly Lease[], leaseUntil: number) {
   return query(
-    `UPDATE tasks SET due_at = $3 WHERE id IN (
+    `UPDATE tasks SET due_at = $3 WHERE id = ANY(ARRAY(
        SELECT tasks.id FROM tasks JOIN unnest($1::text[], $2::bigint[]) AS held (id, fence)
          ON tasks.id = held.id AND tasks.fence = held.fence AND tasks.leased
        ORDER BY tasks.id FOR UPDATE OF tasks
-     )
+     ))
      RETURNING id, fence`,
     [leases.map(({ id }) => id), leases.map(({ fence }) => fence), leaseUntil],
   )
@@ -142,7 +146,7 @@ function ownersStatement(lane: SharedLane): string {
     SELECT owner FROM waiting WHERE due_at <= ${due('$2')} ORDER BY due_at`
 }
 
-/** An array, because PostgreSQL expects a tenth of all tasks from a subquery, and would read the whole table. */
+/** An array, as above. */
 function sharesStatement(lane: SharedLane): string {
   return `UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3 WHERE id = ANY(ARRAY(
       SELECT head.id FROM unnest($4::text[], $5::bigint[]) AS asked (owner, most), LATERAL (

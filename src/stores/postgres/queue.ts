@@ -259,10 +259,11 @@ async function book(query: Query, { taken }: Turns, leaseUntil: number): Promise
   return taken.flatMap(({ id }) => got.get(id) ?? [])
 }
 
+/** Behind a CASE the state does not offer the index of the queue, which PostgreSQL would read as a whole. */
 const bookStatement = `WITH claimed AS (
     UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
     FROM unnest($1::text[], $2::text[]) AS taken (id, account)
-    WHERE tasks.id = taken.id AND state = 'queued' AND NOT leased RETURNING ${columns.map((name) => `tasks.${name}`).join(', ')}
+    WHERE tasks.id = taken.id AND CASE WHEN state = 'queued' THEN NOT leased ELSE false END RETURNING ${columns.map((name) => `tasks.${name}`).join(', ')}
   ),
   booked AS (
     INSERT INTO slots (scope, task)

@@ -21,7 +21,7 @@ import { accountScope } from '../../core/turns.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
 import { openBatches } from './batch.ts'
-import { lanes } from './claims.ts'
+import { byTime, lanes } from './claims.ts'
 import type { Database } from './database.ts'
 import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
@@ -144,11 +144,11 @@ export function openReads(database: Database): Reads {
 
 /** By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks. */
 const accountsStatement = `WITH RECURSIVE accounts AS (
-    (SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account IS NOT NULL
+    (SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account IS NOT NULL
      ORDER BY account LIMIT 1)
     UNION ALL
     SELECT next.account FROM accounts, LATERAL (
-      SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND account > accounts.account
+      SELECT account FROM tasks WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account > accounts.account
       ORDER BY account LIMIT 1
     ) AS next
   ) SELECT account FROM accounts`
@@ -159,7 +159,8 @@ async function nextDue(database: Database, wanted: readonly Lane[]): Promise<(nu
   const parts = states.map((state) => {
     const { where, due } = lanes[state]
     return `SELECT '${state}' AS state, account, (
-      SELECT ${due} FROM tasks WHERE ${where.replace('$1', 'asked.account')} AND ${due} IS NOT NULL ORDER BY ${due} LIMIT 1
+      SELECT ${due} FROM tasks WHERE ${where.replace('$1', 'asked.account')} AND ${byTime} AND ${due} IS NOT NULL
+      ORDER BY ${due} LIMIT 1
     ) AS due FROM jsonb_to_recordset($1) AS asked (state text, account text) WHERE asked.state = '${state}'`
   })
   if (parts.length === 0) return []
