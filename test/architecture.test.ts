@@ -247,7 +247,7 @@ it('time, chance, the environment, the network and the exit belong to one place 
     [/\bMath\.random\(/, /^$/],
     [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|outbound\/watch|cli\/terminal)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
-    [/(?<![.\w])fetch\(|from 'node:https?'|from 'undici'/, /^src\/(outbound|cli\/client)/],
+    [/(?<![.\w])fetch\(|from 'node:https?'|getBuiltinModule|from 'undici'/, /^src\/(outbound|cli\/client)/],
     // The media child ends itself when its parent is gone.
     [/\bprocess\.exit\(/, /^src\/media\/child\.ts$/],
     [/\bconsole\./, /^$/],

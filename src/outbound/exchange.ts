@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { after, type BodyDeadlines, BodyWatch, DeadlineError } from './watch.ts'
 
@@ -17,6 +17,9 @@ export interface Head {
 export interface ExchangeDeadlines extends BodyDeadlines {
   headersMs: number
 }
+
+/** Not imported: an import reads all exports of the module, and one of them loads Node's fetch. That is 30 ms of a start. */
+const { request: openRequest } = process.getBuiltinModule('node:http')
 
 const MAX_HEADER_BYTES = 16_384
 /** The cause after every body, so it is created once. */
