@@ -81,6 +81,11 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       ['decide running due 1 start by 0 free'],
     ],
     [record(held, { opened }), { was: { ...queued, deletedAt: 4 } }, ['lost']],
+    [
+      record({ ...running, state: 'storing' }, { keepsLease: true }),
+      { was: { ...running, deletedAt: 4 } },
+      ['lost', 'decide storing due 0 start by 0 free', free],
+    ],
     [record(failed), { was: { ...running, deletedAt: 4 } }, ['decide failed due 0 start by 0 free', free]],
   ],
   'an attempt': [

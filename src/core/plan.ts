@@ -93,7 +93,7 @@ export interface Write {
 }
 
 interface Plan {
-  /** False if the lease is lost or nothing changes. A fact may still be written. */
+  /** False if the lease is lost, or could not be kept, or nothing changes. A fact may still be written. */
   isApplied: boolean
   writes: readonly Write[]
 }
@@ -188,10 +188,12 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   if (!was || !hasLease(was, task.fence) || isGone)
     return { isApplied: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
   const kind = noticeOf(was, task)
+  // A deleted task keeps no lease: its holder would go on with work that nobody needs.
+  const keepsLease = (entry.keepsLease ?? false) && was.deletedAt === null
   return {
-    isApplied: true,
+    isApplied: keepsLease || !entry.keepsLease,
     writes: [
-      planTask(entry, was),
+      planTask({ task, keepsLease }, was),
       ...planAttempts(entry, was, before),
       ...(keepsSlots(entry) ? [] : [write(statements.slotsFreed, task.id)]),
       ...events.map((event) => addEvent(task.id, event)),
@@ -201,7 +203,7 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
 }
 
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
-function planTask({ task, keepsLease = false }: DecisionRecord, was: TaskBefore): Write {
+function planTask({ task, keepsLease }: { task: Task; keepsLease: boolean }, was: TaskBefore): Write {
   const startBy = was.deletedAt === null ? task.startBy : 0
   const dueAt = keepsLease ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
   return write(statements.decided, task.id, Number(keepsLease), ...toMutable({ ...task, startBy, dueAt }))
