@@ -20,6 +20,7 @@ after(() => postgres[Symbol.asyncDispose]())
 const insert = /INSERT INTO tasks/
 const intent = /INSERT INTO attempts/
 const fact = /UPDATE attempts SET operation/
+const generated = /"name":"storing"/
 
 describe('a database that is away when a client submits', () => {
   for (const [what, leave, back] of [
@@ -179,6 +180,17 @@ describe('a connection that is cut during COMMIT', () => {
         await allEnd(world, 1)
         assert.equal(world.upstream.ledger().submits, 1)
       })
+
+  for (const fate of fates)
+    it(`of a poll that found the result (${fate}) is once in the timeline`, async () => {
+      await using world = await openWorld(postgres)
+      await using service = await serve(world)
+      const cut = world.proxy.onCommit(generated, fate)
+      await submit(service, 'none')
+      await cut
+      await allEnd(world, 1)
+      assert.equal((await world.sql("SELECT FROM events WHERE name = 'storing'")).length, 1)
+    })
 
   for (const [what, of] of [
     ['an intent', intent],

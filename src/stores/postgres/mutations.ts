@@ -74,7 +74,7 @@ async function writeRest(query: Query, mutations: readonly Mutation[]): Promise<
 /** The changes that are known to be written. All others are written again. */
 async function findDone(query: Query, mutations: readonly Mutation[]): Promise<Set<Mutation>> {
   const rows = await query(
-    `SELECT id, owner, fence, leased, deleted_at, ARRAY(SELECT id FROM attempts WHERE task = tasks.id) AS opened
+    `SELECT id, owner, state, fence, leased, deleted_at, ARRAY(SELECT id FROM attempts WHERE task = tasks.id) AS opened
      FROM tasks WHERE id = ANY($1)`,
     [mutations.map(({ task }) => task)],
   )
@@ -82,13 +82,16 @@ async function findDone(query: Query, mutations: readonly Mutation[]): Promise<S
   return new Set(mutations.filter((mutation) => isDone(mutation, found.get(mutation.task))))
 }
 
-/** An attempt that was opened exists, a lease that was given back is not held, a task that was removed is gone. */
+/**
+ * An attempt that was opened exists, a lease that was given back is not held, a task that keeps its lease has its new state,
+ * a task that was removed is gone.
+ */
 function isDone(mutation: Mutation, row: Row | undefined): boolean {
   switch (mutation.verb) {
     case 'record': {
-      const { task, keepsLease, opened } = mutation.entry
+      const { task, keepsLease = false, opened } = mutation.entry
       if (opened) return (row?.opened as string[] | undefined)?.includes(opened.id) ?? false
-      return !keepsLease && row?.fence === task.fence && row.leased === false
+      return row?.fence === task.fence && row.leased === keepsLease && (!keepsLease || row.state === task.state)
     }
     case 'remove':
       return row === undefined
