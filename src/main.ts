@@ -10,6 +10,7 @@ import { openClosing } from './api/server.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { Config } from './config.ts'
+import { openBounded } from './core/bounded.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
@@ -54,6 +55,9 @@ export interface World {
   outbound: Omit<Partial<OutboundOptions>, 'allow'>
   maxVideoBytes: number
 }
+
+/** About 15 MB. */
+const mostKeyVersions = 100_000
 
 const world: World = {
   clock: { now: () => Date.now(), sleep },
@@ -104,6 +108,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     retentionMs: config.retentionMs,
     catalog: config.catalog,
     durations: await store.durations(),
+    keyVersions: openBounded<string>(mostKeyVersions),
     accounts: accounts.all,
     clock,
     random,

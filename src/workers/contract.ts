@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { after, describe, it } from 'node:test'
 import { openDisk } from '../buckets/disk.ts'
 import type { Attempt } from '../core/attempt.ts'
+import { openBounded } from '../core/bounded.ts'
 import { buildCatalog, defaultDeadlines, type ModelCard } from '../core/catalog.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
@@ -181,6 +182,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     catalog: buildCatalog([exampleCard], {}, null),
     accounts: new Map(['p', 'q'].map((name) => [name, account(name)])),
     durations: new Map(),
+    keyVersions: openBounded(10),
     scratch: folder,
     retentionMs: 5_000,
     maxVideoBytes: 1_000,

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Bucket } from '../buckets/bucket.ts'
 import { type AccountView, hasOtherAddress } from '../core/account.ts'
 import type { Attempt, AttemptFact, Rival } from '../core/attempt.ts'
+import type { Bounded } from '../core/bounded.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
@@ -97,6 +98,8 @@ export interface Tools {
   accounts: ReadonlyMap<string, Account>
   /** How long the last tasks of each card took, in milliseconds, oldest first. */
   durations: Map<string, number[]>
+  /** The key version of attempts that were read last. It never changes. */
+  keyVersions: Bounded<string>
   /** A folder for files that need not survive the process. */
   scratch: string
   retentionMs: number
@@ -185,24 +188,16 @@ export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): P
   return (await action.attempts()).find(({ id }) => id === task.attempt)
 }
 
-/** The key version of each attempt that was read last. It never changes. */
-const keyVersions = new WeakMap<Tools['accounts'], Map<string, string>>()
-
-/** About 15 MB. */
-const mostKeyVersions = 100_000
-
 /** With which key the current attempt was sent. Read once: a task is polled every few seconds. */
 export async function keyOf(
   task: Task,
-  { accounts }: Pick<Tools, 'accounts'>,
+  { keyVersions }: Pick<Tools, 'keyVersions'>,
   action: Pick<Action, 'attempts'>,
 ): Promise<Pick<Attempt, 'keyVersion'> | undefined> {
-  const known = keyVersions.get(accounts) ?? new Map<string, string>()
-  keyVersions.set(accounts, known)
-  const keyVersion = known.get(task.attempt ?? '') ?? (await attemptOf(task, action))?.keyVersion
+  const known = keyVersions.get(task.attempt ?? '')
+  const keyVersion = known ?? (await attemptOf(task, action))?.keyVersion
   if (keyVersion === undefined) return undefined
-  if (known.size >= mostKeyVersions) known.clear()
-  known.set(task.attempt ?? '', keyVersion)
+  if (known === undefined) keyVersions.set(task.attempt ?? '', keyVersion)
   return { keyVersion }
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { simulated } from '../../simulators/provider.ts'
 import { openAccess } from '../../src/access.ts'
+import { openBounded } from '../../src/core/bounded.ts'
 import { buildCatalog, defaultDeadlines, type ModelCard, toCard } from '../../src/core/catalog.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { healthy } from '../../src/core/health.ts'
@@ -121,6 +122,7 @@ async function toolsOf(upstreams: Record<string, Account['upstream']>): Promise<
     catalog: buildCatalog(cards, {}, null),
     accounts,
     durations: new Map(),
+    keyVersions: openBounded(10_000),
     scratch: '',
     retentionMs: 86_400_000,
     maxVideoBytes: 1,

@@ -5,6 +5,7 @@ import { simulated } from '../../simulators/provider.ts'
 import { submitFaults } from '../../simulators/upstream.ts'
 import { openAccess } from '../../src/access.ts'
 import type { Attempt, OnUnknown, Recovery } from '../../src/core/attempt.ts'
+import { openBounded } from '../../src/core/bounded.ts'
 import { buildCatalog, defaultDeadlines, toCard } from '../../src/core/catalog.ts'
 import { manualClock } from '../../src/core/clock.fixture.ts'
 import { healthy } from '../../src/core/health.ts'
@@ -220,6 +221,7 @@ async function toolsOf({ recovery, onUnknown, clock, random, upstream }: World, 
     catalog,
     accounts: new Map([[name, account]]),
     durations: new Map(),
+    keyVersions: openBounded(10_000),
     scratch: '',
     retentionMs: 7 * 86_400_000,
     maxVideoBytes: 1,

@@ -4,6 +4,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bucket } from '../../buckets/bucket.ts'
+import { openBounded } from '../../core/bounded.ts'
 import { openFairTurns } from '../../core/fair.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset, Task } from '../../core/task.ts'
@@ -45,7 +46,7 @@ const mostKnown = 10_000
 
 export function openPictures(tools: PictureDependencies): Pictures {
   const { bucket } = tools
-  const known = new Map<string, Asset>()
+  const known = openBounded<Asset>(mostKnown)
   const underway = new Map<string, Promise<Asset>>()
   const turns = openFairTurns(limits)
   const closing = new AbortController()
@@ -80,11 +81,9 @@ export function openPictures(tools: PictureDependencies): Pictures {
       underway.set(key, shared)
       const asset = await shared
       known.set(key, asset)
-      const [oldest] = known.size > mostKnown ? known.keys() : []
-      if (oldest !== undefined) known.delete(oldest)
       return asset
     },
-    forget: ({ key }) => void known.delete(key),
+    forget: ({ key }) => known.delete(key),
     async [Symbol.asyncDispose]() {
       closing.abort(new Problem('overloaded', 'The service is stopping.', { retryable: true }))
       await Promise.allSettled(underway.values())

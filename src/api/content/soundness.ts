@@ -1,4 +1,5 @@
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
+import { openBounded } from '../../core/bounded.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset } from '../../core/task.ts'
 import { openDigests } from './digests.ts'
@@ -33,7 +34,7 @@ interface Finding {
  * then it was restored, or damaged, and is compared again.
  */
 export function openSoundness(bucket: Pick<Bucket, 'open'>): Soundness {
-  const findings = boundedMap<Finding>(remembered)
+  const findings = openBounded<Finding>(remembered)
   const digests = openDigests()
 
   async function refuse({ key }: Asset): Promise<void> {
@@ -76,17 +77,4 @@ export function unusable(cause: string): Problem {
       cause: new Error(cause),
     },
   )
-}
-
-/** Drops the oldest key if there are too many. */
-function boundedMap<Value>(most: number) {
-  const values = new Map<string, Value>()
-  return {
-    get: (key: string) => values.get(key),
-    set(key: string, value: Value): void {
-      values.set(key, value)
-      const [oldest] = values.size > most ? values.keys() : []
-      if (oldest !== undefined) values.delete(oldest)
-    },
-  }
 }
