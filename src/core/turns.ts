@@ -152,7 +152,7 @@ export function takeInTurn(
   return {
     taken,
     nextDue: Number.isFinite(nextDue) ? nextDue : null,
-    served: taken.length > 0 ? taken.map(({ queue }) => queue) : seen.slice(goesOn ? -1 : seen.length),
+    served: taken.length > 0 ? taken.map(({ queue }) => queue) : goesOn ? seen.slice(-1) : [],
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type Stretch,
   type Turns,
   takeInTurn,
+  withFreeSlots,
 } from '../../core/turns.ts'
 import type { QueueClaim, Store } from '../store.ts'
 import { leftBehind, release } from './claims.ts'
@@ -28,8 +29,8 @@ const withinMs = 3_000
 
 /**
  * Queued tasks. Slots are counted and then booked, so a claim locks its cards, their accounts, and each owner with a cap
- * whose tasks it takes. It never waits for such a lock: another process is just claiming there, and this one leaves those tasks to a later
- * claim.
+ * whose tasks it takes. It never waits for such a lock: another process is just claiming there, and this one leaves those
+ * tasks to a later claim.
  */
 export function openQueue(database: Database): Pick<Store, 'claimQueued' | 'queueOf'> {
   const round = openRound()
@@ -69,9 +70,8 @@ async function openCards(query: Query, { cards, now }: QueueClaim, full: Readonl
     countSlots(query, caps),
   ])
   const queued = new Map(rows.map(({ card, isLeft }) => [card, isLeft]))
-  const hasSlot = ({ accounts }: QueueCard) =>
-    accounts.map(({ name }) => accountScope(name)).some((scope) => used(scope) < (caps.get(scope) ?? 1))
-  return possible.filter((card) => queued.has(card.card) && (queued.get(card.card) || hasSlot(card)))
+  const free = new Set(withFreeSlots(possible, used))
+  return possible.filter((card) => queued.has(card.card) && (queued.get(card.card) || free.has(card)))
 }
 
 const queuedStatement = `SELECT card, EXISTS (SELECT FROM tasks WHERE ${leftBehind('$2')}) AS "isLeft"
@@ -90,7 +90,10 @@ type Claimed = Awaited<ReturnType<Store['claimQueued']>> &
     full: ReadonlySet<string>
   }
 
-/** Independent statements are sent together. What is counted is counted after the locks are held. */
+/**
+ * Statements are sent together, in this order: what is counted is counted after the locks are held, and after slots are
+ * released.
+ */
 async function claim(query: Query, wanted: QueueClaim, round: Round): Promise<Claimed> {
   const ours = { ...wanted, cards: await lockCards(query, wanted.cards) }
   const caps = accountCaps(ours.cards)
@@ -263,7 +266,8 @@ async function book(query: Query, { taken }: Turns, leaseUntil: number): Promise
 const bookStatement = `WITH claimed AS (
     UPDATE tasks SET fence = fence + 1, leased = true, due_at = $3, account = taken.account
     FROM unnest($1::text[], $2::text[]) AS taken (id, account)
-    WHERE tasks.id = taken.id AND CASE WHEN state = 'queued' THEN NOT leased ELSE false END RETURNING ${columns.map((name) => `tasks.${name}`).join(', ')}
+    WHERE tasks.id = taken.id AND CASE WHEN state = 'queued' THEN NOT leased ELSE false END
+    RETURNING ${columns.map((name) => `tasks.${name}`).join(', ')}
   ),
   booked AS (
     INSERT INTO slots (scope, task)
