@@ -90,7 +90,7 @@ it('clients at once that read fast, slowly or leave get the bytes of their own v
   assert.deepEqual(server.errors, [])
 })
 
-it('requests that are sent at once on one connection get their responses in order, with one file open', async () => {
+it('requests that are sent at once on one connection get their responses in order, with few files open', async () => {
   let [open, most] = [0, 0]
   await using server = await serve((object) => {
     most = Math.max(most, ++open)

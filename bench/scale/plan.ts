@@ -29,7 +29,7 @@ export interface Step {
 /** The pool of `src/stores/postgres/database.ts`, and one connection that listens, except behind a pooler. */
 const [pool, listening] = [8, 1]
 /** The limits of `src/workers/submit.ts` and `src/workers/collect.ts`: at once, in one worker, for one account. */
-const [submits, collects] = [64, 4]
+const [submits, collects] = [64, 32]
 /** All processes are notified of a task when it is new, when its video can be downloaded, and when it has ended. */
 const notificationsPerTask = 3
 /** A worker decodes as many videos at once as it has cores (`verifiers` in `src/main.ts`): the smallest one, one. */
@@ -116,7 +116,7 @@ export interface Claims {
   looking: number
 }
 
-/** After a round that found something to do, the next one follows this soon (`src/engine/claims.ts`). */
+/** A worker that is not woken looks this often (`src/engine/options.ts`). */
 const idleMs = 1_000
 
 function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): Claims {

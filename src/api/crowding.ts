@@ -60,15 +60,15 @@ export function limitConnections(server: FastifyInstance['server'], { most, cloc
   server.on('drop', closeSilent)
 
   /** False if `admit` has more to do for a request of this connection. */
-  const admitsFreely = (socket: Socket): boolean => {
+  const admitAtOnce = (socket: Socket): boolean => {
     silent.delete(socket)
     return open <= crowded
   }
   return {
-    admitsFreely,
+    admitAtOnce,
     admit(request: FastifyRequest, reply: FastifyReply): void {
       const { socket } = request.raw
-      if (admitsFreely(socket)) return
+      if (admitAtOnce(socket)) return
       reply.header('connection', 'close')
       if (open <= usual || !surplus.has(socket) || isHealth(request) || closeSilent()) return
       throw new Problem('overloaded', 'Too many clients are connected. Try again shortly.', { retryable: true })

@@ -123,7 +123,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
       app.server,
       (request, response) =>
         isPlain(request) &&
-        limit?.admitsFreely(request.socket) !== false &&
+        (!limit || limit.admitAtOnce(request.socket)) &&
         answerPlain(request, response, newRequestId),
     )
   app.removeContentTypeParser('text/plain')

@@ -92,7 +92,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     }
     const { task: before, worker } = run
     const decided = outcomes.entryOf(before, decision)
-    const lane = nextLane(before, decided.task, active)
+    const lane = decision.afterwards ? undefined : nextLane(before, decided.task, active)
     // Counted in its next lane while this is written, so that no other task gets the same slot.
     if (lane) run.lane = lane
     run.decided = lane === undefined
