@@ -19,7 +19,7 @@ export interface EngineBench {
   floodSeconds: number
 }
 
-export interface World {
+interface World {
   service: Running
   simulator: Simulator
   database: DatabaseSync
@@ -55,7 +55,7 @@ export async function benchEngine(folder: string, bench: EngineBench): Promise<L
   return lines
 }
 
-export async function openWorld(folder: string, stack: AsyncDisposableStack, nodeOptions = ''): Promise<World> {
+async function openWorld(folder: string, stack: AsyncDisposableStack): Promise<World> {
   const data = join(folder, 'data')
   mkdirSync(data, { recursive: true })
   const simulator = stack.use(await startSimulator({ speed: 0 }))
@@ -64,7 +64,7 @@ export async function openWorld(folder: string, stack: AsyncDisposableStack, nod
   const accounts = { [name]: { base_url: simulator.url, key: 'bench', concurrency: 100_000 } }
   const tokens = Object.entries(secrets).map(([name, secret]) => ({ name, secret }))
   writeFileSync(config, JSON.stringify({ accounts, tokens }))
-  const service = stack.use(await startService({ data, config }, nodeOptions))
+  const service = stack.use(await startService({ data, config }))
   const database = new DatabaseSync(join(data, 'filmgate.db'), { readOnly: true })
   stack.defer(() => database.close())
   return { service, simulator, database }
@@ -106,7 +106,7 @@ async function submitMany(world: World, tasks: number): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, client))
 }
 
-export function countIn({ database }: World, states: string): number {
+function countIn({ database }: World, states: string): number {
   const found = database.prepare(`SELECT count(*) AS count FROM tasks WHERE state IN (${states})`).get()
   return Number(found?.count)
 }
@@ -120,12 +120,12 @@ async function ended(world: World): Promise<void> {
   if (countIn(world, "'failed'") > 0) throw new Error('a task of the bench failed')
 }
 
-export async function workOff(world: World, tasks: number): Promise<void> {
+async function workOff(world: World, tasks: number): Promise<void> {
   await submitMany(world, tasks)
   await ended(world)
 }
 
-export interface Cost {
+interface Cost {
   main: number
   threads: number
   children: number
@@ -133,7 +133,7 @@ export interface Cost {
 }
 
 /** Milliseconds of CPU, and polls, of one task. */
-export async function costOf(world: World, tasks: number): Promise<Cost> {
+async function costOf(world: World, tasks: number): Promise<Cost> {
   const { pid } = world.service
   const look = async () => {
     const [main, own] = [mainThreadSeconds(pid), ownCpuSeconds(pid)]
@@ -176,7 +176,7 @@ async function benchCosts(world: World, { rounds, tasks }: EngineBench): Promise
 }
 
 /** How long it takes until all tasks are completed that end at the provider at once. */
-export async function collectSeconds(world: World, tasks: number): Promise<number> {
+async function collectSeconds(world: World, tasks: number): Promise<number> {
   await world.simulator.tell({ speed: endlessMs })
   await submitMany(world, tasks)
   await until(() => countIn(world, "'queued', 'held'") === 0)
@@ -200,7 +200,7 @@ async function benchCollect(world: World, { rounds }: EngineBench): Promise<Line
   }
 }
 
-export interface Flood {
+interface Flood {
   /** Milliseconds from accepted to sent, of the tasks of a token that submits little. */
   waits: number[]
   accepted: number
@@ -209,7 +209,7 @@ export interface Flood {
 }
 
 /** Clients of one token submit as fast as they can; another token submits a task now and then. */
-export async function flood(world: World, clients: number, seconds: number): Promise<Flood> {
+async function flood(world: World, clients: number, seconds: number): Promise<Flood> {
   const port = Number(new URL(world.service.url).port)
   const before = await world.simulator.ledger()
   const rowsBefore = countIn(world, "'queued', 'held', 'running', 'storing', 'completed', 'failed'")

@@ -49,7 +49,7 @@ interface InFlightBench {
   seconds: number
 }
 
-export interface InFlight {
+interface InFlight {
   residentMb: number
   /** Milliseconds that the longest due poll was late, at many moments. */
   lateMs: number[]
@@ -58,7 +58,7 @@ export interface InFlight {
   cpuMs: number
 }
 
-export async function inFlight(folder: string, tasks: number, seconds: number, nodeOptions = ''): Promise<InFlight> {
+async function inFlight(folder: string, tasks: number, seconds: number): Promise<InFlight> {
   const data = join(folder, `in-flight-${tasks}`)
   const answer = JSON.stringify({ status: 'running', progress: 40 })
   await using upstream = await startServer({ kind: 'bare', answer, headers: { 'content-type': 'application/json' } })
@@ -68,7 +68,7 @@ export async function inFlight(folder: string, tasks: number, seconds: number, n
   }
   writeFileSync(config, JSON.stringify({ accounts }))
   fillRunning(data, tasks)
-  await using service = await startService({ data, config }, nodeOptions)
+  await using service = await startService({ data, config })
   using database = new DatabaseSync(join(data, 'filmgate.db'), { readOnly: true })
   const due = database.prepare(
     `SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_work
