@@ -194,8 +194,8 @@ describe('a response of kling', async () => {
 
   it('to a poll of several tasks: those that it has, and nothing about the others', async () => {
     const asked: string[] = []
-    const polled = async (body: unknown) => {
-      const answer = answering(200, body)
+    const polled = async (body: unknown, status = 200) => {
+      const answer = answering(status, body)
       const fetch: Call['fetch'] = (path, ...rest) => {
         asked.push(path)
         return answer.fetch(path, ...rest)
@@ -211,7 +211,14 @@ describe('a response of kling', async () => {
     )
     assert.deepEqual([...((await polled({ code: 0, data: task }))?.keys() ?? [])], ['8123'])
     assert.equal((await polled({ code: 0, data: null }))?.size, 0)
-    await assert.rejects(polled({ code: 1302, message: 'too fast' }), { code: 'provider_unavailable' })
+    const odd = { ...task, id: '8124', status: 'succeeded', outputs: [] }
+    assert.deepEqual([...((await polled({ code: 0, data: [odd, task] }))?.keys() ?? [])], ['8123'])
+    for (const status of [200, 400])
+      assert.equal((await polled({ code: 1203, message: 'no such task' }, status))?.size, 0)
+    assert.equal((await polled('too many ids', 400))?.size, 0)
+    for (const status of [200, 429])
+      await assert.rejects(polled({ code: 1302, message: 'too fast' }, status), { code: 'provider_unavailable' })
+    await assert.rejects(polled('away', 502), { code: 'provider_unavailable' })
   })
 
   it('to a poll: a task that is not in the list is missing, and an error code does not end it', async () => {

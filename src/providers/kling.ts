@@ -68,8 +68,13 @@ const provider: Provider = {
     most: 20,
     async poll(operations, call) {
       const response = await api.get(`/tasks?task_ids=${operations.map(toSegment).join(',')}`, call)
-      const found = tasksOf(await readResponse(response, 'a poll of several tasks'))
-      return new Map(found.map((task) => [String(task.id), progressOf(task)]))
+      const { status } = response
+      const body = await tryFields(response)
+      if (status === 429 || status >= 500 || blames.get(body.code) === 'busy')
+        throw unclear(`a poll of several tasks got ${status}, code ${wordOf(body.code)}`)
+      const tasks = (status === 200 && unlessUnclear(() => tasksOf(body))) || []
+      const found = tasks.map((task) => [String(task.id), unlessUnclear(() => progressOf(task))] as const)
+      return new Map(found.flatMap(([id, progress]) => (progress ? [[id, progress]] : [])))
     },
   },
   download: (output, call) => downloadFrom(String(output), call),
@@ -167,6 +172,15 @@ function tasksOf({ code, data }: Fields): Fields[] {
   const tasks = 'id' in one ? [one] : Array.isArray(data) ? data : one.result
   if (!Array.isArray(tasks)) throw unclear('a response without tasks')
   return entriesOf(tasks).map((task) => ({ ...task, id: String(task.id) }))
+}
+
+/** What one task's own poll has to find out. */
+function unlessUnclear<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
 }
 
 /** For example "Failure to pass the risk control system". */

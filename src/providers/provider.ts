@@ -69,8 +69,9 @@ export interface Provider {
   /** An unknown upstream status means running. An output has up to 16 KiB of JSON. */
   poll(operation: Json, call: Call): Promise<Progress>
   /**
-   * Polls several operations in one request, for an API that takes several ids. An operation that the response does not
-   * have is left out: only its own poll can say that it is missing.
+   * Polls several operations in one request, for an API that takes several ids. An operation about which the response says
+   * nothing clear is left out, and all are if it is refused: then each is polled on its own. Throws a Problem only if more
+   * requests would not help, because the provider is away or busy.
    */
   readonly pollMany?: {
     readonly most: number

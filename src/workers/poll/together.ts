@@ -14,8 +14,8 @@ const open = new WeakMap<Account, Batch>()
 
 /**
  * Polls a task. If its provider can poll several in one request, those of one turn of the event loop share it. A task that
- * the shared response does not have is polled on its own, and so are all if the shared request was refused. If it failed,
- * all have failed: more requests would not help a provider that is slow or limits its rate.
+ * the shared response does not have is polled on its own. If the shared request failed, all have failed: more requests
+ * would not help a provider that is away or busy.
  */
 export async function pollTask(task: Task, account: Account, tools: Tools, signal: AbortSignal): Promise<Progress> {
   const { operation } = task
@@ -46,7 +46,7 @@ async function pollAll(account: Account, operations: Set<Json>, tools: Tools): P
   if (!pollMany || operations.size < 2) return new Map()
   const call = callOf(account, { attempt: null }, tools, new AbortController().signal)
   return pollMany.poll([...operations], call).catch((error) => {
-    if (Problem.from(error).retryable) throw error
+    if (error instanceof Problem && error.retryable) throw error
     return new Map()
   })
 }
