@@ -44,6 +44,23 @@ it('collect: the task has the facts of the video, and its request stays as it wa
   assert.ok('change' in decision && decision.note === undefined)
 })
 
+it('collect: nothing is requested if there is no file to write it to', async () => {
+  const world = await makeWorld(collect)
+  let requests = 0
+  const provider = world.tools.accounts.get('p')?.provider
+  assert.ok(provider)
+  const download = provider.download.bind(provider)
+  provider.download = (...call) => {
+    requests += 1
+    return download(...call)
+  }
+  await world.run(storing)
+  assert.equal(requests, 1)
+  world.tools.scratch = '/dev/null/scratch'
+  await assert.rejects(world.run(storing), { code: 'ENOTDIR' })
+  assert.equal(requests, 1)
+})
+
 it('collect: a video that differs from its request completes with a warning, on the task and in the timeline', async () => {
   const world = await makeWorld(collect)
   world.tools.media.verify = async () => ({

@@ -23,8 +23,8 @@ export const collect: Worker = {
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     let isMoved = false
     try {
-      const response = await provider.download(task.output, call)
-      const spooled = await spool(response, { file, maxBytes: maxVideoBytes }, signal)
+      const download = () => provider.download(task.output, call)
+      const { response, ...spooled } = await spool(download, { file, maxBytes: maxVideoBytes }, signal)
       const { card } = catalog.entries.get(task.card) ?? {}
       const isWhole = response.headers.has('content-length')
       const arrival = { isLocal: account.upstream === null, url: response.url, isWhole }
@@ -104,16 +104,20 @@ async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSi
   }
 }
 
-/** Writes the result into a file, as it arrives. Throws a Problem if it is not as long as announced. */
+/**
+ * Writes the result into a file, as it arrives. Throws a Problem if it is not as long as announced. The file is opened first:
+ * a response that nobody reads would keep its connection.
+ */
 async function spool(
-  response: Response,
+  download: () => Promise<Response>,
   { file, maxBytes }: { file: string; maxBytes: number },
   signal: AbortSignal,
-): Promise<Omit<Asset, 'key'>> {
+): Promise<Omit<Asset, 'key'> & { response: Response }> {
+  await using opened = await openNew(file)
+  const response = await download()
   const announced = response.headers.get('content-length')
   const digest = createHash('sha256')
   let bytes = 0
-  await using opened = await openNew(file)
   for await (const block of blocksOf(response.body ?? [], announced)) {
     signal.throwIfAborted()
     bytes += block.length
@@ -126,7 +130,7 @@ async function spool(
       retryable: true,
     })
   }
-  return { bytes, sha256: digest.digest('hex') }
+  return { response, bytes, sha256: digest.digest('hex') }
 }
 
 /** The folder may be missing: it need not survive the process, so an operator may have removed it. */
