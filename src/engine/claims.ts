@@ -1,7 +1,6 @@
 import { newTasksAllowed } from '../core/health.ts'
 import { orderRoutes } from '../core/routing.ts'
 import { openRotation, openSlots, type Rotation, takeInRounds } from '../core/shares.ts'
-import type { Task } from '../core/task.ts'
 import { leaseMs, renewMs } from '../core/timing.ts'
 import type { QueueCard } from '../core/turns.ts'
 import type { Lane, LeaseStore, OwnerClaim, SharedLane } from '../stores/store.ts'
@@ -51,9 +50,11 @@ export function openClaims(
     // The clock may have been set back.
     if (gathering > 0 && gathering <= gatherMs) return gathering
     const times = { now: dueBy, leaseUntil }
-    const tasks = isShared(lane.where)
-      ? await claimShares(lane, lane.where, times)
-      : await store.claim({ ...lane.where, limit, ...times })
+    if (isShared(lane.where)) {
+      await claimShares(lane, lane.where, times)
+      return crowdedMs
+    }
+    const tasks = await store.claim({ ...lane.where, limit, ...times })
     if (lane.where.state === 'running' && tasks.length < limit) gatheredAt.set(lane, now)
     for (const task of tasks) runs.begin(task, lane)
     return crowdedMs
@@ -122,24 +123,24 @@ function isShared(lane: Lane): lane is SharedLane {
  * Claims in a lane that owners share, so that an owner with slow tasks leaves slots to the others. The limit and the slots
  * are those of this process: each process on a shared store has slots for every owner.
  */
-function openShares(store: LeaseStore, runs: Pick<Runs, 'active'>) {
+function openShares(store: LeaseStore, runs: Pick<Runs, 'active' | 'begin'>) {
   const rotations = new WeakMap<WorkerLane, Rotation>()
 
-  return async (
-    lane: WorkerLane,
-    where: SharedLane,
-    times: { now: number; leaseUntil: number },
-  ): Promise<readonly Task[]> => {
+  return async (lane: WorkerLane, where: SharedLane, times: { now: number; leaseUntil: number }): Promise<void> => {
+    // Until these tasks have begun, no other may take the slots that they get.
+    lane.hasBacklog = true
     const rotation = rotations.get(lane) ?? openRotation()
     rotations.set(lane, rotation)
     const owners = rotation.inTurn(await store.dueOwners(where, times.now))
     const holders = [...runs.active].filter((run) => run.lane === lane).map(({ task }) => task.owner)
     const shares = sharesOf(owners, lane.worker.limit, holders)
     const tasks = shares.length === 0 ? [] : await store.claimShares(where, shares, times)
+    for (const task of tasks) {
+      rotation.serve(task.owner)
+      runs.begin(task, lane)
+    }
     const claimable = shares.reduce((sum, { limit }) => sum + limit, 0)
     lane.hasBacklog = shares.length < owners.length || tasks.length === claimable
-    for (const { owner } of tasks) rotation.serve(owner)
-    return tasks
   }
 }
 

@@ -3,6 +3,7 @@ import { it } from 'node:test'
 import type { Task } from '../core/task.ts'
 import { leaseMs } from '../core/timing.ts'
 import { newTask } from '../stores/contract.ts'
+import type { Store } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import type { Lanes, WorkerLane } from './lanes.ts'
 import { openOnward } from './onward.ts'
@@ -75,6 +76,41 @@ it('results of one owner that are slow to download leave slots to another owner'
   await untilTrue(() => storing.filter(({ owner }) => owner === 'bob').length === 10)
   assert.equal(storing.filter(({ owner }) => owner === 'alice').length, 5)
   slow.resolve()
+})
+
+it('a claim that is under way keeps the slots that it will take', async () => {
+  const [claiming, release, answer] = [0, 1, 2].map(() => Promise.withResolvers<void>())
+  const [polls, storing]: Task[][] = [[], []]
+  const run: Run = async (task) => {
+    if (task.state === 'storing') {
+      storing?.push(task)
+      return { change: { state: 'failed', error: { code: 'internal', message: 'It ends.' }, dueAt: null } }
+    }
+    polls?.push(task)
+    await answer?.promise
+    return { change: { state: 'storing', progress: 99, output: 'link', dueAt: 1_000 } }
+  }
+  const change = (store: Store): Store => ({
+    ...store,
+    async claimShares(...wanted) {
+      const tasks = await store.claimShares(...wanted)
+      claiming?.resolve()
+      await release?.promise
+      return tasks
+    },
+  })
+  await using engine = await world(run, change, ['running', 'storing'])
+  await Promise.all(Array.from({ length: 5 }, (_, at) => engine.store.insert(polled(String(20 + at)))))
+  // Polls that become due shortly after one another are claimed together.
+  engine.clock.advance(100)
+  await untilTrue(() => polls?.length === 5)
+  const waiting = Array.from({ length: 5 }, (_, at) => ({ ...polled(String(10 + at)), state: 'storing' as const }))
+  for (const task of waiting) await engine.store.insert(task)
+  await claiming?.promise
+  answer?.resolve()
+  for (const { id } of polls ?? []) await engine.until(({ state }) => state === 'storing', id)
+  assert.deepEqual(storing, [])
+  release?.resolve()
 })
 
 it('a task goes on only with a free slot for its owner, and never before one that waits', () => {
