@@ -28,7 +28,8 @@ async function readSamples(path: string, limits: VideoLimits): Promise<DecodedVi
   const pictures = stack.use(await openPictures(stream, limits))
   const sounds = new Map<number, Decoder>()
   for (const other of input.streams)
-    if (other.codecpar.codecType === AVMEDIA_TYPE_AUDIO) sounds.set(other.index, stack.use(await openDecoder(other)))
+    if (other.codecpar.codecType === AVMEDIA_TYPE_AUDIO)
+      sounds.set(other.index, stack.use(await openDecoder(other, { threads: 1 })))
   for (const packet of input.packetsSync()) {
     if (!packet) break
     using sample = packet
