@@ -103,17 +103,22 @@ it('`afterwards` is not aborted by a renewal that overtook the decision', async 
   assert.equal(wasAborted, false)
 })
 
-it('few attempts are committed and unsent at once, and owners take turns', async () => {
+/** Runs that commit an attempt, and send it when the test says so. `leaves`: they say when it is sent. */
+function openSending({ leaves = true } = {}) {
   const order: string[] = []
   const sends = new Map<string, () => void>()
   const world = openWorld(async ({ id }, _tools, action): Promise<Decision> => {
     await action.commit({ dueAt: null }, attemptOf(id))
     order.push(id)
     await new Promise<void>((resolve) => sends.set(id, resolve))
-    action.leave()
+    if (leaves) action.leave()
     return { change: { state: 'queued', dueAt: null } }
   }, [])
-  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  return { world, order, sends, settle: () => new Promise((resolve) => setImmediate(resolve)) }
+}
+
+it('few attempts are committed and unsent at once, and owners take turns', async () => {
+  const { world, order, sends, settle } = openSending()
   const crowd = Array.from({ length: 10 }, (_, at) => `a${at}`)
   for (const id of crowd) world.begin({ ...task, id, owner: 'a' })
   await settle()
@@ -128,15 +133,7 @@ it('few attempts are committed and unsent at once, and owners take turns', async
 })
 
 it('a run that ends while it waits for its turn takes none', async () => {
-  const order: string[] = []
-  const sends = new Map<string, () => void>()
-  const world = openWorld(async ({ id }, _tools, action): Promise<Decision> => {
-    await action.commit({ dueAt: null }, attemptOf(id))
-    order.push(id)
-    await new Promise<void>((resolve) => sends.set(id, resolve))
-    return { change: { state: 'queued', dueAt: null } }
-  }, [])
-  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  const { world, order, sends, settle } = openSending({ leaves: false })
   const ids = Array.from({ length: 10 }, (_, at) => String(at))
   for (const id of ids) world.begin({ ...task, id })
   await settle()
