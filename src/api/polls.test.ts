@@ -9,7 +9,7 @@ import type { TaskView } from '../core/task.ts'
 import { digestSecret, type Token } from '../core/token.ts'
 import { type AppDependencies, buildApp } from './app.ts'
 
-/* A plain poll is answered before the routes. Nobody sees a difference: with `?wait=0` the same poll goes to its route. */
+/* A plain poll is answered before the routes. Clients see no difference: with `?wait=0` the same poll goes to its route. */
 
 const tokenOf = (name: string): Token => ({ kind: 'client', name, digest: digestSecret(name), models: ['*'] })
 const idOf = (digit: string) => `video_${digit.repeat(48)}`

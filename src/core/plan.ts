@@ -188,7 +188,7 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   if (!was || !hasLease(was, task.fence) || isGone)
     return { isApplied: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
   const kind = noticeOf(was, task)
-  // A deleted task keeps no lease: its holder would go on with work that nobody needs.
+  // A deleted task keeps no lease: its holder would go on with work that no client needs.
   const keepsLease = (entry.keepsLease ?? false) && was.deletedAt === null
   return {
     isApplied: keepsLease || !entry.keepsLease,

@@ -106,7 +106,7 @@ async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSi
 
 /**
  * Writes the result into a file, as it arrives. Throws a Problem if it is not as long as announced. The file is opened first:
- * a response that nobody reads would keep its connection.
+ * a response that is never read would keep its connection.
  */
 async function spool(
   download: () => Promise<Response>,
