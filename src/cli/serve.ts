@@ -1,9 +1,9 @@
-import { setFlagsFromString } from 'node:v8'
 import { type SettingName, settings } from '../config/settings.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { type Service, start } from '../main.ts'
+import { type Service, sleep, start } from '../main.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { banner } from './banner.ts'
+import { limitYoungHeap, returnIdleMemory } from './memory.ts'
 import { programToPaste } from './program.ts'
 import { printable } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
@@ -52,7 +52,10 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
   terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy }))
+  const stopping = new AbortController()
+  void returnIdleMemory({ sleep }, stopping.signal)
   const failure = await Promise.race([signals.stop.then(() => null), service.failed])
+  stopping.abort()
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
   else terminal.out('Stopping: requests in progress finish first. Ctrl-C again stops at once.\n')
   const again = signals.again.then(() => 'again')
@@ -60,15 +63,6 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const drained = await Promise.race([service[Symbol.asyncDispose](), again, late])
   if (drained === 'late') terminal.err('filmgate: not everything ended in time; the rest continues at the next start\n')
   return failure || drained === 'again' ? 1 : 0
-}
-
-/**
- * Keeps the young part of the heap at the size that loading the program gave it, 16 MB. Under load it would grow to 64 MB,
- * in each thread, and stay so; smaller ones are collected more often, at no more CPU in all (measured). Not in `start`: the
- * flag applies to the whole process, which is not ours in tests.
- */
-function limitYoungHeap(): void {
-  setFlagsFromString('--semi-space-growth-factor=1')
 }
 
 async function startClearly(config: Config): Promise<Service> {

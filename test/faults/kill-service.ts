@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { simulated } from '../../simulators/provider.ts'
+import { returnIdleMemory } from '../../src/cli/memory.ts'
 import { loadConfig } from '../../src/config.ts'
 import { sleep, start } from '../../src/main.ts'
 import { providers } from '../../src/providers/index.ts'
@@ -23,6 +24,8 @@ const outbound =
 const config = loadConfig({ flags: {}, env: process.env, members })
 const service = await start(config, { members, clock, outbound })
 process.stdout.write(`${service.url}\n`)
+// As `filmgate serve` does.
+void returnIdleMemory({ sleep }, new AbortController().signal)
 
 await once(process, 'SIGTERM')
 await service[Symbol.asyncDispose]()
