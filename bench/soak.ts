@@ -32,7 +32,7 @@ interface World extends SoakBench {
 }
 
 /** How many tasks are submitted and not completed, at most. */
-const clients = 64
+const clients = 256
 const tokens = ['a', 'b', 'c', 'd'].map((name) => ({ name, secret: `bench-${name}-0123456789` }))
 const model = 'sim-key'
 /** Short, so that videos are removed meanwhile. Rows stay: they are removed 30 days later. */
