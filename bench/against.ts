@@ -29,6 +29,8 @@ interface Figure {
   value: number
   unit: string
   goal: string
+  /** Within its run. */
+  spread: readonly number[]
 }
 
 const here = fileURLToPath(new URL('..', import.meta.url))
@@ -108,7 +110,8 @@ function readTable(printed: string): Figure[] {
     const at = (title: string) => row[head.indexOf(title)] ?? ''
     const [, value, unit = ''] = /^(-?[\d.]+)(.*)$/.exec(at('median')) ?? []
     if (value === undefined) return []
-    return [{ name: at('what'), value: Number(value), unit, goal: at('goal') || at('must') }]
+    const spread = (at('spread').match(/-?[\d.]+/g) ?? []).map(Number)
+    return [{ name: at('what'), value: Number(value), unit, goal: at('goal') || at('must'), spread }]
   })
 }
 
@@ -126,9 +129,13 @@ function toTable({ before, after }: Record<Side, Figure[]>): string {
 
 const middleOf = (figures: readonly Figure[]) => middle(figures.map(({ value }) => value))
 
+/** Of all runs, with the spread of each. */
+const spreadOf = (figures: readonly Figure[]) =>
+  middle(figures.flatMap(({ value, spread }) => [value, ...spread])).spread
+
 function cellsOf(figures: readonly Figure[] = []): [value: string, spread: string] {
   if (figures.length === 0) return ['', '']
-  const { value, spread } = middleOf(figures)
+  const { value } = middleOf(figures)
   const format = (number: number) => (number >= 100 ? String(Math.round(number)) : number.toFixed(2))
-  return [`${format(value)}${figures[0]?.unit}`, spread.map(format).join(' … ')]
+  return [`${format(value)}${figures[0]?.unit}`, spreadOf(figures).map(format).join(' … ')]
 }

@@ -75,7 +75,7 @@ function postponeReplay({ log }: EngineOptions, error: unknown): void {
 }
 
 async function keepClaiming(
-  { store, clock, log }: EngineOptions,
+  { store, clock, log, roundMs = 0 }: EngineOptions,
   { claimDue, bell, signal }: { claimDue: () => Promise<number>; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
   let last = clock.now()
@@ -83,6 +83,7 @@ async function keepClaiming(
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
+    const begun = clock.now()
     try {
       isSetBack ||= clock.now() < last - idleMs
       last = clock.now()
@@ -96,6 +97,9 @@ async function keepClaiming(
     await bell.wait(delay, signal)
     // The writes of one commit and the ends of their runs ring one after another: one round serves them all.
     await new Promise(setImmediate)
+    const rest = begun + roundMs - clock.now()
+    // The clock may have been set back.
+    if (rest > 0 && rest <= roundMs) await clock.sleep(rest, signal)
   }
 }
 

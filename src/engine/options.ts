@@ -21,6 +21,11 @@ export interface EngineOptions extends Telemetry {
   healths: Healths & Presence
   /** Whether this process can open connections, files and child processes. If not, it claims nothing. */
   hasFiles: () => boolean
+  /**
+   * The shortest time from one round of claims to the next. On a database that processes share each round takes several
+   * statements, and every end of a task anywhere would cause one in each process. 0 if it is left out.
+   */
+  roundMs?: number
   /** Keeps responses that the store can't accept now. */
   spill: Spill
   /** Attempts that are committed and not sent: first those of an earlier process on this data folder, then our own. */
