@@ -18,7 +18,7 @@ const graceMs = 10_000
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { store, clock } = options
   const [stop, cut] = [new AbortController(), new AbortController()]
-  const bell = openBell(clock)
+  const bell = openBell(clock, options.roundMs)
   const tries = openTries(options, { signal: cut.signal, onEnd: bell.ring })
   const stopListening = store.onNotice(bell.ring)
   const looking = keepLooking(options, { tries, bell, signal: stop.signal })

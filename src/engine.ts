@@ -25,7 +25,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options
   const stop = new AbortController()
   const ended = new AbortController()
-  const bell = openBell(clock)
+  const bell = openBell(clock, options.roundMs)
   const replayOnce = openReplay(options)
   await replayOnce().catch((error) => postponeReplay(options, error))
   const lanes = await openLanes(options)
@@ -75,7 +75,7 @@ function postponeReplay({ log }: EngineOptions, error: unknown): void {
 }
 
 async function keepClaiming(
-  { store, clock, log, roundMs = 0 }: EngineOptions,
+  { store, clock, log }: EngineOptions,
   { claimDue, bell, signal }: { claimDue: () => Promise<number>; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
   let last = clock.now()
@@ -83,7 +83,6 @@ async function keepClaiming(
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
-    const begun = clock.now()
     try {
       isSetBack ||= clock.now() < last - idleMs
       last = clock.now()
@@ -97,9 +96,6 @@ async function keepClaiming(
     await bell.wait(delay, signal)
     // The writes of one commit and the ends of their runs ring one after another: one round serves them all.
     await new Promise(setImmediate)
-    const rest = begun + roundMs - clock.now()
-    // The clock may have been set back.
-    if (rest > 0 && rest <= roundMs) await clock.sleep(rest, signal)
   }
 }
 

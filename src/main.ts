@@ -56,8 +56,8 @@ export interface World {
   maxVideoBytes: number
 }
 
-/** The pause between two claims of a worker on a shared database. A new task waits for less than that. */
-const sharedRoundMs = 25
+/** How often a busy process looks for work in a shared database. A new task waits for less than that. */
+const sharedRoundMs = 50
 
 /** About 15 MB. */
 const mostKeyVersions = 100_000
@@ -144,9 +144,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const closeServer = openClosing(app, clock)
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
-  const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log) }
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const engine = { ...common, roundMs, workers, discard, rehome, tools, healths, spill, unsent }
+  const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []

@@ -7,8 +7,16 @@ export interface Bell {
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-export function openBell(clock: Clock): Bell {
+/** Two waits end at least `restMs` apart, however often it rings. A ring after a pause ends a wait at once. */
+export function openBell(clock: Clock, restMs = 0): Bell {
   let rung = Promise.withResolvers<void>()
+  let endedAt = Number.NEGATIVE_INFINITY
+  const rest = async (signal: AbortSignal) => {
+    const left = endedAt + restMs - clock.now()
+    // The clock may have been set back.
+    if (left > 0 && left <= restMs) await clock.sleep(left, signal)
+    endedAt = clock.now()
+  }
   return {
     ring: () => rung.resolve(),
     mute() {
@@ -21,6 +29,7 @@ export function openBell(clock: Clock): Bell {
       const end = () => wake.abort(awake)
       signal.addEventListener('abort', end, { once: true })
       await Promise.race([rung.promise, clock.sleep(ms, wake.signal)])
+      await rest(wake.signal)
       signal.removeEventListener('abort', end)
       end()
     },

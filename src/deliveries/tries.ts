@@ -26,6 +26,8 @@ export interface DeliveryOptions {
    * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
    */
   hasFiles: () => boolean
+  /** The shortest time between two looks; 0 if it is left out. */
+  roundMs?: number
   /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
 }
