@@ -118,10 +118,16 @@ interface Started {
 }
 
 function running(child: ChildProcess, url: string, signal: NodeJS.Signals): Running {
+  // Nobody catches it: the bench would wait for its tasks for ever.
+  const fail = () => {
+    throw new Error(`${child.spawnargs.slice(1).join(' ')} ended by itself`)
+  }
+  child.once('exit', fail)
   return {
     url,
     pid: child.pid ?? 0,
     async [Symbol.asyncDispose]() {
+      child.off('exit', fail)
       if (child.exitCode !== null || child.signalCode !== null) return
       const gone = once(child, 'exit')
       child.kill(signal)

@@ -63,7 +63,7 @@ interface World extends WorkersBench {
 
 const name = 'sim-key'
 const owners = 50
-const warmUp = 100
+const warmUp = 400
 /** How long a job of the provider takes if polls are counted: dozens of polls, at a cadence of 100 ms. */
 const slowMs = 6_000
 

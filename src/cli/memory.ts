@@ -31,7 +31,7 @@ const worthBytes = 32 * 2 ** 20
  */
 export async function returnIdleMemory(
   clock: Pick<Clock, 'sleep'>,
-  signal: AbortSignal,
+  { signal, warn }: { signal: AbortSignal; warn: (message: string) => void },
   memory: OwnMemory = ownMemory(),
 ): Promise<void> {
   let [kept, cpuMs] = [0, memory.cpuMs()]
@@ -40,7 +40,12 @@ export async function returnIdleMemory(
     if (signal.aborted) return
     const isIdle = memory.cpuMs() - cpuMs < idleCpuMs
     if (isIdle && memory.residentBytes() > kept + worthBytes) {
-      memory.collect()
+      try {
+        memory.collect()
+      } catch (error) {
+        // The next time would be no different, and the service does not need it.
+        return warn(`memory is not returned to the system when idle (${(error as Error).message})`)
+      }
       kept = memory.residentBytes()
     }
     cpuMs = memory.cpuMs()

@@ -50,10 +50,11 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
       ? 'FILMGATE_TOKEN'
       : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
-  for (const warning of config.warnings) terminal.err(`filmgate: ${printable(warning)}\n`)
+  const warn = (warning: string) => terminal.err(`filmgate: ${printable(warning)}\n`)
+  for (const warning of config.warnings) warn(warning)
   terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy }))
   const stopping = new AbortController()
-  void returnIdleMemory({ sleep }, stopping.signal)
+  void returnIdleMemory({ sleep }, { signal: stopping.signal, warn })
   const failure = await Promise.race([signals.stop.then(() => null), service.failed])
   stopping.abort()
   if (failure) terminal.err(`filmgate: the store failed (${failure.message}); stopping\n`)
