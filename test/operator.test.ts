@@ -171,6 +171,43 @@ it('shows all that happened to a video, in order', async () => {
   assert.equal((attempt.operation as { film: string }).film, attempt.id)
 })
 
+it('searches the tasks of all owners, page by page', async () => {
+  const ids = async (query: string) => (await call(`/tasks?${query}`)).body.data.map(({ id }) => id)
+  const [newest, ...older] = [...held, orphan, patient].toSorted().reverse()
+  const all = (await call('/tasks?state=held&limit=100')).body.data
+  assert.ok(all.every(({ state, attempts, timeline }) => state === 'held' && !attempts && !timeline))
+  assert.deepEqual(await ids('error_code=submission_unknown'), [orphan])
+  assert.deepEqual(await ids(`text=FOX&account=gone&limit=100`), [newest, ...older])
+  assert.deepEqual(await ids('owner=nobody'), [])
+  assert.deepEqual(await ids('created_before=2020-01-01'), [])
+  const seen: string[] = []
+  let after = ''
+  do {
+    const { body } = await call(`/tasks?account=gone&created_since=2020-01-01T00:00:00%2B02:00&limit=4${after}`)
+    seen.push(...body.data.map(({ id }) => id))
+    after = body.has_more ? `&after=${body.last_id}` : ''
+  } while (after !== '')
+  assert.deepEqual(seen, [newest, ...older])
+  for (const [query, param, message] of [
+    ['state=lost', 'state', /^`state` is 'lost'\. Allowed: /],
+    [
+      'created_since=yesterday',
+      'created_since',
+      /^`created_since` is 'yesterday'\. Expected a time such as 2026-11-15/,
+    ],
+    ['created_before=2026-13-45', 'created_before', /Expected a time such as/],
+    ['text=a%00b', 'text', /^`text` has a NUL character\. Remove it\.$/],
+    ['text=', 'text', /^`text` is empty\. Send a value\.$/],
+    ['owner=a&owner=b', 'owner', /^`owner` is sent more than once\. Send it once\.$/],
+    ['limit=101', 'limit', /Expected a whole number from 1 to 100/],
+    ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: status, state, model, /],
+  ] as const) {
+    const { status, body } = await call(`/tasks?${query}`)
+    assert.deepEqual([status, body.error?.param], [400, param], query)
+    assert.match(body.error?.message ?? '', message)
+  }
+})
+
 it('lists jobs that may have cost money and belong to no task', async () => {
   const open = (await call('/attempts?limit=1')).body
   assert.equal(open.has_more, true)
@@ -508,7 +545,7 @@ describe('the command line', () => {
 
   it('says what is missing, wrong or refused', async () => {
     const cases: [args: string[], code: number, text: RegExp, more?: Record<string, string>][] = [
-      [['task'], 2, /the word after task is missing; use one of: show, held/],
+      [['task'], 2, /the word after task is missing; use one of: list, show, held/],
       [['task', 'shwo', 'x'], 2, /there is no 'task shwo'; did you mean show\?/],
       [['task', 'show'], 2, /the id is missing/],
       [['task', 'adopt', 'x'], 2, /the operation is missing/],

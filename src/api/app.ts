@@ -18,6 +18,7 @@ import { openListeners } from './listeners.ts'
 import { wrongMethod } from './methods.ts'
 import { modelRoutes } from './models.ts'
 import { decisionRoutes } from './operator/decide.ts'
+import { searchRoute } from './operator/search.ts'
 import { type OperatorDependencies, operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
@@ -88,6 +89,7 @@ function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Es
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
     ...operatorRoutes(dependencies),
+    searchRoute(dependencies),
     ...decisionRoutes(dependencies),
     ...healthRoutes(dependencies),
   ]

@@ -15,6 +15,7 @@ import {
   type OperatorAttempt,
   OperatorAttemptList,
   OperatorTask,
+  type OperatorTaskSummary,
 } from '../wire/operator.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
@@ -162,8 +163,16 @@ function accountNotFound(name: string, configured: string[]): Problem {
  * timeline would have the same time.
  */
 
-/** Without the provider's own `output`, which may be a link that works without a key. */
 function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readonly TaskEvent[]): OperatorTask {
+  return {
+    ...toTaskSummary(task),
+    attempts: attempts.map(toOperatorAttempt),
+    timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
+  }
+}
+
+/** Without the provider's own `output`, which may be a link that works without a key. */
+export function toTaskSummary(task: Task): OperatorTaskSummary {
   return {
     id: task.id,
     object: 'operator.task',
@@ -196,8 +205,6 @@ function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readon
     video: task.video,
     output: task.videoFacts && toWireOutput(task.videoFacts),
     warnings: task.warnings,
-    attempts: attempts.map(toOperatorAttempt),
-    timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
   }
 }
 

@@ -87,6 +87,7 @@ it('every command reports a server that does not respond like Filmgate', async (
   const id = task.id
   const commands = [
     ['task', 'show', id],
+    ['task', 'list'],
     ['task', 'held'],
     ['task', 'orphans'],
     ['task', 'adopt', id, 'x'],
@@ -146,6 +147,38 @@ it('a task that is not held is refused before the question', async () => {
   assert.deepEqual([...new Set(api.requests)], [`GET /operator/v1/tasks/${task.id}`])
 })
 
+it('lists tasks until it has enough, over pages that may be empty', async () => {
+  const pages = [
+    { object: 'list', data: [task], has_more: true, last_id: 'a' },
+    { object: 'list', data: [], has_more: true, last_id: 'b' },
+    { object: 'list', data: [{ ...task, id: 'video_1', state: 'failed', error: { code: 'timeout', message: 'x' } }] },
+  ]
+  let turn = 0
+  await using api = await startFakeApi((_, response) =>
+    send(response, 200, { has_more: false, last_id: null, ...pages[turn++] }),
+  )
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  const search = ['--owner', 'a b', '--error', 'timeout', '--since', '2026-11-15', '--deleted']
+  const { code, stdout } = await runCli(['task', 'list', ...search], { env, cwd })
+  assert.equal(code, 0)
+  assert.match(stdout, /^ID +STATE .*\nvideo_0+ +completed .*a fox\nvideo_1 +failed .*timeout · a fox\n$/)
+  const query = 'owner=a+b&error_code=timeout&created_since=2026-11-15&deleted=true'
+  assert.deepEqual(api.requests, [
+    `GET /operator/v1/tasks?${query}&limit=20`,
+    `GET /operator/v1/tasks?${query}&limit=19&after=a`,
+    `GET /operator/v1/tasks?${query}&limit=19&after=b`,
+  ])
+  for (const [args, message] of [
+    [['--since', 'yesterday'], /--since yesterday: use a time such as 24h \(ago\), 2026-11-15 or /],
+    [['--status', 'done'], /--status done: use one of queued, /],
+    [['--limit', '1000'], /--limit 1000: use a number from 1 to 999/],
+  ] as const) {
+    const refused = await runCli(['task', 'list', ...args], { env, cwd })
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, message)
+  }
+})
+
 it('the end of an id is not enough, and says so before a server is asked', async () => {
   await using api = await startFakeApi()
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
@@ -156,7 +189,7 @@ it('the end of an id is not enough, and says so before a server is asked', async
   ]) {
     const { code, stderr } = await runCli(['task', ...args], { env, cwd })
     assert.equal(code, 2)
-    assert.match(stderr, /'0b9e63' is the end of an id; use the whole id\n.*\n {2}filmgate get 0b9e63\n/i)
+    assert.match(stderr, /'0b9e63' is the end of an id; use the whole id\n.*\n {2}filmgate task list --limit 999\n/i)
   }
   assert.deepEqual(api.requests, [])
 })

@@ -9,10 +9,12 @@ import { type Column, facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
+import { findTasks, searchOptions, showTasks } from './task-list.ts'
 import type { Terminal } from './terminal.ts'
 import { readOutput, readWarnings } from './video.ts'
 
-const help = `Usage: filmgate task show ID             everything that happened to a task
+const help = `Usage: filmgate task list [options]      tasks of all owners, newest first
+       filmgate task show ID             everything that happened to a task
        filmgate task held                tasks that wait for a decision
        filmgate task adopt ID OPERATION  continue with a job of the provider
        filmgate task resubmit ID         send it again; you may pay twice
@@ -28,19 +30,37 @@ shows it, or as \`task show --json\` shows that of another task there.
 
 Examples:
   filmgate task held
+  filmgate task list --status failed --since 24h
   filmgate task show video_0193…
   filmgate task adopt video_0193… gen-8814
   filmgate task resubmit video_0193… --yes
   filmgate task orphans --json | jq -r '.data[] | [.account, .id] | @tsv'
 
+Options of list (a task must meet all of them):
+  --status STATUS     queued, in_progress, completed or failed
+  --state STATE       the internal state, such as held or storing
+  --model MODEL       the requested name, or the model's own
+  --account ACCOUNT   that runs it, or ran it last
+  --owner OWNER       whose it is
+  --error CODE        the code that it failed with, such as generation_failed
+  --text TEXT         a part of the prompt
+  --since TIME        created since then: 24h (ago), 2026-11-15, or with a time
+  --before TIME       created before then
+  --deleted           only deleted tasks
+
 Options:
-  --limit N           for held and orphans: how many, up to 999 (100)
+  --limit N           how many, up to 999 (20; held and orphans: 100)
   -y, --yes           for resubmit and give-up: don't ask for confirmation
   --json              the response of the server; times are ISO 8601 in UTC
 
 ${operatorHelp}`
 
-const options = { ...connectionOptions, limit: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
+const options = {
+  ...connectionOptions,
+  ...searchOptions,
+  limit: { type: 'string' },
+  yes: { type: 'boolean', short: 'y' },
+} as const
 
 type Given = Values<typeof options>
 type AttemptList = Read<typeof OperatorAttemptList>
@@ -89,6 +109,13 @@ const heldTable = { none: 'No task waits for a decision.', showsState: false }
 const orphanTable = { none: 'There are no orphaned attempts.', showsState: true }
 
 const verbs: Record<string, Verb> = {
+  list: {
+    operands: [],
+    async run(operator, _, values, terminal) {
+      const response = await findTasks(operator, values, terminal)
+      return { response: { object: 'list', ...response }, show: () => showTasks(response, terminal) }
+    },
+  },
   show: {
     operands: ['the id'],
     async run(operator, [id = ''], _, terminal) {
@@ -223,12 +250,12 @@ async function decide(
   return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
 }
 
-/** An operator can't list the videos of clients, so the end of an id is not enough. */
+/** Ends of ids may repeat among the tasks of all owners. */
 function pathOf(id: string): string {
   if (isShortId(id) && /^[\da-f]+$/i.test(id))
     throw new UsageFailure(
       `'${id}' is the end of an id; use the whole id`,
-      `Its owner can show it:\n  filmgate get ${id}`,
+      `It is in the list:\n  filmgate task list --limit 999`,
     )
   return `/tasks/${encodeURIComponent(id)}`
 }

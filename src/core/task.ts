@@ -227,7 +227,12 @@ export function hasPromptBytes(tasks: readonly Pick<Task, 'prompt'>[], bytes: nu
 
 /** `video_`, 12 hex digits of the millisecond, 36 random ones: ids are in order of creation and can't be guessed. */
 export function newTaskId(now: number, random: Random): string {
-  return `video_${now.toString(16).padStart(12, '0')}${Buffer.from(random(18)).toString('hex')}`
+  return `${firstIdAt(now)}${Buffer.from(random(18)).toString('hex')}`
+}
+
+/** Tasks that were created at that time or later have this id or a greater one. */
+export function firstIdAt(ms: number): string {
+  return `video_${ms.toString(16).padStart(12, '0')}`
 }
 
 export const taskIdForm = /^video_[0-9a-f]{48}$/

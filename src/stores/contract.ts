@@ -7,6 +7,7 @@ import { testLeases } from './contract/leases.ts'
 import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
+import { testSearch } from './contract/search.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
@@ -20,6 +21,7 @@ export function testStore(name: string, world: StoreWorld): void {
   describe(`the ${name} store`, () => {
     for (const test of [
       testTasks,
+      testSearch,
       testLeases,
       testLanes,
       testSlots,

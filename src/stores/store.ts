@@ -6,6 +6,7 @@ import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/tas
 import type { Token } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
+import type { SearchFound, SearchStep, TaskSearch } from './search.ts'
 
 /**
  * Where rows are stored. The promise of a write resolves after the durable commit. A write fails with
@@ -48,6 +49,8 @@ export interface TaskStore {
   findByKey(owner: string, key: string): Promise<Task | undefined>
   /** The whole task of any owner, deleted or not: not for clients. */
   find(id: string): Promise<Task | undefined>
+  /** One step of a search through the tasks of all owners, the newest first: not for clients. */
+  search(wanted: TaskSearch, step: SearchStep): Promise<SearchFound>
   /** Hides the task from its owner, writes a notice, and makes it due. False if the owner has no such task. */
   delete(owner: string, id: string, now: number): Promise<boolean>
   events(task: string): Promise<TaskEvent[]>

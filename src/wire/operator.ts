@@ -39,7 +39,7 @@ const OperatorEvent = shape('An event in the life of a task.', {
   detail: { description: 'Details: any JSON, or null.' },
 })
 
-export const OperatorTask = shape('A task with all its fields. Times have milliseconds.', {
+const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
   owner: text('The name of the token that created it.'),
@@ -85,10 +85,27 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   ),
   output: shapeOrNull('The measured values of the generated video; null until they are known.', VideoOutput),
   warnings: listOf('How the video differs from the request.', { type: 'string' }),
+} as const
+
+export const OperatorTaskSummary = shape('A task without its attempts and its timeline.', task)
+export type OperatorTaskSummary = Static<typeof OperatorTaskSummary>
+
+export const OperatorTask = shape('A task with all its fields. Times have milliseconds.', {
+  ...task,
   attempts: listOf('Every submit of the task.', OperatorAttempt),
   timeline: listOf('What happened to it, in order.', OperatorEvent),
 })
 export type OperatorTask = Static<typeof OperatorTask>
+
+export const OperatorTaskList = shape('Tasks of all owners, the newest first.', {
+  object: always('list'),
+  data: listOf('The tasks that were found.', OperatorTaskSummary),
+  has_more: flag('Whether there may be more.'),
+  last_id: orNull(
+    text('Send it as `after` to go on. It is not always the id of a task in `data`. Null if there are no more tasks.'),
+  ),
+})
+export type OperatorTaskList = Static<typeof OperatorTaskList>
 
 export const OperatorAttemptList = shape('Attempts in one state.', {
   object: always('list'),
@@ -160,6 +177,31 @@ export const AdoptTask = request(
   { required: ['operation'] },
 )
 
+const filter = (description: string) => ({ type: 'string', minLength: 1, maxLength: 200, description }) as const
+
+export const ListTasksQuery = request({
+  status: { type: 'string', enum: statuses, description: 'Only tasks that their clients see with this status.' },
+  state: { type: 'string', enum: states, description: 'Only tasks in this internal state.' },
+  model: filter('Only tasks of this model, by the name that was requested or by its own.'),
+  account: filter('Only tasks that this account runs, or ran last.'),
+  owner: filter('Only tasks of this owner.'),
+  error_code: filter('Only tasks that failed with this code.'),
+  text: filter('Only tasks with this text in the prompt. Upper and lower case of A to Z are the same.'),
+  created_since: filter(
+    'Only tasks that were created at that time or later, as `2026-11-15` or `2026-11-15T09:30:00Z`.',
+  ),
+  created_before: filter('Only tasks that were created before that time.'),
+  deleted: {
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'false',
+    description: 'Only tasks that their owners deleted and that are not yet removed, or only others.',
+  },
+  after: filter('`last_id` of the page before.'),
+  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
+})
+export type ListTasksQuery = Static<typeof ListTasksQuery>
+
 export const ListAttemptsQuery = request({
   state: {
     type: 'string',
@@ -174,6 +216,8 @@ export type ListAttemptsQuery = Static<typeof ListAttemptsQuery>
 /** The keys are the names in the OpenAPI document. */
 export const operatorResponses = {
   OperatorTask,
+  OperatorTaskSummary,
+  OperatorTaskList,
   OperatorAttempt,
   OperatorEvent,
   OperatorAttemptList,

@@ -25,7 +25,7 @@ const config = loadConfig({ flags: {}, env: process.env, members })
 const service = await start(config, { members, clock, outbound })
 process.stdout.write(`${service.url}\n`)
 // As `filmgate serve` does.
-void returnIdleMemory({ sleep }, { signal: new AbortController().signal, warn: console.error })
+void returnIdleMemory({ sleep }, { signal: new AbortController().signal, warn: () => {} })
 
 await once(process, 'SIGTERM')
 await service[Symbol.asyncDispose]()

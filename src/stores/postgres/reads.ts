@@ -17,7 +17,9 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
+import { firstIdAt } from '../../core/task.ts'
 import { accountScope } from '../../core/turns.ts'
+import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
 import { openBatches } from './batch.ts'
@@ -27,7 +29,7 @@ import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
-  Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+  Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
 
 const view = viewColumns.join(', ')
@@ -91,13 +93,14 @@ export function openReads(database: Database): Reads {
         ORDER BY id ${direction} LIMIT $3`
       return (await database.readByPlace(upTo('$4', page, order), [owner, start, limit, enoughBytes])).map(toView)
     },
+    search: (wanted, step) => searchTasks(wanted, step, searchDialect(query)),
     async repeats(owner, digest, since) {
       const rows = await query(
         // Only the newest: a client repeats what it has just sent.
         `SELECT id FROM (
            SELECT id, digest FROM tasks WHERE owner = $1 AND id >= $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT 20000
          ) AS newest WHERE digest = $3 ORDER BY id DESC LIMIT 100`,
-        [owner, `video_${since.toString(16).padStart(12, '0')}`, digest],
+        [owner, firstIdAt(since), digest],
       )
       return rows.map(({ id }) => String(id))
     },
@@ -199,6 +202,16 @@ function upTo(bytes: string, page: string, order: Filter['order']): string {
   return `SELECT ${view} FROM (
       SELECT *, sum(${length}) OVER (ORDER BY id ${order} ROWS UNBOUNDED PRECEDING) - ${length} AS before FROM (${page}) AS page
     ) AS summed WHERE before < ${bytes}::bigint ORDER BY id ${order}`
+}
+
+function searchDialect(query: Query): SearchDialect {
+  return {
+    query,
+    placeholder: (number) => `$${number}`,
+    byOwner: '',
+    contains: (column, part) => `strpos(${column}, ${part}) > 0`,
+    folded: (column) => `lower(${column} COLLATE "C")`,
+  }
 }
 
 function openWindow(database: Database, { owner, order, status, model }: Filter): Window {

@@ -16,14 +16,15 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
-import { promptBytes, type TaskView } from '../../core/task.ts'
+import { firstIdAt, promptBytes, type TaskView } from '../../core/task.ts'
 import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.ts'
+import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
-  Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
+  Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
@@ -124,8 +125,9 @@ export function prepareReads(reader: DatabaseSync): Reads {
         })
       return readViews(listed[order], [owner, start], { limit, enoughBytes })
     },
+    search: (wanted, step) => searchTasks(wanted, step, searchDialect(reader)),
     async repeats(owner, digest, since) {
-      return repeats.all(owner, `video_${since.toString(16).padStart(12, '0')}`, digest).map(({ id }) => String(id))
+      return repeats.all(owner, firstIdAt(since), digest).map(({ id }) => String(id))
     },
     async nextDue(lanes) {
       return lanes.map((lane) => {
@@ -238,6 +240,16 @@ function readViews(
 
 /** This many rows are read in a few milliseconds. */
 const windowRows = 2_000
+
+function searchDialect(reader: DatabaseSync): SearchDialect {
+  return {
+    query: async (text, values) => reader.prepare(text).all(...values),
+    placeholder: () => '?',
+    byOwner: 'INDEXED BY tasks_owner',
+    contains: (column, part) => `instr(${column}, ${part}) > 0`,
+    folded: (column) => `lower(${column})`,
+  }
+}
 
 function prepareWindow(reader: DatabaseSync, { owner, order, status, model }: Filter): Window {
   const [beyond, upTo] = order === 'asc' ? ['>', '<='] : ['<', '>=']

@@ -1,0 +1,83 @@
+import type { FairTurns } from '../../core/fair.ts'
+import { Problem } from '../../core/problem.ts'
+import type { TaskSearch } from '../../stores/search.ts'
+import type { TaskStore } from '../../stores/store.ts'
+import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
+import { toTaskSummary } from '../operator.ts'
+import { defineRoute, type QueryRequest, type Route } from '../route.ts'
+import { readLimit } from '../validation.ts'
+
+interface SearchDependencies {
+  store: TaskStore
+  turns: FairTurns
+}
+
+/** How many steps of the store one request takes at most. The client goes on from there. */
+const mostSteps = 25
+
+export function searchRoute(dependencies: SearchDependencies): Route {
+  return defineRoute({
+    at: 'GET /operator/v1/tasks',
+    id: 'listTasks',
+    summary: 'Search all tasks',
+    description:
+      'Tasks of all owners, the newest first; those that meet all conditions. A search through very many tasks returns what it has found so far, perhaps nothing: as long as `has_more` is true, send `last_id` as `after`.',
+    query: { schema: ListTasksQuery },
+    responses: { 200: { description: 'One page.', schema: OperatorTaskList } },
+    errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
+    handler: search(dependencies),
+  })
+}
+
+/** Each step is a turn, so that a long search does not delay clients. */
+function search({ store, turns }: SearchDependencies) {
+  return async (request: QueryRequest<ListTasksQuery>): Promise<OperatorTaskList> => {
+    const wanted = readSearch(request)
+    const limit = readLimit(request, ListTasksQuery)
+    const data: OperatorTaskSummary[] = []
+    let next = request.query.after ?? null
+    for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
+      using _turn = await turns.take(request.token.name)
+      const found = await store.search(wanted, { ...(next !== null && { after: next }), limit: limit - data.length })
+      data.push(...found.tasks.map(toTaskSummary))
+      next = found.next
+      if (next === null) break
+      // Lets other work of this thread run first.
+      await new Promise(setImmediate)
+    }
+    return { object: 'list', data, has_more: next !== null, last_id: next }
+  }
+}
+
+function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {
+  const { status, state, model, account, owner, text, error_code: errorCode, deleted } = query
+  // No database accepts it.
+  for (const [param, value] of Object.entries(query))
+    if (String(value).includes('\0'))
+      throw new Problem('invalid_value', `\`${param}\` has a NUL character. Remove it.`, { param })
+  const since = readTime('created_since', query.created_since)
+  const before = readTime('created_before', query.created_before)
+  return {
+    ...(status && { status }),
+    ...(state && { state }),
+    ...(model !== undefined && { model }),
+    ...(account !== undefined && { account }),
+    ...(owner !== undefined && { owner }),
+    ...(errorCode !== undefined && { errorCode }),
+    ...(text !== undefined && { text }),
+    ...(since !== undefined && { createdSince: since }),
+    ...(before !== undefined && { createdBefore: before }),
+    isDeleted: deleted === 'true',
+  }
+}
+
+const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** A date is midnight in UTC. */
+function readTime(param: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = timeForm.test(text) ? Date.parse(text) : Number.NaN
+  if (ms >= 0) return ms
+  const message = `\`${param}\` is '${text.slice(0, 50).toWellFormed()}'. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z.`
+  throw new Problem('invalid_value', message, { param })
+}

@@ -1,0 +1,132 @@
+import { ListTasksQuery, OperatorTaskList, OperatorTaskSummary } from '../wire/operator.ts'
+import { pick, type Read } from '../wire/schema.ts'
+import type { Filmgate } from './client.ts'
+import { UsageFailure } from './failure.ts'
+import { type Column, table } from './screen/table.ts'
+import { painter } from './screen/text.ts'
+import { relative } from './screen/wording.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The conditions of `filmgate task list`. The query has the same names, except for the two times and the error. */
+export const searchOptions = {
+  status: { type: 'string' },
+  state: { type: 'string' },
+  model: { type: 'string' },
+  account: { type: 'string' },
+  owner: { type: 'string' },
+  error: { type: 'string' },
+  text: { type: 'string' },
+  since: { type: 'string' },
+  before: { type: 'string' },
+  deleted: { type: 'boolean' },
+} as const
+
+export type SearchValues = { [Name in Exclude<keyof typeof searchOptions, 'deleted'>]?: string } & {
+  deleted?: boolean
+  limit?: string
+}
+
+/** The fields that are shown. Servers of other versions may lack the rest. */
+const ShownPage = {
+  ...pick(OperatorTaskList, ['has_more', 'last_id']),
+  properties: {
+    ...pick(OperatorTaskList, ['has_more', 'last_id']).properties,
+    data: {
+      type: 'array',
+      items: pick(OperatorTaskSummary, [
+        'id',
+        'owner',
+        'model',
+        'prompt',
+        'state',
+        'progress',
+        'error',
+        'created_at',
+        'account',
+      ]),
+    },
+  },
+  required: ['data', 'has_more', 'last_id'],
+} as const
+type ShownPage = Read<typeof ShownPage>
+type Row = ShownPage['data'][number]
+
+const { status: statusRule, state: stateRule } = ListTasksQuery.properties
+
+/** Goes through pages until it has found enough, or there are no more tasks. */
+export async function findTasks(operator: Filmgate, values: SearchValues, terminal: Terminal): Promise<ShownPage> {
+  const { limit = '20' } = values
+  if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
+  const query = queryOf(values, terminal.now())
+  const data: Row[] = []
+  let [after, more]: [string | null, boolean] = [null, true]
+  while (more && data.length < Number(limit)) {
+    query.set('limit', String(Math.min(100, Number(limit) - data.length)))
+    if (after !== null) query.set('after', after)
+    const page: ShownPage = await operator.get(`/tasks?${query}`, ShownPage)
+    data.push(...page.data)
+    // A server that does not go on would be asked for ever.
+    more = page.has_more && page.last_id !== null && page.last_id !== after
+    after = page.last_id
+  }
+  return { data, has_more: more, last_id: after }
+}
+
+function queryOf(values: SearchValues, now: number): URLSearchParams {
+  const { status, state, error, since, before, deleted = false } = values
+  refuseOther('status', status, statusRule.enum)
+  refuseOther('state', state, stateRule.enum)
+  const { model, account, owner, text } = values
+  const asked = {
+    ...{ status, state, model, account, owner, text, error_code: error },
+    created_since: since && timeOf('since', since, now),
+    created_before: before && timeOf('before', before, now),
+    deleted: deleted ? 'true' : undefined,
+  }
+  return new URLSearchParams(Object.entries(asked).filter((pair): pair is [string, string] => Boolean(pair[1])))
+}
+
+function refuseOther(option: string, value: string | undefined, allowed: readonly string[]): void {
+  if (value !== undefined && !allowed.includes(value))
+    throw new UsageFailure(`--${option} ${value}: use one of ${allowed.join(', ')}`)
+}
+
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `24h` is that long ago. The server checks a date or a time. */
+function timeOf(option: string, text: string, now: number): string {
+  const [, number, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (number !== undefined) return new Date(now - Number(number) * (units[unit] ?? 0)).toISOString()
+  if (!/^\d{4}-\d\d-\d\d/.test(text))
+    throw new UsageFailure(`--${option} ${text}: use a time such as 24h (ago), 2026-11-15 or 2026-11-15T09:30:00Z`)
+  return text
+}
+
+export function showTasks({ data, has_more: more }: ShownPage, terminal: Terminal): string {
+  if (data.length === 0) {
+    terminal.err('No task was found.\n')
+    return ''
+  }
+  if (more) terminal.err('There may be more: --limit shows up to 999.\n')
+  const paint = painter(terminal.colour.stdout)
+  const now = terminal.now()
+  const columns: Column<Row>[] = [
+    { title: 'ID', text: ({ id }) => id, paint: (_, text) => paint('bold', text) },
+    { title: 'STATE', text: stateOf, paint: ({ state }, text) => paint(colourOf(state), text) },
+    { title: 'CREATED', text: ({ created_at: at }) => relative(Date.parse(at), now) },
+    { title: 'OWNER', text: ({ owner }) => owner, least: 8 },
+    { title: 'MODEL', text: ({ model }) => model, least: 6, extra: true },
+    { title: 'ACCOUNT', text: ({ account }) => account ?? '', least: 6, extra: true },
+    { title: 'PROMPT', text: ({ prompt, error }) => [error?.code, prompt].filter(Boolean).join(' · '), least: 10 },
+  ]
+  return table(data, columns, { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint })
+}
+
+function stateOf({ state, progress }: Row): string {
+  return state === 'running' ? `running ${progress}%` : state
+}
+
+function colourOf(state: string) {
+  const colours = { completed: 'green', failed: 'red', held: 'yellow', queued: 'dim' } as const
+  return Object.hasOwn(colours, state) ? colours[state as keyof typeof colours] : 'cyan'
+}
