@@ -31,6 +31,8 @@ export interface Config {
   unknownParameters: UnknownParameters
   /** The origins of web pages that may read responses. */
   corsOrigins: readonly string[]
+  /** No video is accepted if the disk of the data folder has less space. */
+  diskReserveBytes: number
   /** Whether Azure's paths and header are accepted. */
   azure: boolean
   catalog: Catalog
@@ -75,7 +77,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
-  const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
+  const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
+  const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
@@ -101,6 +104,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     retentionMs,
     docs,
     ratePerMinute,
+    diskReserveBytes,
     unknownParameters,
     corsOrigins,
     azure,

@@ -21,6 +21,7 @@ import { openSpill } from './engine/spill.ts'
 import { openUnsentNotes } from './engine/unsent.ts'
 import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
+import { openFreeSpace } from './main/free-space.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
@@ -139,6 +140,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     azure: config.azure,
     unknownParameters: config.unknownParameters,
     corsOrigins: config.corsOrigins,
+    checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     ...limitConnections(clock, log),
   })
   const closeServer = openClosing(app, clock)

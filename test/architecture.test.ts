@@ -212,7 +212,12 @@ it('the SDK of S3 and the documentation, large as they are, are loaded only wher
 })
 
 /** The interface of each family; the stores have a second file that all members use. */
-const families = { stores: ['store', 'window'], buckets: ['bucket'], providers: ['provider'], workers: ['worker'] }
+const families = {
+  stores: ['store', 'window', 'search'],
+  buckets: ['bucket'],
+  providers: ['provider'],
+  workers: ['worker'],
+}
 
 for (const [folder, shared] of Object.entries(families)) {
   it(`the ${folder} are a family: interface, contract, index, and members that pass the one and stand in the other`, () => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { startService, type TestService, until } from './service.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 
-/* Faults of a disk other than a full one, which is in disk-full.slow.ts. */
+/* Faults of a disk other than a full one, which is in disk-full.slow.ts; and a disk that is almost full. */
 
 const film = { model: 'studio', prompt: 'a storm over the sea', seconds: '1', size: '256x256' }
 
@@ -41,6 +42,34 @@ async function isMade(service: TestService, id: string): Promise<void> {
   assert.equal((await service.finish(id)).status, 'completed')
   await isServed(service, id)
 }
+
+it('below the reserve of the disk submits are refused, and the video in progress is completed', async (test) => {
+  const path = mkdtempSync(join(tmpdir(), 'filmgate-reserve-'))
+  test.after(() => rmdirSync(path))
+  using disk = mountDisk(path, 'size=32m')
+  if (!disk) return test.skip(notMounted)
+  const env = { FILMGATE_DATA: join(path, 'data'), FILMGATE_DISK_RESERVE: '16MB' }
+  await using service = await startService({ env })
+  const id = await submit(service)
+  const repeat = { ...film, prompt: 'a calm sea' }
+  const key = { 'idempotency-key': 'k' }
+  const first = (await (await service.submit(repeat, key)).json()) as { id: string }
+  disk.fill(12_000_000)
+  const refused = await until('submits are refused', async () => {
+    const answer = await service.submit(film)
+    return answer.status !== 200 && answer
+  })
+  assert.equal(refused.status, 503)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  const { error } = (await refused.json()) as { error: { code: string; message: string } }
+  assert.equal(error.code, 'storage_unavailable')
+  assert.match(error.message, /disk of the service is almost full, so no new videos are accepted\. Videos in progress/)
+  // A repeat creates nothing.
+  assert.equal(((await (await service.submit(repeat, key)).json()) as { id: string }).id, first.id)
+  await isMade(service, id)
+  disk.free()
+  await until('submits are accepted', async () => (await service.submit(film)).status === 200)
+})
 
 it('with a read-only bucket videos wait, stored ones are served, and the others are stored once it is fixed', async (test) => {
   await using service = await startService()

@@ -51,7 +51,8 @@ async function remount(path: string, options: string): Promise<void> {
   await until(`the disk is ${options}`, () => spawnSync('mount', ['-o', `remount,${options}`, path]).status === 0)
 }
 
-const serve = (data: string) => spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN } })
+const serve = (data: string) =>
+  spawnServer({ args: ['--data', data], env: { FILMGATE_TOKEN, FILMGATE_DISK_RESERVE: '0' } })
 
 /** Leaves one finished and one unfinished video. */
 async function fillFolder(data: string, end: NodeJS.Signals): Promise<{ finished: unknown; unfinished: unknown }> {

@@ -25,6 +25,8 @@ export interface VideoDependencies {
   outbound: Outbound
   clock: Clock
   random: Random
+  /** Throws if there is no space for new tasks. */
+  checkSpace?: () => Promise<void>
   /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
 }
@@ -68,7 +70,7 @@ export interface OrderSource extends Omit<TaskSource, 'asset'> {
 export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
-export function openSubmit({ store, bucket, clock, random }: VideoDependencies): Submit {
+export function openSubmit({ store, bucket, clock, random, checkSpace }: VideoDependencies): Submit {
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -105,7 +107,8 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const times = fitDeadlines(entry.card, order.deadlines, now)
     const owner = request.token.name
     const idempotencyKey = keyOf(request)
-    const create = () => {
+    const create = async () => {
+      await checkSpace?.()
       const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null

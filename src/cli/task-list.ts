@@ -21,7 +21,7 @@ export const searchOptions = {
   deleted: { type: 'boolean' },
 } as const
 
-export type SearchValues = { [Name in Exclude<keyof typeof searchOptions, 'deleted'>]?: string } & {
+type SearchValues = { [Name in Exclude<keyof typeof searchOptions, 'deleted'>]?: string } & {
   deleted?: boolean
   limit?: string
 }

@@ -91,6 +91,18 @@ export const settings = {
       return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
     },
   },
+  'disk-reserve': {
+    variable: 'FILMGATE_DISK_RESERVE',
+    fallback: '200MB',
+    help: 'no video is accepted if the data folder has less space',
+    parse(text: string): Parsed<number> {
+      const [, number, unit = ''] = /^(\d{1,6})(MB|GB)$/.exec(text) ?? []
+      if (text === '0') return { value: 0 }
+      return number === undefined
+        ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' }
+        : { value: Number(number) * (unit === 'GB' ? 1e9 : 1e6) }
+    },
+  },
   rate: {
     variable: 'FILMGATE_RATE',
     fallback: '6000',

@@ -1,34 +1,6 @@
 import { type ColumnValue, columns, fromRow, mapReadable, type Row, statusConditions } from '../core/row.ts'
-import { firstIdAt, type State, type Status, type Task } from '../core/task.ts'
-
-/** What an operator searches for, among the tasks of all owners. All conditions must hold. */
-export interface TaskSearch {
-  status?: Status
-  state?: State
-  /** The name that was requested, or the model's own. */
-  model?: string
-  account?: string
-  owner?: string
-  createdSince?: number
-  createdBefore?: number
-  errorCode?: string
-  /** A part of the prompt. Upper and lower case of A to Z are the same. */
-  text?: string
-  /** Only deleted tasks, or only others. */
-  isDeleted: boolean
-}
-
-export interface SearchStep {
-  /** A position in the order of ids, the newest first. It need not exist. */
-  after?: string
-  limit: number
-}
-
-export interface SearchFound {
-  tasks: Task[]
-  /** Where the next step begins; null if there are no more tasks. */
-  next: string | null
-}
+import { firstIdAt } from '../core/task.ts'
+import type { SearchFound, SearchStep, TaskSearch } from './store.ts'
 
 /** What differs between databases. */
 export interface SearchDialect {

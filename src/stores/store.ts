@@ -6,7 +6,6 @@ import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/tas
 import type { Token } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
-import type { SearchFound, SearchStep, TaskSearch } from './search.ts'
 
 /**
  * Where rows are stored. The promise of a write resolves after the durable commit. A write fails with
@@ -265,4 +264,33 @@ export type Claim = PlainLane & { limit: number; now: number; leaseUntil: number
 
 export interface QueueClaim extends QueueLimits {
   leaseUntil: number
+}
+
+/** What an operator searches for, among the tasks of all owners. All conditions must hold. */
+export interface TaskSearch {
+  status?: Status
+  state?: State
+  /** The name that was requested, or the model's own. */
+  model?: string
+  account?: string
+  owner?: string
+  createdSince?: number
+  createdBefore?: number
+  errorCode?: string
+  /** A part of the prompt. Upper and lower case of A to Z are the same. */
+  text?: string
+  /** Only deleted tasks, or only others. */
+  isDeleted: boolean
+}
+
+export interface SearchStep {
+  /** A position in the order of ids, the newest first. It need not exist. */
+  after?: string
+  limit: number
+}
+
+export interface SearchFound {
+  tasks: Task[]
+  /** Where the next step begins; null if there are no more tasks. */
+  next: string | null
 }

@@ -1,7 +1,6 @@
 import type { FairTurns } from '../../core/fair.ts'
 import { Problem } from '../../core/problem.ts'
-import type { TaskSearch } from '../../stores/search.ts'
-import type { TaskStore } from '../../stores/store.ts'
+import type { TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
@@ -13,7 +12,7 @@ interface SearchDependencies {
 }
 
 /** How many steps of the store one request takes at most. The client goes on from there. */
-const mostSteps = 25
+const mostSteps = 100
 
 export function searchRoute(dependencies: SearchDependencies): Route {
   return defineRoute({

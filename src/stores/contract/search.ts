@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { firstIdAt, type Task } from '../../core/task.ts'
-import type { TaskSearch } from '../search.ts'
-import type { Store } from '../store.ts'
+import type { Store, TaskSearch } from '../store.ts'
 import { fresh, ids, newTask, type StoreWorld } from './world.ts'
 
 /** Steps until there are no more tasks. */

@@ -1,0 +1,43 @@
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import type { Log } from '../telemetry/log.ts'
+
+const checkAgainMs = 1_000
+
+interface FreeSpace {
+  folder: string
+  reserveBytes: number
+  clock: Clock
+  log: Log
+}
+
+/**
+ * Refuses new videos while the disk of the data folder has less space than the reserve, which running tasks need to end.
+ * A disk that can't be asked counts as large enough: writes to it say what is wrong.
+ */
+export function openFreeSpace({ folder, reserveBytes, clock, log }: FreeSpace): () => Promise<void> {
+  let isEnough = true
+  let checkedAt = Number.NEGATIVE_INFINITY
+  async function check(): Promise<void> {
+    const { bavail, bsize } = await statfs(folder)
+    const before = isEnough
+    isEnough = bavail * bsize >= reserveBytes
+    if (before && !isEnough)
+      log.error('the disk is almost full: no new videos are accepted', { freeBytes: bavail * bsize, reserveBytes })
+    if (!before && isEnough) log.info('the disk has space again: new videos are accepted')
+  }
+  return async () => {
+    if (reserveBytes === 0) return
+    const now = clock.now()
+    // The clock may have been set back.
+    if (Math.abs(now - checkedAt) >= checkAgainMs) {
+      checkedAt = now
+      await check().catch(() => {})
+    }
+    if (!isEnough) throw new Problem('storage_unavailable', message, { retryable: true })
+  }
+}
+
+const message =
+  'The disk of the service is almost full, so no new videos are accepted. Videos in progress continue. Try again later.'
