@@ -62,6 +62,8 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'invalid_multipart',
       'model_not_found',
       'idempotency_key_reused',
+      'price_unknown',
+      'insufficient_quota',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',

@@ -42,6 +42,11 @@ export const VideoError = shape('Why a video failed.', {
   message: text('What happened, for people.'),
 })
 
+export const VideoUsage = shape('What a video cost.', {
+  cost: { type: 'number', minimum: 0, description: 'The amount that was charged.', examples: [0.42] },
+  currency: { type: 'string', description: 'The currency, as in ISO 4217.', examples: ['USD'] },
+})
+
 /*
  * A field that does not apply yet is absent, as the specification says. OpenAI's SDKs get null instead, because their
  * types promise null. So such a field is optional and may be null.
@@ -101,6 +106,10 @@ export const Video = shape(
       minimum: 0,
       description: 'Estimated seconds until the video is finished. Absent once it is finished.',
     }),
+    usage: shapeOrNull(
+      `What a finished video cost: 0 if it failed. ${absent} if the video is not finished, or the service has no prices.`,
+      VideoUsage,
+    ),
     queue_position: orNull({
       type: 'integer',
       minimum: 1,
@@ -117,6 +126,7 @@ export const Video = shape(
       'warnings',
       'metadata',
       'eta',
+      'usage',
       'queue_position',
     ],
   },
@@ -301,6 +311,7 @@ export const videoResponses = {
   VideoGeneration,
   VideoOutput,
   VideoError,
+  VideoUsage,
   VideoList,
   DeletedVideo,
   VideoEvent,
