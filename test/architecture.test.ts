@@ -163,7 +163,7 @@ const rules: [room: RegExp, may: string[]][] = [
     ],
   ],
   [
-    /^src\/cli\/(banner|config|doctor|index|migrate|serve|simulate)(\.ts$|\/)/,
+    /^src\/cli\/(banner|config|doctor|index|migrate|prices|serve|simulate)(\.ts$|\/)/,
     [
       'src/cli/',
       'src/core/',
