@@ -26,10 +26,10 @@ export interface LedgerEntry {
 }
 
 /** What the entries of a task depend on, besides its change. */
-export type Priced = Pick<Task, 'owner' | 'state' | 'createdAt' | 'deletedAt' | 'price'>
+type Priced = Pick<Task, 'owner' | 'state' | 'createdAt' | 'deletedAt' | 'price'>
 
 /** The end of a reservation: the owner pays a part of it, or nothing, and gets the rest back. */
-export interface Settlement {
+interface Settlement {
   readonly charge: number
   readonly refund: number
   readonly usage: TaskUsage

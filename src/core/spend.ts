@@ -51,7 +51,7 @@ export interface CapRefusal {
 const endOfTime = 8_640_000_000_000_000
 
 /** The counter that every owner has. Whoever changes a counter of the owner locks this one first. */
-export function totalCounter(scope: string, currency: string): Counter {
+function totalCounter(scope: string, currency: string): Counter {
   return { scope, currency, period: 'total', starts: 0, ends: endOfTime }
 }
 

@@ -43,7 +43,7 @@ export const VideoError = shape('Why a video failed.', {
   message: text('What happened, for people.'),
 })
 
-export const VideoUsage = shape('What a video cost.', {
+const VideoUsage = shape('What a video cost.', {
   cost: { type: 'number', minimum: 0, description: 'The amount that was charged.', examples: [0.42] },
   currency: { type: 'string', description: 'The currency, as in ISO 4217.', examples: ['USD'] },
 })
