@@ -33,10 +33,10 @@ const png = Buffer.from(
   'base64',
 )
 
+const price = { currency: 'USD', charge: 3_000_000, cost: 2_000_000, billsFailures: false }
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 200_000 }
 
 /** Kinds of tasks, 20 of each, and whether they have a video and an image. The account `elsewhere` does not exist. */
-const price = { currency: 'USD', charge: 3_000_000, cost: 2_000_000, billsFailures: false }
 const kinds: Partial<Task>[] = [
   { state: 'completed' },
   { state: 'completed', prompt: 'zwölf Boxkämpfer 🦊 "\\u0000" \\ \n\t\u2028' },
