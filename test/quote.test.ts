@@ -68,7 +68,9 @@ it('a quote fetches no URL and resolves no name', async () => {
 })
 
 it('a request that would be refused gets the same error', async () => {
-  await using service = await startService({ yaml: 'prices: {}\nmodels: { still: { account: studio, image: required } }' })
+  await using service = await startService({
+    yaml: 'prices: {}\nmodels: { still: { account: studio, image: required } }',
+  })
   const refused = async (body: object) => {
     const [quote, submit] = [await post(service, '/v1/videos/quote', body), await service.submit(body)]
     assert.equal(quote.status, submit.status)

@@ -18,7 +18,7 @@ function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): Er
 }
 
 /** OpenAI's types. Clients tell by them whether a later try may help. */
-function typeOf429(code: ProblemCode): string {
+function typeOf429(code: ProblemCode): 'insufficient_quota' | 'requests' {
   return code === 'insufficient_quota' ? code : 'requests'
 }
 

@@ -82,7 +82,8 @@ export function openQuotes(dependencies: QuoteDependencies): Quotes {
     at: 'POST /operator/v1/quote',
     id: 'quoteForProject',
     summary: 'Quote a video for a project',
-    description: 'The same as `POST /v1/videos/quote`, with the cost, and the accounts that the request would be sent to.',
+    description:
+      'The same as `POST /v1/videos/quote`, with the cost, and the accounts that the request would be sent to.',
     query: { schema: OperatorQuoteQuery },
     body: {
       schema: CreateVideo,
@@ -103,7 +104,11 @@ export function openQuotes(dependencies: QuoteDependencies): Quotes {
 function openAnswer(dependencies: QuoteDependencies) {
   const { prices = null, estimates } = dependencies
   const resolve = openResolve(dependencies)
-  return async (request: BodyRequest<CreateBody & { input_reference?: unknown }>, reply: FastifyReply, owner: string) => {
+  return async (
+    request: BodyRequest<CreateBody & { input_reference?: unknown }>,
+    reply: FastifyReply,
+    owner: string,
+  ) => {
     const { entry, prompt, seconds, size, parameters } = resolve(request, reply)
     const { image, input_reference: reference } = request.body
     const hasImage = image !== undefined || reference !== undefined

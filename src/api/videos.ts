@@ -112,7 +112,10 @@ async function nameTwice(_request: FastifyRequest, _reply: FastifyReply, payload
 }
 
 /** The model decides about all other fields. `image` is what `spellings.ts` found, under any name. */
-export type CreateBody = Pick<CreateVideo, 'model' | 'prompt' | 'seconds' | 'size' | 'start_within' | 'finish_within'> & {
+export type CreateBody = Pick<
+  CreateVideo,
+  'model' | 'prompt' | 'seconds' | 'size' | 'start_within' | 'finish_within'
+> & {
   image?: unknown
 }
 

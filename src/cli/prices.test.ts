@@ -22,7 +22,11 @@ const openRouter = {
   data: [
     {
       id: 'kwaivgi/kling-3.0',
-      pricing_skus: { duration_seconds_without_audio_720p: '0.09', duration_seconds_with_audio_720p: '0.13', images: '1' },
+      pricing_skus: {
+        duration_seconds_without_audio_720p: '0.09',
+        duration_seconds_with_audio_720p: '0.13',
+        images: '1',
+      },
     },
     { id: 'other/turbo', pricing_skus: { duration_seconds: '0.2' } },
   ],
@@ -70,6 +74,9 @@ it('prices import fails clearly', async () => {
   assert.match(await failing({}, 'import', 'none.json'), /^1 filmgate: none\.json can't be read: ENOENT/)
   assert.match(await failing({}, 'import'), /^2 filmgate: FILE is missing/)
   assert.match(await failing({}, 'export'), /^2 filmgate: there is no 'prices export'; did you mean import\?/)
-  assert.match(await failing({}, 'import', 'list.json', '--map', 'a=kling-3'), /^2 .*no model 'kling-3'; did you mean kling-3\.0\?/)
+  assert.match(
+    await failing({}, 'import', 'list.json', '--map', 'a=kling-3'),
+    /^2 .*no model 'kling-3'; did you mean kling-3\.0\?/,
+  )
   assert.match(await failing({}, 'import', 'list.json', '--map', 'a'), /^2 .*LISTED=MODEL/)
 })

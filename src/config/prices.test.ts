@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { load, mistakesOf, remote } from './load.fixture.ts'
 
-const account = 'accounts: { acme: {} }\n'
+const account = 'accounts: { acme: { base_url: https://acme.example, key: k } }\n'
 
 it('without prices and caps all videos are free, and a cap alone asks for the prices of the catalogue', () => {
   assert.equal(load('').prices, null)

@@ -121,7 +121,7 @@ const limit = {
 
 const cap = (period: string) =>
   ({
-    type: ['object', 'null'],
+    type: 'object',
     description: `The limit ${period}.`,
     additionalProperties: false,
     required: ['limit'],
@@ -158,7 +158,9 @@ type Rules = Pick<NonNullable<FileSettings['prices']>, 'markup' | 'models'>
 
 /** Full names before globs, and models before all of them. */
 function readRules(where: string, project: string | null, given: Rules, mistakes: Mistakes): PriceRule[] {
-  const entries = Object.entries(given.models ?? {}).sort(([a], [b]) => Number(a.includes('*')) - Number(b.includes('*')))
+  const entries = Object.entries(given.models ?? {}).sort(
+    ([a], [b]) => Number(a.includes('*')) - Number(b.includes('*')),
+  )
   const rules = entries.map(([model, { price, markup, cost } = {}]) => {
     if (price && markup !== undefined)
       mistakes.add(

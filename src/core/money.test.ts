@@ -27,7 +27,10 @@ it('multiplies and adds exactly, and rounds up once, at the end', () => {
 })
 
 it('shows an amount as a number and as text', () => {
-  assert.deepEqual([0, 1, 420_000, 5_000_000, 10_000_000, 123_456_789].map(fromMicros), [0, 0.000001, 0.42, 5, 10, 123.456789])
+  assert.deepEqual(
+    [0, 1, 420_000, 5_000_000, 10_000_000, 123_456_789].map(fromMicros),
+    [0, 0.000001, 0.42, 5, 10, 123.456789],
+  )
   assert.equal(moneyText(Number.MAX_SAFE_INTEGER, 'USD'), '9007199254.740991 USD')
   assert.equal(moneyText(420_000, 'USD'), '0.42 USD')
   assert.equal(moneyText(-1_500_000, 'EUR'), '-1.5 EUR')

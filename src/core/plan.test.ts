@@ -334,9 +334,20 @@ it('reads only what a change depends on', () => {
 })
 
 it('admits new tasks in their order up to each cap, within the period of each', () => {
-  const admission = (id: string, createdAt: number, caps: [period: string, starts: number, ends: number, limit: number][]) => ({
+  const admission = (
+    id: string,
+    createdAt: number,
+    caps: [period: string, starts: number, ends: number, limit: number][],
+  ) => ({
     task: { id, owner: 'alice', createdAt, price },
-    caps: caps.map(([period, starts, ends, limit]) => ({ scope: 'alice', currency: 'USD', period, starts, ends, limit })),
+    caps: caps.map(([period, starts, ends, limit]) => ({
+      scope: 'alice',
+      currency: 'USD',
+      period,
+      starts,
+      ends,
+      limit,
+    })),
   })
   const spent = new Map([
     [counterKey({ scope: 'alice', currency: 'USD', period: 'day' }), 1],

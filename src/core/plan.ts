@@ -391,12 +391,7 @@ const overruled: TaskError = {
 }
 
 /** The end of a reservation. What is given back counts in the periods of the submit. */
-function planClose(
-  task: string,
-  was: TaskBefore,
-  settlement: { charge: number; refund: number },
-  at: number,
-): Write[] {
+function planClose(task: string, was: TaskBefore, settlement: { charge: number; refund: number }, at: number): Write[] {
   const { owner, createdAt, price } = was
   const { refund } = settlement
   return [

@@ -39,7 +39,10 @@ it("reads the video models of LiteLLM's list, and names the prices that it does 
 it("reads OpenRouter's list of video models", () => {
   const list = readPriceList({
     data: [
-      { id: 'google/veo-3.1', pricing_skus: { duration_seconds_with_audio_4K: '0.6', duration_seconds_without_audio: '0.2' } },
+      {
+        id: 'google/veo-3.1',
+        pricing_skus: { duration_seconds_with_audio_4K: '0.6', duration_seconds_without_audio: '0.2' },
+      },
       { id: 'runway/gen-4.5', pricing_skus: { cents_per_second_output: '12', video_tokens: '0.000007' } },
       { id: 'some/chat', pricing: { prompt: '1' } },
       { id: 7, pricing_skus: {} },
@@ -62,7 +65,8 @@ it("reads OpenRouter's list of video models", () => {
 })
 
 it('refuses everything else', () => {
-  for (const value of [null, 7, 'x', [], {}, { models: [] }, { a: { b: 1 } }]) assert.equal(readPriceList(value), undefined)
+  for (const value of [null, 7, 'x', [], {}, { models: [] }, { a: { b: 1 } }])
+    assert.equal(readPriceList(value), undefined)
 })
 
 it('finds a model by its own name or by that at its provider, and one of a reseller only by the whole name', () => {

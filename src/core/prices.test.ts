@@ -76,7 +76,11 @@ describe('the price of a table', () => {
   })
 
   it('is that of the line with the most conditions that the request meets', () => {
-    const lines = [second('0.1'), second('0.2', { resolution: '1080p' }), second('0.3', { resolution: '1080p', audio: true })]
+    const lines = [
+      second('0.1'),
+      second('0.2', { resolution: '1080p' }),
+      second('0.3', { resolution: '1080p', audio: true }),
+    ]
     assert.equal(price({ lines })?.charge, 500_000)
     const large = { lines, size: { width: 1920, height: 1080 } }
     assert.equal(price({ ...large, parameters: { audio: false } })?.charge, 1_000_000)
@@ -95,7 +99,11 @@ describe('the price of a table', () => {
   })
 
   it('includes images and source videos only if the request has them', () => {
-    const lines = [second('0.1'), { unit: 'input_image', price: '0.01' }, { unit: 'input_second', price: '0.02' }] as const
+    const lines = [
+      second('0.1'),
+      { unit: 'input_image', price: '0.01' },
+      { unit: 'input_second', price: '0.02' },
+    ] as const
     assert.equal(price({ lines })?.charge, 500_000)
     assert.equal(price({ lines, hasImage: true })?.charge, 510_000)
     assert.equal(price({ lines, sourceSeconds: 3 })?.charge, 560_000)
@@ -147,7 +155,14 @@ it('a price that is unknown is an error with the name of the model, or free if t
   assert.match(refusal({ lines: [second('0.1', { resolution: '480p' })] }), /'acme-1' has no price for 720p/)
   assert.match(refusal({ lines: [second('0.1', { audio: true })], parameters: { audio: false } }), /720p without sound/)
   assert.match(refusal({ lines: [second('0.1')], currency: 'CNY' }), /'acme-1' is in CNY, and prices here are in USD/)
-  assert.match(refusal({ lines: [second('999999999')], seconds: 3_600, rules: [{ project: null, model: '*', markup: '999999999' }] }), /too large/)
+  assert.match(
+    refusal({
+      lines: [second('999999999')],
+      seconds: 3_600,
+      rules: [{ project: null, model: '*', markup: '999999999' }],
+    }),
+    /too large/,
+  )
   assert.equal(price({ lines: null, settings: { unpriced: 'free' } }), null)
   assert.equal(price({ lines: [second('0')], currency: 'CNY' })?.charge, 0, 'nothing costs the same everywhere')
 })

@@ -169,7 +169,9 @@ function partsOf(
     if (unit === 'output_token' && rate === undefined)
       return { reason: `the price of '${card.id}' has no \`tokens_per_second\`, so its maximum is unknown` }
     isGenerated ||= generating.includes(unit)
-    parts.push(unit === 'output_token' ? { quantity: quantity * Number(rate), price, metered: true } : { quantity, price })
+    parts.push(
+      unit === 'output_token' ? { quantity: quantity * Number(rate), price, metered: true } : { quantity, price },
+    )
   }
   return isGenerated ? parts : { reason: `'${card.id}' has no price for ${describe(request)}` }
 }

@@ -39,7 +39,14 @@ it('a day is as long as the clocks of its time zone make it', () => {
 })
 
 it('each moment is within exactly one day and one month, also where the clocks change', () => {
-  for (const zone of ['UTC', 'Europe/Berlin', 'America/Sao_Paulo', 'Asia/Beirut', 'Pacific/Apia', 'Australia/Lord_Howe'])
+  for (const zone of [
+    'UTC',
+    'Europe/Berlin',
+    'America/Sao_Paulo',
+    'Asia/Beirut',
+    'Pacific/Apia',
+    'Australia/Lord_Howe',
+  ])
     for (const kind of ['day', 'month'] as const) {
       let ended = periodAt(kind, zone, at('2018-01-01T00:00:00Z')).ends
       for (let time = ended; time < at('2019-03-01T00:00:00Z'); time += 17 * 60_000) {

@@ -159,19 +159,22 @@ export const VideoQuote = shape('What a request would create, and its price.', {
 export type VideoQuote = Static<typeof VideoQuote>
 
 /** The same for an operator, with what clients do not see. */
-export const OperatorQuote = shape('What a request would create, its price, its cost, and the accounts that it would be sent to.', {
-  object: always('operator.quote'),
-  ...quoted,
-  cost: shapeOrNull('The most that the provider charges; null if that is unknown, or the video is free.', VideoUsage),
-  routes: listOf(
-    'The accounts in the order in which they would be tried now.',
-    shape('An account that can generate the video.', {
-      account: text('The name of the account.'),
-      upstream_model: text('The name of the model at the provider.'),
-      paused: flag('Whether the account is paused now.'),
-    }),
-  ),
-})
+export const OperatorQuote = shape(
+  'What a request would create, its price, its cost, and the accounts that it would be sent to.',
+  {
+    object: always('operator.quote'),
+    ...quoted,
+    cost: shapeOrNull('The most that the provider charges; null if that is unknown, or the video is free.', VideoUsage),
+    routes: listOf(
+      'The accounts in the order in which they would be tried now.',
+      shape('An account that can generate the video.', {
+        account: text('The name of the account.'),
+        upstream_model: text('The name of the model at the provider.'),
+        paused: flag('Whether the account is paused now.'),
+      }),
+    ),
+  },
+)
 export type OperatorQuote = Static<typeof OperatorQuote>
 
 const sameId = (clients: string) => ({ ...id, description: `The same as \`id\`, for ${clients}.` }) as const

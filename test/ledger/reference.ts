@@ -31,7 +31,9 @@ export function judge(found: Found, { admitted, refused, ended }: Acknowledged, 
   for (let number = 0; number < count; number += 1) {
     const life = lifeOf(number)
     const [task, own] = [tasks.get(life.id), balances.get(life.id) ?? []]
-    const actual = Object.fromEntries(own.map(({ account, amount }) => [account, amount]).filter(([, amount]) => amount))
+    const actual = Object.fromEntries(
+      own.map(({ account, amount }) => [account, amount]).filter(([, amount]) => amount),
+    )
     const complain = (what: string) => violations.push(`${number} (${life.kind}): ${what}`)
     if (refused.has(number) && (task || own.length > 0)) complain('it was refused, and left something behind')
     if (admitted.has(number) && own.length === 0) complain('it was admitted, and has no entry')

@@ -125,7 +125,11 @@ function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term:
   const { audio, price, keptMs, usuallyMs } = facts
   const rows: [string, Part][] = [
     ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
-    ['Price', price && `${price.lines.map((line) => lineText(line, price.currency)).join('; ')}, as of ${price.on} (${price.source})`],
+    [
+      'Price',
+      price &&
+        `${price.lines.map((line) => lineText(line, price.currency)).join('; ')}, as of ${price.on} (${price.source})`,
+    ],
     ['Failed videos', failuresBilled ? 'Charged' : 'Not charged'],
     ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
     ['Provider keeps it for', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own copy`],

@@ -21,16 +21,13 @@ export function openAdmissions(database: Database): (submit: Submit) => Promise<
 }
 
 /** If the database refuses a task, each is inserted by itself, so that the others succeed. */
-async function admitAll(
-  database: Database,
-  submits: readonly Submit[],
-  again = false,
-): Promise<ItemResult<void>[]> {
+async function admitAll(database: Database, submits: readonly Submit[], again = false): Promise<ItemResult<void>[]> {
   try {
     return await database.write((query) => admit(query, submits, again))
   } catch (error) {
     if (error instanceof CommitUnknown && !again) return admitAll(database, submits, true)
-    if (submits.length === 1 || Problem.from(error).code === 'storage_unavailable') return submits.map(() => ({ error }))
+    if (submits.length === 1 || Problem.from(error).code === 'storage_unavailable')
+      return submits.map(() => ({ error }))
     const results: ItemResult<void>[] = []
     // One after the other: the first of them take what the caps allow.
     for (const submit of submits) results.push(...(await admitAll(database, [submit], again)))

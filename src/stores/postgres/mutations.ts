@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
-import { type Before, type Mutation, needsOf, planOf, type Scope, type StatementShape, type Write } from '../../core/plan.ts'
+import {
+  type Before,
+  type Mutation,
+  needsOf,
+  planOf,
+  type Scope,
+  type StatementShape,
+  type Write,
+} from '../../core/plan.ts'
 import { Problem } from '../../core/problem.ts'
 import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'

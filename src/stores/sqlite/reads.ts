@@ -83,7 +83,9 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `${rivalsIn('open')} UNION ALL ${rivalsIn('abandoned')} AND attempts.opened_at >= :since LIMIT :limit`,
   )
   const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
-  const entries = reader.prepare(`SELECT ${entryColumns.join(', ')} FROM entries WHERE task = ? ORDER BY at, step, account`)
+  const entries = reader.prepare(
+    `SELECT ${entryColumns.join(', ')} FROM entries WHERE task = ? ORDER BY at, step, account`,
+  )
   // By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks.
   const nextAccount = reader.prepare(
     `SELECT account FROM tasks INDEXED BY tasks_work
