@@ -7,8 +7,8 @@ import { type LedgerDatabase, runLedger, spendBudget } from './ledger/run.ts'
 import { startPostgres } from './services/postgres.ts'
 
 /** 1000000 for the proof; that takes about an hour. */
-const operations = Number(process.env.FILMGATE_LEDGER_OPERATIONS ?? 4_000)
-const kills = 10
+const operations = Number(process.env.FILMGATE_LEDGER_OPERATIONS ?? 2_000)
+const kills = 6
 const processes = 4
 
 const server = await startPostgres()

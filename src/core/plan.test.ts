@@ -318,7 +318,7 @@ it('writes an operation so that the order of its keys means nothing', () => {
 })
 
 it('reads only what a change depends on', () => {
-  const none = { attempts: [], attemptsOf: [], owners: [], scopes: [] }
+  const none = { attempts: [], attemptsOf: [], owners: [] }
   const needs = (mutation: Mutation, was: Task) => needsOf([mutation], before({ was }).tasks)
   assert.deepEqual(needs(record(running), running), none)
   assert.deepEqual(needs(record(held, { fact: fact('open') }), held), { ...none, attempts: ['a'] })
@@ -326,11 +326,6 @@ it('reads only what a change depends on', () => {
   assert.deepEqual(needs(record(failed), { ...held, deletedAt: 4 }), { ...none, attempts: ['a'] })
   assert.deepEqual(needs({ verb: 'remove', task: 't', fence: 3, orphans: false }, held), { ...none, attemptsOf: ['t'] })
   assert.deepEqual(needs({ verb: 'delete', task: 't', owner: 'alice', at: 1 }, held), none)
-  const scopes = [{ scope: 'alice', currency: 'USD' }]
-  assert.deepEqual(needs({ verb: 'delete', task: 't', owner: 'alice', at: 1 }, { ...held, price }), { ...none, scopes })
-  assert.deepEqual(needs(record(failed), { ...running, price }), { ...none, owners: ['alice'], scopes })
-  // Nothing is given back, so no counter changes.
-  assert.deepEqual(needs(record(completed), { ...running, price }), { ...none, owners: ['alice'] })
 })
 
 it('admits new tasks in their order up to each cap, within the period of each', () => {

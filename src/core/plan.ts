@@ -78,19 +78,11 @@ interface Needs {
   attemptsOf: string[]
   /** Owners whose endpoints are read. */
   owners: string[]
-  /** Whose counters of spend change: their totals are locked, after the tasks. */
-  scopes: Scope[]
-}
-
-/** The owner and the currency of counters. */
-export interface Scope {
-  scope: string
-  currency: string
 }
 
 /**
  * A statement for any number of rows. The first column is the key of an update and the condition of a delete. `add` adds an
- * amount to every counter of a scope and currency whose period contains a time.
+ * amount to every counter of a scope and currency whose period contains a time; it comes last, because others wait for these rows.
  */
 export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete' | 'add'
@@ -113,11 +105,10 @@ interface Plan {
 }
 
 export function needsOf(mutations: readonly Mutation[], tasks: Before['tasks']): Needs {
-  const needs: Needs = { attempts: [], attemptsOf: [], owners: [], scopes: [] }
+  const needs: Needs = { attempts: [], attemptsOf: [], owners: [] }
   for (const mutation of mutations) {
     if (mutation.verb === 'remove') needs.attemptsOf.push(mutation.task)
     if (mutation.verb === 'settle') needs.attempts.push(mutation.fact.id)
-    needs.scopes.push(...scopesOf(mutation, tasks.get(mutation.task)))
     if (mutation.verb !== 'record') continue
     const { task, fact } = mutation.entry
     if (fact) needs.attempts.push(fact.id)
@@ -130,14 +121,6 @@ export function needsOf(mutations: readonly Mutation[], tasks: Before['tasks']):
     if (kind && eventTypeOf(kind)) needs.owners.push(task.owner)
   }
   return needs
-}
-
-/** Whose counters a change lowers: a reservation ends, and a part of it is given back. */
-function scopesOf(mutation: Mutation, was: TaskBefore | undefined): Scope[] {
-  if (!was?.price) return []
-  const gives =
-    mutation.verb === 'record' ? (settlementOf(was, mutation.entry.task)?.refund ?? 0) > 0 : mutation.verb === 'delete'
-  return gives ? [{ scope: was.owner, currency: was.price.currency }] : []
 }
 
 export function planOf(mutation: Mutation, before: Before): Plan {

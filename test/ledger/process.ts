@@ -14,8 +14,9 @@ import { live } from './lives.ts'
  * on stdin, and writes a line for each step: synchronously, after its commit.
  */
 
-const atOnce = 48
 const [place = '', work = ''] = process.argv.slice(2)
+/** Several processes share a PostgreSQL. */
+const atOnce = place.startsWith('postgres:') ? 12 : 48
 
 function openStore(): Promise<Store> {
   const onFatal = (error: Error) => {

@@ -70,7 +70,10 @@ async function readCounters(query: Query, counters: readonly Counter[]): Promise
   const wanted = [...byKey.keys()].sort().flatMap((key) => byKey.get(key) ?? [])
   const totals = wanted.filter(({ period }) => period === 'total')
   const read = async () => {
-    const [, rows] = await Promise.all([lockScopes(query, totals), query(readStatement, [JSON.stringify(wanted)])])
+    const [, rows] = await Promise.all([
+      lockScopes(query, totals.map(scopeOf)),
+      query(readStatement, [JSON.stringify(wanted)]),
+    ])
     return new Map(rows.map((row) => [counterKey(row as unknown as Counter), Number(row.amount)]))
   }
   let found = await read()
@@ -83,6 +86,10 @@ async function readCounters(query: Query, counters: readonly Counter[]): Promise
     found = await read()
   }
   return found
+}
+
+function scopeOf({ scope, currency }: Counter) {
+  return { scope, currency }
 }
 
 const readStatement = `SELECT spends.scope, spends.currency, spends.period, spends.amount

@@ -1,14 +1,6 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
-import {
-  type Before,
-  type Mutation,
-  needsOf,
-  planOf,
-  type Scope,
-  type StatementShape,
-  type Write,
-} from '../../core/plan.ts'
+import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
 import { Problem } from '../../core/problem.ts'
 import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
@@ -135,12 +127,11 @@ async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<
  * are locked instead. Endpoints are not: deliveries to an endpoint that is deleted meanwhile are dropped with its others.
  */
 async function readBefore(query: Query, mutations: readonly Mutation[], tasks: Before['tasks']): Promise<Before> {
-  const { attempts, attemptsOf, owners, scopes } = needsOf(mutations, tasks)
+  const { attempts, attemptsOf, owners } = needsOf(mutations, tasks)
   const lock = mutations.every(({ task }) => tasks.has(task)) ? '' : 'FOR UPDATE'
   const [attemptRows, endpoints] = await Promise.all([
     attempts.length + attemptsOf.length === 0 ? [] : query(`${attemptsStatement} ${lock}`, [attempts, attemptsOf]),
     owners.length === 0 ? [] : query(endpointsStatement, [owners]),
-    scopes.length === 0 ? [] : lockScopes(query, scopes),
   ])
   return { tasks, attempts: toAttemptsBefore(attemptRows), endpoints }
 }
@@ -149,8 +140,8 @@ async function readBefore(query: Query, mutations: readonly Mutation[], tasks: B
  * Locks the totals of these scopes, in their order, so that two transactions do not deadlock. Returns those that exist. A
  * transaction that also locks tasks locks those first.
  */
-export function lockScopes(query: Query, scopes: readonly Scope[]): Promise<Row[]> {
-  return query(lockStatement, [JSON.stringify(scopes.map(({ scope, currency }) => ({ scope, currency })))])
+export function lockScopes(query: Query, scopes: readonly Row[]): Promise<Row[]> {
+  return query(lockStatement, [JSON.stringify(scopes)])
 }
 
 const lockStatement = `SELECT scope, currency FROM spends WHERE period = 'total' AND (scope, currency) IN (
@@ -161,10 +152,21 @@ const attemptsStatement = `SELECT ${attemptBeforeColumns} FROM attempts WHERE id
 
 const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
 
-/** One statement for all rows of a shape. */
+/** One statement for all rows of a shape. Counters come last: other transactions wait for them until the COMMIT. */
 export async function execute(query: Query, writes: readonly Write[]): Promise<void> {
-  const shapes = Map.groupBy(writes, ({ shape }) => shape)
-  await Promise.all([...shapes].map(([shape, rows]) => query(statementText(shape), [valuesOf(shape, rows)])))
+  const shapes = [...Map.groupBy(writes, ({ shape }) => shape)]
+  const run = ([shape, rows]: (typeof shapes)[number]) => query(statementText(shape), [valuesOf(shape, rows)])
+  const [counters, others] = [shapes.filter(isCounter), shapes.filter((one) => !isCounter(one))]
+  const scopes = counters.flatMap(([, rows]) => rows.map(({ values: [scope, currency] }) => ({ scope, currency })))
+  await Promise.all([
+    ...others.map(run),
+    ...(scopes.length > 0 ? [lockScopes(query, scopes)] : []),
+    ...counters.map(run),
+  ])
+}
+
+function isCounter([{ verb }]: [StatementShape, Write[]]): boolean {
+  return verb === 'add'
 }
 
 function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown {
