@@ -132,8 +132,11 @@ async function finish(store: Store, life: Life, task: Task, report: (step: Step)
   if (!leased) return
   const usage = kind === 'metered' ? { outputTokens: life.outputTokens } : null
   const completed = decide(leased, { state: 'completed', completedAt: createdAt + 9, expiresAt: createdAt + 99, usage })
-  if (kind === 'race') await Promise.all([store.record(completed), remove()])
-  else if (kind === 'complete' || kind === 'metered') await store.record(completed)
+  if (kind === 'race') {
+    const complete = () => store.record(completed)
+    const [first, second] = life.outputTokens % 2 === 0 ? [complete, remove] : [remove, complete]
+    await Promise.all([first(), second()])
+  } else if (kind === 'complete' || kind === 'metered') await store.record(completed)
   else await store.record(decide(leased, { state: 'failed', error }))
   report('step')
 }
