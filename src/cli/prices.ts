@@ -19,7 +19,6 @@ Stderr names the models that the list does not have, prices that it has in a
 form that is not understood, and prices on the cards that differ or are old.
 
 Examples:
-  curl -sO https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json
   filmgate prices import model_prices_and_context_window.json > prices.yaml
   filmgate prices import models.json --map google/veo-3.1=fal/veo-3.1
 
