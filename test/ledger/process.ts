@@ -1,4 +1,4 @@
-import { readFileSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Problem } from '../../src/core/problem.ts'
@@ -11,7 +11,7 @@ import { live } from './lives.ts'
 /*
  * A process of its own that lives lives on a store, until it has lived all or is killed: node process.ts PLACE WORK. WORK is a
  * file with the numbers of the lives, or `budget:N`: N submits at once of an owner that may pay for ten. It begins after a line
- * on stdin, and writes a line for each step: synchronously, after its commit.
+ * on stdin, and writes a line for each step, after its commit.
  */
 
 const [place = '', work = ''] = process.argv.slice(2)
@@ -28,7 +28,7 @@ function openStore(): Promise<Store> {
   return openPostgres({ url: place, monotonic: () => performance.now(), sleep, name: String(process.pid), onFatal })
 }
 
-const say = (line: string) => void writeSync(1, `${line}\n`)
+const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Under load the database may refuse to wait any longer: the rest of the life is lived later, as a client repeats it. */
 async function patiently<Result>(attempt: () => Promise<Result>): Promise<Result> {
