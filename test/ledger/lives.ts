@@ -31,7 +31,7 @@ const most = 1_000_000
 /** About half of the owners may not spend all that they try to. Days of two time zones overlap. */
 export function capsOf(owner: string): SpendCap[] {
   const number = Number(owner.slice(1))
-  const limit = 8 * most
+  const limit = 3 * most
   if (number >= ownerCount / 2) return []
   return [
     { period: 'day', limit, zone: number % 2 === 0 ? 'UTC' : 'Asia/Tokyo' },
