@@ -139,6 +139,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     docs: config.docs,
     azure: config.azure,
     unknownParameters: config.unknownParameters,
+    prices: config.prices,
     corsOrigins: config.corsOrigins,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     ...limitConnections(clock, log),

@@ -52,6 +52,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/health.ts',
       'src/core/image.ts',
       'src/core/parameters.ts',
+      'src/core/prices.ts',
       'src/core/source.ts',
       'src/core/storage-fault.ts',
       'src/core/task.ts',
@@ -162,7 +163,7 @@ const rules: [room: RegExp, may: string[]][] = [
     ],
   ],
   [
-    /^src\/cli\/(banner|config|doctor|index|migrate|serve|simulate)(\.ts$|\/)/,
+    /^src\/cli\/(banner|config|doctor|index|migrate|prices|serve|simulate)(\.ts$|\/)/,
     [
       'src/cli/',
       'src/core/',

@@ -22,7 +22,8 @@ import { searchRoute } from './operator/search.ts'
 import { type OperatorDependencies, operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
-import { limitWrites, openRates } from './rates.ts'
+import { isQuote, openQuotes, quotePath } from './quote.ts'
+import { limitQuotes, limitWrites, openRates } from './rates.ts'
 import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
@@ -74,7 +75,8 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
 function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Estimates }, download: Route): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
   const submit = openSubmit(dependencies)
-  const create = createVideo(dependencies, submit)
+  const quotes = openQuotes(dependencies)
+  const create = createVideo(dependencies, submit, quotes.quote)
   const videos = videoRoutes(watched)
   const limit = limitWrites(dependencies)
   return [
@@ -83,6 +85,7 @@ function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Es
     ...videos,
     download,
     ...generationRoutes(create, videos[0]),
+    quotes.clientRoute,
     ...derivedRoutes(dependencies, submit),
     ...eventRoutes(watched),
     ...endpointRoutes(dependencies, limit),
@@ -90,6 +93,7 @@ function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Es
     ...modelRoutes(dependencies.catalog),
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),
+    quotes.operatorRoute,
     ...decisionRoutes(dependencies),
     ...healthRoutes(dependencies),
   ]
@@ -103,7 +107,7 @@ interface ClientHooks {
 function addClientRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { identify, rates, connections }: AppDependencies & ClientHooks,
+  { identify, rates, connections, ...dependencies }: AppDependencies & ClientHooks,
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
@@ -121,7 +125,10 @@ function addClientRoutes(
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.decorateRequest('sentAs')
-    uploads.addHook('onRequest', rates.take)
+    const takeQuote = limitQuotes(dependencies)
+    uploads.addHook('onRequest', (request, reply, done) =>
+      isQuote(request) ? takeQuote(request, reply, done) : rates.take(request, reply, done),
+    )
     for (const route of routes.filter(acceptsForm)) addRoute(uploads, route)
   })
   for (const route of routes) if (!acceptsForm(route)) addRoute(scope, route)
@@ -135,7 +142,7 @@ function addRefusals(scope: FastifyInstance): void {
   const characters = { config, onRequest: refuseCharacters, handler: refuseCharacters }
   scope.route({ method: ['GET', 'POST'], url: '/v1/videos/characters', ...characters })
   scope.get('/v1/videos/characters/:id', characters)
-  for (const url of ['/v1/videos/edits', '/v1/videos/extensions', ...generations.map(({ path }) => path)])
+  for (const url of ['/v1/videos/edits', '/v1/videos/extensions', quotePath, ...generations.map(({ path }) => path)])
     scope.route({
       method: ['GET', 'DELETE'],
       url,

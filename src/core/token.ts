@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
+import type { SpendCap } from './spend.ts'
 
 /** An access token. Only the digest of its secret is stored. */
 export interface Token {
@@ -14,6 +15,8 @@ export interface Token {
   readonly concurrency?: number
   /** How many videos it may create in a minute; 0: no limit; by default, the rate of the service. */
   readonly rate?: number
+  /** How much its videos may cost; by default, any amount. */
+  readonly spend?: readonly SpendCap[]
   /** What happens to an unknown parameter; by default, the setting of the service. */
   readonly unknownParameters?: UnknownParameters
 }

@@ -135,6 +135,17 @@ it('what docs/scaling.md copies out is every finished task of that day', async (
   assert.deepEqual(ids, [newTask('1').id, newTask('2').id])
 })
 
+it('the database refuses to change or to remove an entry of the ledger', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  const price = { currency: 'USD', charge: 3, cost: null, billsFailures: false }
+  await store.insert(newTask('1', { price }))
+  for (const change of ['UPDATE entries SET amount = 0', 'DELETE FROM entries'])
+    await assert.rejects(database.run(change), /never changed/)
+  assert.equal((await store.entries(newTask('1').id)).length, 2)
+})
+
 it('the COMMIT of a transaction may take as long as its statements', async () => {
   await wipe()
   await using database = await openDatabase(server.url)

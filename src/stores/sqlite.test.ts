@@ -182,3 +182,14 @@ it('reads the first thousand of very many queued tasks at once, as it blocks the
     scanOf('tasks', "prompt <> ''"),
   )
 })
+
+it('the database refuses to change or to remove an entry of the ledger', async () => {
+  await wipe()
+  await using store = await open()
+  const price = { currency: 'USD', charge: 3, cost: null, billsFailures: false }
+  await store.insert(newTask('1', { price }))
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  assert.throws(() => database.exec('UPDATE entries SET amount = 0'), /never changed/)
+  assert.throws(() => database.exec('DELETE FROM entries'), /never removed/)
+  assert.equal((await store.entries(newTask('1').id)).length, 2)
+})

@@ -39,6 +39,14 @@ const OperatorEvent = shape('An event in the life of a task.', {
   detail: { description: 'Details: any JSON, or null.' },
 })
 
+const OperatorEntry = shape('An entry of the ledger. The amounts of a step sum to 0.', {
+  step: text('`reserve`, `close`, or `cost` and the id of an attempt.'),
+  account: text('`reserved`, `revenue` or `funds` of an owner; `cost` or `providers` of an account.'),
+  amount: { type: 'number', description: 'The amount.', examples: [0.42] },
+  currency: text('The currency, as in ISO 4217.'),
+  at: time('When it was posted.'),
+})
+
 const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
@@ -94,6 +102,7 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   ...task,
   attempts: listOf('Every submit of the task.', OperatorAttempt),
   timeline: listOf('What happened to it, in order.', OperatorEvent),
+  entries: listOf('What was posted for it in the ledger; empty if it is free.', OperatorEntry),
 })
 export type OperatorTask = Static<typeof OperatorTask>
 
@@ -220,6 +229,7 @@ export const operatorResponses = {
   OperatorTaskList,
   OperatorAttempt,
   OperatorEvent,
+  OperatorEntry,
   OperatorAttemptList,
   OperatorAccount,
   OperatorHealth,

@@ -3,10 +3,12 @@ import {
   columns,
   deliveryColumns,
   endpointColumns,
+  entryColumns,
   eventColumns,
   healthColumns,
   noticeColumns,
   type Row,
+  spendColumns,
   tokenColumns,
 } from '../../core/row.ts'
 
@@ -64,6 +66,8 @@ export const tables = {
   tokens: { key: ['name'], columns: tokenColumns },
   slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
   healths: { key: ['account'], columns: healthColumns },
+  entries: { key: ['task', 'step', 'account'], columns: entryColumns },
+  spends: { key: ['scope', 'currency', 'period'], columns: spendColumns },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
