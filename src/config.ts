@@ -17,6 +17,10 @@ import { type Member, providers } from './providers/index.ts'
 export interface Config {
   host: string
   port: number
+  /** The port of the operator routes; null if they are on the same port as the others. */
+  operatorPort: number | null
+  /** The proxies whose X-Forwarded-For counts. */
+  trustedProxies: readonly string[]
   data: string
   store: StorePlace
   bucket: BucketPlace
@@ -77,6 +81,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, docs, azure] = [read('rate'), read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
+  const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -96,6 +101,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   return {
     host,
     port,
+    operatorPort,
+    trustedProxies,
     data,
     ...places,
     retentionMs,

@@ -8,7 +8,7 @@ import type { ImageFacts } from '../core/image.ts'
 import { Problem } from '../core/problem.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
 import { digestRequest, newTaskId, queueTask } from '../core/task.ts'
-import type { UnknownParameters } from '../core/token.ts'
+import { ownerOf, type UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
@@ -103,7 +103,7 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
     const digest = digestRequest({ ...fields, image, source: named, ignored: order.ignored })
     const now = clock.now()
     const times = fitDeadlines(entry.card, order.deadlines, now)
-    const owner = request.token.name
+    const owner = ownerOf(request.token)
     const idempotencyKey = keyOf(request)
     const create = () => {
       const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }

@@ -4,6 +4,7 @@ import type { FairTurns } from '../core/fair.ts'
 import { readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import { CreateVideo, Video, VideoGeneration } from '../wire/videos.ts'
 import { maxBodyBytes } from './body.ts'
 import type { boundBodies } from './budget.ts'
@@ -123,9 +124,9 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit) {
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
-    const { name } = request.token
-    const outbound = dependencies.outbound.of(name)
-    const reference = await readReference(body.image as NamedImage | undefined, name, { media, outbound })
+    const owner = ownerOf(request.token)
+    const outbound = dependencies.outbound.of(owner)
+    const reference = await readReference(body.image as NamedImage | undefined, owner, { media, outbound })
     refuseImageMismatch(reference, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     const { prompt } = body

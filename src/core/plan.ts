@@ -1,4 +1,6 @@
+import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
+import type { AuditEntry } from './audit.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import {
   attemptColumns,
@@ -42,6 +44,8 @@ export interface DecisionRecord {
   /** The fact is written only under the lease: it is true only if no other process has claimed the task. */
   isFactFenced?: true
   events?: readonly TaskEvent[]
+  /** An operator made the decision. */
+  audit?: AuditEntry
 }
 
 /** One change of one task. */
@@ -80,7 +84,7 @@ interface Needs {
 /** A statement for any number of rows. The first column is the key of an update and the condition of a delete. */
 export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete'
-  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries'
+  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'audit'
   readonly columns: readonly string[]
   /** An insert skips a row whose first column exists. */
   readonly skipsExisting?: true
@@ -168,6 +172,7 @@ const statements = {
   eventAdded: statement('insert', 'events', ...eventColumns),
   eventsRemoved: statement('delete', 'events', 'task'),
   notified: statement('insert', 'notices', ...noticeColumns),
+  audited: statement('insert', 'audit', ...auditColumns),
   // Its id is derived from the event, its time and the endpoint: what is written again is delivered once.
   delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: true as const },
 }
@@ -182,7 +187,7 @@ function hasLease({ leased, fence }: TaskBefore, by: number): boolean {
 }
 
 function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: Before): Plan {
-  const { task, opened, fact, isFactFenced = false, events = [] } = entry
+  const { task, opened, fact, isFactFenced = false, events = [], audit } = entry
   // Nothing is sent for a deleted task.
   const isGone = opened !== undefined && was?.deletedAt !== null
   if (!was || !hasLease(was, task.fence) || isGone)
@@ -197,6 +202,7 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
       ...planAttempts(entry, was, before),
       ...(keepsSlots(entry) ? [] : [write(statements.slotsFreed, task.id)]),
       ...events.map((event) => addEvent(task.id, event)),
+      ...(audit ? [write(statements.audited, ...fromAudit(audit))] : []),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
     ],
   }

@@ -10,6 +10,7 @@ import { testOrphans } from './contract/orphans.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
+import { testTokens } from './contract/tokens.ts'
 import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
 
@@ -31,6 +32,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testOrphans,
       testNotices,
       testWebhooks,
+      testTokens,
     ])
       test(world)
   })
