@@ -18,7 +18,12 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const settings = (store?: string) => ({ ...places.settings('api', store), FILMGATE_OPERATOR_TOKEN: operatorToken })
+const proxies = { FILMGATE_TRUSTED_PROXIES: '127.0.0.0/8' }
+const settings = (store?: string) => ({
+  ...places.settings('api', store),
+  ...proxies,
+  FILMGATE_OPERATOR_TOKEN: operatorToken,
+})
 
 async function post<Answer>(service: TestService, path: string, body: object = {}): Promise<Answer> {
   const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
@@ -31,11 +36,15 @@ async function post<Answer>(service: TestService, path: string, body: object = {
 /** Much longer than it takes, for a machine that is busy with other tests. */
 const deadlineMs = 30_000
 
+let asked = 0
+
 /** Milliseconds until the server responds with that status. */
 async function timeUntil(status: number, url: string, secret: string): Promise<number> {
   const begin = performance.now()
   for (;;) {
-    const answer = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })
+    // From another address each time: many unknown secrets from one address are slowed down.
+    const headers = { authorization: `Bearer ${secret}`, 'x-forwarded-for': `198.51.${asked >> 8}.${asked++ & 255}` }
+    const answer = await fetch(`${url}/v1/models`, { headers })
     await answer.arrayBuffer()
     const passed = performance.now() - begin
     if (answer.status === status) return passed
