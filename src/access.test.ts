@@ -5,7 +5,7 @@ import { openAccess } from './access.ts'
 import { type AppDependencies, buildApp } from './api/app.ts'
 import { authenticate } from './api/auth.ts'
 import { loadConfig } from './config.ts'
-import { plainSettings } from './core/access-row.ts'
+import { plainFields } from './core/access-row.ts'
 import { manualClock } from './core/clock.fixture.ts'
 import { digestSecret, idOf, type StoredToken, type Token } from './core/token.ts'
 import { openClaims } from './engine/claims.ts'
@@ -149,7 +149,7 @@ it('a process that never had a client token knows every owner, and one that lost
 })
 
 const stored = (secret: string, fields: Partial<StoredToken> = {}): StoredToken => ({
-  ...{ ...plainSettings, ...tokenOf(secret), id: `tok_${'0'.repeat(19)}1`, older: [] },
+  ...{ ...plainFields, ...tokenOf(secret), id: `tok_${'0'.repeat(19)}1`, older: [] },
   ...{ createdAt: 1, changedAt: 1, revokedAt: null, revision: 1, ...fields },
 })
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
-import { plainSettings } from '../core/access-row.ts'
+import { plainFields } from '../core/access-row.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import type { StoredToken } from '../core/token.ts'
 import { followTokens } from './follow.ts'
 
 const token = (name: string, revision: number, revokedAt: number | null = null): StoredToken => ({
-  ...{ ...plainSettings, kind: 'client', id: `tok_${name}`, name, digest: name, older: [] },
+  ...{ ...plainFields, kind: 'client', id: `tok_${name}`, name, digest: name, older: [] },
   ...{ createdAt: 1, changedAt: 1, revokedAt, revision },
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
-import { plainSettings } from '../core/access-row.ts'
+import { plainFields } from '../core/access-row.ts'
 import { digestSecret, newSecret, newTokenId, type StoredToken, type Token } from '../core/token.ts'
 import type { NewToken, TokenStore } from '../stores/store.ts'
 import { gatherTokens, generateToken } from './tokens.ts'
@@ -34,7 +34,7 @@ function add(rows: StoredToken[], token: NewToken): StoredToken | undefined {
 }
 
 const stored = (name: string, digest: string): StoredToken => ({
-  ...{ ...plainSettings, kind: 'client', id: `tok_${name}`, name, digest, older: [] },
+  ...{ ...plainFields, kind: 'client', id: `tok_${name}`, name, digest, older: [] },
   ...{ createdAt: 1, changedAt: 1, revokedAt: null, revision: 1 },
 })
 

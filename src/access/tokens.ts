@@ -1,5 +1,5 @@
 import type { Access } from '../access.ts'
-import { plainSettings } from '../core/access-row.ts'
+import { plainFields } from '../core/access-row.ts'
 import type { Random } from '../core/clock.ts'
 import { digestSecret, generatedNames, newSecret, newTokenId, type StoredToken, type Token } from '../core/token.ts'
 import type { NewToken, TokenStore } from '../stores/store.ts'
@@ -75,7 +75,7 @@ export async function generateToken(
   const secret = newSecret(id, random)
   const name = generatedNames[kind]
   const token: NewToken = {
-    ...{ ...plainSettings, project: name, models: kind === 'client' ? ['*'] : [] },
+    ...{ ...plainFields, project: name, models: kind === 'client' ? ['*'] : [] },
     ...{ id, kind, name, digest: digestSecret(secret), older: [], createdAt: now, changedAt: now, revokedAt: null },
   }
   const insert = () => store.insertToken(token, null)

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditRecord } from './audit.ts'
 import type { ColumnValue, Row } from './row.ts'
-import type { StoredToken, TokenKind, TokenSettings } from './token.ts'
+import type { StoredToken, TokenFields, TokenKind } from './token.ts'
 
 /* How tokens and the audit log are stored in columns. It is the same in SQLite and PostgreSQL. */
 
@@ -9,7 +9,7 @@ export const tokenColumns = 'id name kind digest older settings created_at chang
 /** In the order of `tokenColumns`, without the revision, which the store gives it. */
 export function fromToken(token: Omit<StoredToken, 'revision'>): ColumnValue[] {
   const { id, name, kind, digest, older, createdAt, changedAt, revokedAt } = token
-  const settings: TokenSettings = {
+  const settings: TokenFields = {
     project: token.project,
     models: token.models,
     rate: token.rate,
@@ -23,7 +23,7 @@ export function fromToken(token: Omit<StoredToken, 'revision'>): ColumnValue[] {
   return [id, name, kind, digest, JSON.stringify(older), JSON.stringify(settings), createdAt, changedAt, revokedAt]
 }
 
-export const plainSettings: TokenSettings = {
+export const plainFields: TokenFields = {
   project: null,
   models: ['*'],
   rate: null,
@@ -38,8 +38,8 @@ export const plainSettings: TokenSettings = {
 /** A setting that the row lacks has its default: the row may be from before the setting existed. */
 export function toToken(row: Row): StoredToken {
   return {
-    ...plainSettings,
-    ...(JSON.parse(String(row.settings)) as Partial<TokenSettings>),
+    ...plainFields,
+    ...(JSON.parse(String(row.settings)) as Partial<TokenFields>),
     id: row.id as string,
     name: row.name as string,
     kind: row.kind as TokenKind,

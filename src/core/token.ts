@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
 
 /** What an operator sets for a token. Null stands for the default. */
-export interface TokenSettings {
+export interface TokenFields {
   /** Tokens of a project share its videos. A token without a project is its own project. */
   readonly project: string | null
   /** Globs of model names; `*` stands for any run of characters. */
@@ -22,7 +22,7 @@ export interface TokenSettings {
 }
 
 /** An access token. Only digests of its secrets are stored. */
-export interface Token extends Partial<TokenSettings> {
+export interface Token extends Partial<TokenFields> {
   /** An operator sees and manages all tasks, and can't create videos. */
   readonly kind: TokenKind
   readonly name: string
@@ -39,7 +39,7 @@ export interface Token extends Partial<TokenSettings> {
 }
 
 /** A token that was created while the service ran, or that a start generated. */
-export interface StoredToken extends TokenSettings {
+export interface StoredToken extends TokenFields {
   readonly kind: TokenKind
   readonly name: string
   readonly digest: string

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access.ts'
-import { plainSettings } from '../../core/access-row.ts'
+import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
@@ -15,7 +15,7 @@ import {
   ownerOf,
   type StoredToken,
   type Token,
-  type TokenSettings,
+  type TokenFields,
 } from '../../core/token.ts'
 import type { NewToken, TokenStore } from '../../stores/store.ts'
 import {
@@ -151,7 +151,7 @@ function openTokens({ store, access, clock, random }: TokenDependencies) {
       const now = clock.now()
       const id = newTokenId(now, random)
       const { secret, digest } = withNewSecret(id)
-      const usual = { ...plainSettings, models: kind === 'client' ? ['*'] : [] }
+      const usual = { ...plainFields, models: kind === 'client' ? ['*'] : [] }
       const named = { kind, name: '', ...usual, ...readFields(request.body, { kind, now }) }
       const token: NewToken = { ...named, id, digest, older: [], createdAt: now, changedAt: now, revokedAt: null }
       refuseTakenName(token, access)
@@ -224,7 +224,7 @@ function isStored(token: Token): token is StoredToken {
 function readFields(
   body: ChangeToken,
   { kind, now }: { kind: Token['kind']; now: number },
-): Partial<TokenSettings & { name: string }> {
+): Partial<TokenFields & { name: string }> {
   const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
   const { enabled, metadata, role } = body
   if (role !== undefined && kind === 'client')

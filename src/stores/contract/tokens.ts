@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { plainSettings } from '../../core/access-row.ts'
+import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import type { NewToken } from '../store.ts'
 import { decide, fresh, type StoreWorld, sent } from './world.ts'
 
 export function newToken(number: string, fields: Partial<NewToken> = {}): NewToken {
   return {
-    ...plainSettings,
+    ...plainFields,
     id: `tok_${number.padStart(12, '0')}`,
     kind: 'client',
     name: `token ${number}`,
