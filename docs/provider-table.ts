@@ -1,4 +1,5 @@
 import type { CardTemplate } from '../src/core/catalog.ts'
+import type { PriceLine } from '../src/core/prices.ts'
 import { type Member, providers } from '../src/providers/index.ts'
 import { row, type Tables, writeTables } from './tables.ts'
 
@@ -30,10 +31,16 @@ function rowOf(card: CardTemplate): string {
     Object.keys(parameters)
       .map((name) => `\`${name}\``)
       .join(' '),
-    price === null ? '' : `${price.usd} a ${price.per} (${price.on}, ${price.source})`,
+    price === null ? '' : `${price.lines.map(lineText).join(', ')} (${price.on}, ${price.source})`,
     keptMs === null ? '' : keptMs < 48 * 3_600_000 ? `${keptMs / 3_600_000} h` : `${keptMs / 86_400_000} days`,
   ]
   return row(cells)
+}
+
+/** `0.084 a second at 720p without sound`. */
+function lineText({ unit, price, resolution, audio }: PriceLine): string {
+  const sound = audio === undefined ? '' : audio ? ' with sound' : ' without sound'
+  return `${price} a ${unit}${resolution === undefined ? '' : ` at ${resolution}`}${sound}`
 }
 
 /** `720p 16:9 9:16, 1080p 16:9`. */

@@ -4,11 +4,13 @@ import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
 import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, warningsOf } from './config/places.ts'
+import { readPrices, warningsOfPrices } from './config/prices.ts'
 import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, warningsOfPatterns } from './config/tokens.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
+import type { PriceSettings } from './core/prices.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
 import { parseAllow } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -42,6 +44,8 @@ export interface Config {
   tokens: readonly Token[]
   /** Whether FILMGATE_TOKEN is one of them: the file may have another token with its name. */
   acceptsGivenToken: boolean
+  /** What videos cost; null if they are free. */
+  prices: PriceSettings | null
   /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
   /** All secrets in plain text, which the log removes. */
@@ -96,6 +100,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   )
   const keys = accounts.list.flatMap(({ credential }) => credential ?? [])
   const outboundAllow = readAllow(file.outbound ?? {}, mistakes)
+  const prices = readPrices(file, mistakes)
   mistakes.throwIfAny()
   const catalog = buildCatalog(cards, aliases, defaultModel)
   return {
@@ -116,8 +121,14 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     tokens,
     acceptsGivenToken: acceptsGiven,
     secrets: [...secrets, ...keys, ...secretsOf(places.store)],
+    prices,
     outboundAllow,
-    warnings: [...warnings, ...warningsOf(places), ...warningsOfPatterns(patterns, catalog, mistakes)],
+    warnings: [
+      ...warnings,
+      ...warningsOf(places),
+      ...warningsOfPatterns(patterns, catalog, mistakes),
+      ...warningsOfPrices(prices, catalog),
+    ],
   }
 }
 

@@ -145,6 +145,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     docs: config.docs,
     azure: config.azure,
     unknownParameters: config.unknownParameters,
+    prices: config.prices,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
   }

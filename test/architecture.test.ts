@@ -53,6 +53,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/health.ts',
       'src/core/image.ts',
       'src/core/parameters.ts',
+      'src/core/prices.ts',
       'src/core/source.ts',
       'src/core/storage-fault.ts',
       'src/core/task.ts',
@@ -164,7 +165,7 @@ const rules: [room: RegExp, may: string[]][] = [
     ],
   ],
   [
-    /^src\/cli\/(banner|config|doctor|index|migrate|serve|simulate)(\.ts$|\/)/,
+    /^src\/cli\/(banner|config|doctor|index|migrate|prices|serve|simulate)(\.ts$|\/)/,
     [
       'src/cli/',
       'src/core/',

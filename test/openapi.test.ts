@@ -70,6 +70,8 @@ const refused = [
   'DELETE /v1/video/generations',
   'GET /v1/videos/extensions',
   'DELETE /v1/videos/extensions',
+  'GET /v1/videos/quote',
+  'DELETE /v1/videos/quote',
 ]
 
 it('it is OpenAPI 3.1: versions, relative servers, tags that are used, security schemes that are there', () => {

@@ -62,6 +62,13 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
     [`retrieve${name}Generation`, 400, () => ({ path: [ids.done], query: '?wait=long' })],
     [`retrieve${name}Generation`, 404],
   ]),
+  ['quoteVideo', 200, () => ({ body: film })],
+  ['quoteVideo', 200, () => ({ body: form(film) })],
+  ['quoteVideo', 400, () => ({ body: { ...film, seconds: '999' } })],
+  ['quoteVideo', 404, () => ({ body: { ...film, model: 'nothing' } })],
+  ['quoteForProject', 200, () => ({ body: film, query: '?project=team' })],
+  ['quoteForProject', 400, () => ({ body: { ...film, nonsense: 1 } })],
+  ['quoteForProject', 404, () => ({ body: { ...film, model: 'nothing' } })],
   ['listVideos', 200, () => ({ query: '?limit=100' })],
   ['listVideos', 200, () => ({ query: '?limit=100', headers: sdk })],
   ['listVideos', 200, () => ({ query: '?limit=0' })],
@@ -331,7 +338,8 @@ it('every route with a rate refuses a token that uses it too often', async () =>
   await limited.submit(film)
   // Refused requests count, too.
   const writes = Array.from({ length: 60 }, () => limited.fetch('/v1/webhook_endpoints', { method: 'POST' }))
-  await Promise.all(writes)
+  const quotes = Array.from({ length: 120 }, () => limited.fetch('/v1/videos/quote', { method: 'POST' }))
+  await Promise.all([...writes, ...quotes])
   for (const [id, { operation, method }] of responses.operations)
     if (operation.responses[429] && method !== 'GET') await responses.ask(sendTo(limited.url), id, 429, { body: {} })
 })

@@ -24,7 +24,8 @@ import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { type OperatorDependencies, operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
-import { limitWrites, openRates } from './rates.ts'
+import { isQuote, openQuotes, quotePath } from './quote.ts'
+import { limitQuotes, limitWrites, openRates } from './rates.ts'
 import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
@@ -80,7 +81,8 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
 function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Estimates }, download: Route): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
   const submit = openSubmit(dependencies)
-  const create = createVideo(dependencies, submit)
+  const quotes = openQuotes(dependencies)
+  const create = createVideo(dependencies, submit, quotes.quote)
   const videos = videoRoutes(watched)
   const limit = limitWrites(dependencies)
   return [
@@ -89,19 +91,21 @@ function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Es
     ...videos,
     download,
     ...generationRoutes(create, videos[0]),
+    quotes.clientRoute,
     ...derivedRoutes(dependencies, submit),
     ...eventRoutes(watched),
     ...endpointRoutes(dependencies, limit),
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
-    ...allOperatorRoutes(dependencies),
+    ...allOperatorRoutes(dependencies, quotes.operatorRoute),
     ...healthRoutes(dependencies),
   ]
 }
 
-function allOperatorRoutes(dependencies: AppDependencies): Route[] {
+function allOperatorRoutes(dependencies: AppDependencies, quote: Route): Route[] {
   return [
     ...operatorRoutes(dependencies),
+    quote,
     ...decisionRoutes(dependencies),
     ...tokenRoutes(dependencies),
     ...auditRoutes(dependencies),
@@ -110,9 +114,11 @@ function allOperatorRoutes(dependencies: AppDependencies): Route[] {
 
 /** The routes for operators, and health checks, for a listener of their own. */
 export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance {
-  const app = openServer({ ...dependencies, turns: openPieceTurns() })
+  const turns = openPieceTurns()
+  const app = openServer({ ...dependencies, turns })
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
-  const routes = allOperatorRoutes(dependencies)
+  const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
+  const routes = allOperatorRoutes(dependencies, openQuotes(parts).operatorRoute)
   const guesses = openGuesses(dependencies.clock)
   app.register(async (scope) => addOperatorRoutes(scope, routes, { ...dependencies, guesses }))
   return app
@@ -127,7 +133,7 @@ interface ClientHooks {
 function addClientRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { identify, rates, guesses, connections }: AppDependencies & ClientHooks,
+  { identify, rates, guesses, connections, ...dependencies }: AppDependencies & ClientHooks,
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
@@ -149,7 +155,10 @@ function addClientRoutes(
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.decorateRequest('sentAs')
-    uploads.addHook('onRequest', rates.take)
+    const takeQuote = limitQuotes(dependencies)
+    uploads.addHook('onRequest', (request, reply, done) =>
+      isQuote(request) ? takeQuote(request, reply, done) : rates.take(request, reply, done),
+    )
     for (const route of routes.filter(acceptsForm)) addRoute(uploads, route)
   })
   for (const route of routes) if (!acceptsForm(route)) addRoute(scope, route)
@@ -163,7 +172,7 @@ function addRefusals(scope: FastifyInstance): void {
   const characters = { config, onRequest: refuseCharacters, handler: refuseCharacters }
   scope.route({ method: ['GET', 'POST'], url: '/v1/videos/characters', ...characters })
   scope.get('/v1/videos/characters/:id', characters)
-  for (const url of ['/v1/videos/edits', '/v1/videos/extensions', ...generations.map(({ path }) => path)])
+  for (const url of ['/v1/videos/edits', '/v1/videos/extensions', quotePath, ...generations.map(({ path }) => path)])
     scope.route({
       method: ['GET', 'DELETE'],
       url,

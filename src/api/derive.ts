@@ -53,6 +53,8 @@ const common = {
     'video_not_found',
     'model_not_found',
     'idempotency_key_reused',
+    'price_unknown',
+    'insufficient_quota',
     'rate_limit_exceeded',
     'overloaded',
     'storage_unavailable',

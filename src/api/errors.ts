@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { problemCodes } from '../core/codes.ts'
+import { type ProblemCode, problemCodes } from '../core/codes.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ErrorResponse } from '../wire/service.ts'
@@ -9,12 +9,17 @@ import { imageLimit, maxBodyBytes } from './body.ts'
 
 function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): ErrorResponse {
   const status = problemCodes[problem.code].status
-  const type = status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error'
   const { code, param } = problem
+  const type = status >= 500 ? 'server_error' : status === 429 ? typeOf429(code) : 'invalid_request_error'
   const sent = param === null ? undefined : sentAs?.get(param)
   const names = sent === 'width' ? "'width' and 'height'" : `'${sent}'`
   const message = sent === undefined ? problem.message : `${problem.message} You sent it as ${names}.`
   return { error: { message, type, param: sent ?? param, code } }
+}
+
+/** OpenAI's types. Clients tell by them whether a later try may help. */
+function typeOf429(code: ProblemCode): 'insufficient_quota' | 'requests' {
+  return code === 'insufficient_quota' ? code : 'requests'
 }
 
 /** A video of another token gets the same response as one that does not exist. */
@@ -54,7 +59,9 @@ export function errorHandler(log: Log, clock: Clock) {
         cause: problem.cause ?? problem,
       })
     }
-    if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')
+    // OpenAI's SDKs obey this header. A cap resets hours or days later, or never.
+    if (problem.code === 'insufficient_quota') reply.header('x-should-retry', 'false')
+    else if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')
     // A client that is still sending its body reads the response only if the connection closes.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')
     // For a malformed URL the hook that sets this header does not run.

@@ -20,6 +20,8 @@ export interface Estimates {
   of(task: TaskView): Estimate | Promise<Estimate>
   /** Without reading: the position is null if the queue was not read lately. */
   known(task: TaskView): Estimate
+  /** Whole seconds until a video that is submitted now is expected to be finished. It never rejects. */
+  ofNew(card: ModelCard): Promise<number | null>
 }
 
 interface EstimateDependencies {
@@ -61,6 +63,12 @@ export function openEstimates(dependencies: EstimateDependencies): Estimates {
   }
   return {
     known,
+    async ofNew(card) {
+      await queues.refresh(card)
+      const queued = queues.end(card.id)
+      const left = queued ? queuedMs(queued.position, queued.slots, paces.of(card)) : null
+      return left === null ? null : Math.max(1, Math.ceil(left / 1_000))
+    },
     of(task) {
       const card = task.state === 'queued' ? cardOf(task) : undefined
       const read = card && queues.refresh(card)
@@ -122,6 +130,12 @@ function openQueues(dependencies: EstimateDependencies) {
       const found = queue && isYounger(queue, staleQueueMs) ? queue.found : null
       const position = found?.positions.get(id)
       return found && position !== undefined ? { position, slots: found.slots } : undefined
+    },
+    /** Behind all others. Undefined if the queue is too long, or could not be read. */
+    end(card: string): QueuePosition | undefined {
+      const found = queues.get(card)?.found
+      const length = found?.positions.size ?? longestQueue
+      return found && length < longestQueue ? { position: length + 1, slots: found.slots } : undefined
     },
     /** Undefined if the last read is fresh. */
     refresh(card: ModelCard): Promise<void> | undefined {

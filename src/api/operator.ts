@@ -4,6 +4,8 @@ import type { Attempt } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { healthy, isPaused } from '../core/health.ts'
+import type { LedgerEntry } from '../core/ledger.ts'
+import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts'
 import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
@@ -89,7 +91,8 @@ function showTask({ store }: OperatorDependencies) {
 }
 
 export async function describeTask(task: Task, store: AttemptStore & TaskStore) {
-  return toOperatorTask(task, await store.attempts(task.id), await store.events(task.id))
+  const parts = [store.attempts(task.id), store.events(task.id), store.entries(task.id)] as const
+  return toOperatorTask(task, ...(await Promise.all(parts)))
 }
 
 /**
@@ -168,7 +171,12 @@ function accountNotFound(name: string, configured: string[]): Problem {
  */
 
 /** Without the provider's own `output`, which may be a link that works without a key. */
-function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readonly TaskEvent[]): OperatorTask {
+function toOperatorTask(
+  task: Task,
+  attempts: readonly Attempt[],
+  events: readonly TaskEvent[],
+  entries: readonly LedgerEntry[],
+): OperatorTask {
   return {
     id: task.id,
     object: 'operator.task',
@@ -203,6 +211,13 @@ function toOperatorTask(task: Task, attempts: readonly Attempt[], events: readon
     warnings: task.warnings,
     attempts: attempts.map(toOperatorAttempt),
     timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
+    entries: entries.map(({ step, account, amount, currency, at }) => ({
+      step,
+      account,
+      amount: fromMicros(amount),
+      currency,
+      at: iso(at),
+    })),
   }
 }
 

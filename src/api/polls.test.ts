@@ -31,6 +31,7 @@ const queued: TaskView = {
   videoFacts: null,
   warnings: [],
   metadata: null,
+  usage: null,
 }
 const running: TaskView = { ...queued, id: idOf('2'), state: 'running', progress: 40, startedAt: 2_000 }
 const videoFacts = { width: 832, height: 480, duration: 5, frameRate: 24, codec: 'h264', bytes: 7 }

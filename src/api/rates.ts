@@ -93,15 +93,27 @@ export function openRates({ clock, access }: RateOptions) {
 
 const writes: Rate = { perMinute: 60 }
 const writing = `create, change, test and replay webhook endpoints ${writes.perMinute} times per minute`
+const quotes: Rate = { perMinute: 120 }
+const quoting = `request ${quotes.perMinute} quotes per minute`
 
-/** A hook that limits requests which resolve a host name or send to one. Each process counts for itself. */
-export function limitWrites({ clock, access }: RateOptions) {
+/** A hook that limits requests which resolve a host name or send to one. */
+export function limitWrites(options: RateOptions) {
+  return limit(options, writes, writing)
+}
+
+/** The same for quotes, which create nothing and do not count as videos. */
+export function limitQuotes(options: RateOptions) {
+  return limit(options, quotes, quoting)
+}
+
+/** Each process counts for itself. */
+function limit({ clock, access }: RateOptions, rate: Rate, action: string) {
   const allowances = openByToken<Allowance>(access)
   return ({ token }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const now = clock.now()
-    const { allowance, waitMs } = takeOne(allowances.get(idOf(token)) ?? fullAllowance(writes, now), writes, now)
+    const { allowance, waitMs } = takeOne(allowances.get(idOf(token)) ?? fullAllowance(rate, now), rate, now)
     allowances.set(idOf(token), allowance)
-    if (waitMs > 0) throw refused(writing, waitMs, reply)
+    if (waitMs > 0) throw refused(action, waitMs, reply)
     done()
   }
 }

@@ -5,10 +5,12 @@ import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { fitDeadlines, type RequestedDeadlines } from '../core/deadlines.ts'
 import type { ImageFacts } from '../core/image.ts'
+import { type PricedRequest, type PriceSettings, priceRequest } from '../core/prices.ts'
 import { Problem } from '../core/problem.ts'
+import { capsAt } from '../core/spend.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
 import { digestRequest, newTaskId, queueTask } from '../core/task.ts'
-import { ownerOf, type UnknownParameters } from '../core/token.ts'
+import { ownerOf, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
@@ -27,6 +29,8 @@ export interface VideoDependencies {
   random: Random
   /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
+  /** Without it every video is free. */
+  prices?: PriceSettings | null
 }
 
 /** The model that a request names, or the operator's default. */
@@ -68,19 +72,24 @@ export interface OrderSource extends Omit<TaskSource, 'asset'> {
 export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
-export function openSubmit({ store, bucket, clock, random }: VideoDependencies): Submit {
+export function openSubmit({ store, bucket, clock, random, prices = null }: VideoDependencies): Submit {
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
-  async function insert(fields: Omit<Submission, 'image' | 'source'>, order: Order): Promise<Task> {
+  async function insert(
+    fields: Omit<Submission, 'image' | 'source' | 'price'>,
+    order: Order,
+    { spend = [] }: Token,
+  ): Promise<Task> {
+    const price = priceRequest(prices, pricedRequest(order, fields.owner))
     try {
       // If the store is unavailable, this fails before anything is put into the bucket, where it would stay forever.
       if (order.reference || order.source) await store.find(fields.id)
       const image = await keepImage(fields.id, order, bucket)
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
-      const task = queueTask({ ...fields, image, source }, clock.now())
+      const task = queueTask({ ...fields, price, image, source }, clock.now())
       task.warnings = warningsOf(order)
-      await store.insert(task)
+      await store.insert(task, capsAt(spend, task))
       return task
     } catch (error) {
       const { code } = Problem.from(error)
@@ -109,7 +118,7 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
       const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
-      return insert({ ...identity, remixedFrom, ...fields, ...times }, order)
+      return insert({ ...identity, remixedFrom, ...fields, ...times }, order, request.token)
     }
     const task = await (idempotencyKey === null
       ? repeated(request, digest, create)
@@ -121,6 +130,20 @@ export function openSubmit({ store, bucket, clock, random }: VideoDependencies):
 /** A repeat gets the same response as the first request, however far the task is by now. No claim changed a new task. */
 function asCreated(task: Task, order: Order): Task {
   return task.fence === 0 ? task : { ...queueTask(task, task.createdAt), warnings: warningsOf(order) }
+}
+
+/** What the price of an order depends on. */
+function pricedRequest({ entry, seconds, size, parameters, reference, source }: Order, owner: string): PricedRequest {
+  const hasImage = reference !== null || Boolean(source?.image)
+  return {
+    card: entry.card,
+    owner,
+    seconds,
+    size,
+    parameters,
+    hasImage,
+    sourceSeconds: source?.open ? source.seconds : 0,
+  }
 }
 
 function warningsOf({ ignored, entry }: Order): string[] {

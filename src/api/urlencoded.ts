@@ -55,5 +55,7 @@ function notUtf8(cause?: unknown): Problem {
 
 /** A form has only text, so numbers and booleans must be parsed. */
 export function isForm(request: FastifyRequest): boolean {
-  return request.isMultipart() || (request.headers['content-type'] ?? '').toLowerCase().startsWith(urlencoded)
+  // Operator routes accept no form, so the parser of forms is not part of them.
+  const isMultipart = 'isMultipart' in request && request.isMultipart()
+  return isMultipart || (request.headers['content-type'] ?? '').toLowerCase().startsWith(urlencoded)
 }

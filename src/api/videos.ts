@@ -5,12 +5,13 @@ import { readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
 import { ownerOf } from '../core/token.ts'
-import { CreateVideo, Video, VideoGeneration } from '../wire/videos.ts'
+import type { Static } from '../wire/schema.ts'
+import { CreateVideo, CreateVideoQuery, Video, VideoGeneration, type VideoQuote } from '../wire/videos.ts'
 import { maxBodyBytes } from './body.ts'
 import type { boundBodies } from './budget.ts'
 import { readExtras } from './extras.ts'
-import { checkUrls, type Reference, readReference } from './reference.ts'
-import { type BodyRequest, bodyFaults, defineRoute, type Route } from './route.ts'
+import { checkUrls, readReference } from './reference.ts'
+import { type BodyRequest, bodyFaults, defineRoute, type QueryRequest, type Route } from './route.ts'
 import type { NamedImage } from './spellings/images.ts'
 import { namesElsewhere } from './spellings/table.ts'
 import { readSubmit } from './spellings.ts'
@@ -36,7 +37,7 @@ export interface UploadHooks {
   bounds: ReturnType<typeof boundBodies>
 }
 
-export function createVideo(dependencies: VideoDependencies & UploadHooks, submit: Submit): Route {
+export function createVideo(dependencies: VideoDependencies & UploadHooks, submit: Submit, quote: Quote): Route {
   return defineRoute({
     at: 'POST /v1/videos',
     id: 'createVideo',
@@ -45,8 +46,9 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'The response is sent when the video is safely stored as `queued`; then poll it. Omitted fields get the defaults ' +
       'of the model. A JSON null or an empty text counts as omitted; an unknown field is an error.\n\n' +
       'OpenAI’s SDKs repeat a submit whose response was lost. Such a repeat creates no second video: it gets the ' +
-      'response that was lost.',
+      'response that was lost.\n\nWith `?dry_run=true` nothing is created: the response is a quote.',
     headers: submitHeaders,
+    query: { schema: CreateVideoQuery },
     body: {
       schema: CreateVideo,
       as: 'json or form',
@@ -63,12 +65,14 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'invalid_multipart',
       'model_not_found',
       'idempotency_key_reused',
+      'price_unknown',
+      'insufficient_quota',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',
     ],
     options: { ...dependencies.bounds, bodyLimit: maxBodyBytes, preValidation: readSubmit(dependencies) },
-    handler: submitVideo(dependencies, submit),
+    handler: submitVideo(dependencies, submit, quote),
   })
 }
 
@@ -109,44 +113,65 @@ async function nameTwice(_request: FastifyRequest, _reply: FastifyReply, payload
 }
 
 /** The model decides about all other fields. `image` is what `spellings.ts` found, under any name. */
-type Body = Pick<CreateVideo, 'model' | 'prompt' | 'seconds' | 'size' | 'start_within' | 'finish_within'> & {
+export type CreateBody = Pick<
+  CreateVideo,
+  'model' | 'prompt' | 'seconds' | 'size' | 'start_within' | 'finish_within'
+> & {
   image?: unknown
 }
 
-function submitVideo(dependencies: VideoDependencies, submit: Submit) {
-  const { catalog, media } = dependencies
+/** Responds with the price of a request, and creates nothing. */
+export type Quote = (request: BodyRequest<CreateBody>, reply: FastifyReply) => Promise<VideoQuote>
+
+/** Completes a request by the rules of its model. Images and URLs in it are not examined. */
+export function openResolve(dependencies: Pick<VideoDependencies, 'catalog' | 'unknownParameters'>) {
+  const { catalog } = dependencies
   const read = readExtras(dependencies)
-  return async (request: BodyRequest<Body>, reply: FastifyReply): Promise<Video> => {
-    const { body } = request
-    const entry = findModel(catalog, request.token, nameOf(body, catalog))
+  return (request: BodyRequest<CreateBody>, reply: FastifyReply) => {
+    const { body, token } = request
+    // An operator sees every model.
+    const asking = token.kind === 'operator' ? { ...token, models: ['*'] } : token
+    const entry = findModel(catalog, asking, nameOf(body, catalog))
     const extras = read(entry.card, request, reply, { reserved: namesElsewhere })
-    const { parameters } = extras
     refuseUnstorable(body.prompt)
     const seconds = fitSeconds(entry.card, body.seconds)
     const size = fitSize(entry.card, { size: body.size, ...readSizeWords(body) })
-    const owner = ownerOf(request.token)
-    const outbound = dependencies.outbound.of(owner)
-    const reference = await readReference(body.image as NamedImage | undefined, owner, { media, outbound })
-    refuseImageMismatch(reference, entry, parameters)
-    await checkUrls(entry.card, parameters, outbound)
-    const { prompt } = body
-    const fields = { prompt, seconds, size, ...extras }
-    return submit(request, { entry, ...fields, reference, deadlines: body, source: null })
+    return { entry, prompt: body.prompt, seconds, size, ...extras }
   }
 }
 
-function refuseImageMismatch(reference: Reference | null, { card }: CatalogEntry, parameters: Parameters): void {
-  if (reference && card.image === 'none') {
+function submitVideo(dependencies: VideoDependencies, submit: Submit, quote: Quote) {
+  const { media } = dependencies
+  const resolve = openResolve(dependencies)
+  return async (
+    request: BodyRequest<CreateBody> & QueryRequest<Static<typeof CreateVideoQuery>>,
+    reply: FastifyReply,
+  ): Promise<Video | VideoQuote> => {
+    if (request.query.dry_run === 'true') return quote(request, reply)
+    const { body } = request
+    const resolved = resolve(request, reply)
+    const { entry, parameters } = resolved
+    const owner = ownerOf(request.token)
+    const outbound = dependencies.outbound.of(owner)
+    const reference = await readReference(body.image as NamedImage | undefined, owner, { media, outbound })
+    refuseImageMismatch(reference !== null, entry, parameters)
+    await checkUrls(entry.card, parameters, outbound)
+    return submit(request, { ...resolved, reference, deadlines: body, source: null })
+  }
+}
+
+export function refuseImageMismatch(hasImage: boolean, { card }: CatalogEntry, parameters: Parameters): void {
+  if (hasImage && card.image === 'none') {
     throw new Problem('invalid_value', `Model '${card.id}' accepts no reference image. Leave out 'image'.`, {
       param: 'image',
     })
   }
-  if (!reference && card.image === 'required') {
+  if (!hasImage && card.image === 'required') {
     throw new Problem('missing_required_parameter', `Model '${card.id}' needs a reference image. Send it as 'image'.`, {
       param: 'image',
     })
   }
   const param = Object.keys(parameters).find((name) => card.parameters[name]?.needsImage)
-  if (!reference && param !== undefined)
+  if (!hasImage && param !== undefined)
     throw new Problem('invalid_value', `'${param}' is accepted only together with 'image'.`, { param })
 }

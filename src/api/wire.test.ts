@@ -20,6 +20,7 @@ const requested: TaskView = {
   videoFacts: null,
   warnings: [],
   metadata: null,
+  usage: null,
 }
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 7 }
 const ended = { state: 'completed', progress: 100, completedAt: 3_000, expiresAt: 4_000 } as const
@@ -61,9 +62,16 @@ it('a video that was completed before its facts were kept shows its request', ()
 
 it("clients of OpenAI's SDKs get nulls in place of what does not apply", () => {
   for (const task of [requested, { ...requested, ...ended }]) {
-    const { output, warnings, metadata } = toWireVideo(task, { nulls: true })
-    assert.deepEqual([output, warnings, metadata], [null, null, null])
+    const { output, warnings, metadata, usage } = toWireVideo(task, { nulls: true })
+    assert.deepEqual([output, warnings, metadata, usage], [null, null, null, null])
   }
   const video = toWireVideo({ ...requested, ...ended, videoFacts, warnings }, { nulls: true })
   assert.deepEqual([video.output?.duration, video.warnings], [5.041667, warnings])
+})
+
+it('a video shows what was charged for it, and not what its provider reported alone', () => {
+  const shown = (usage: TaskView['usage']) => toWireVideo({ ...requested, ...ended, usage }, { nulls: false }).usage
+  assert.deepEqual(shown({ outputTokens: 7, cost: 420_000, currency: 'USD' }), { cost: 0.42, currency: 'USD' })
+  assert.deepEqual(shown({ cost: 0, currency: 'USD' }), { cost: 0, currency: 'USD' })
+  assert.equal(shown({ outputTokens: 7 }), undefined)
 })

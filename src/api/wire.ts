@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type CardFacts, type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
+import { fromMicros } from '../core/money.ts'
 import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
 import type { Model } from '../wire/models.ts'
 import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
@@ -21,7 +22,7 @@ export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 }
 
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): Video {
-  const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata } = task
+  const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata, usage } = task
   const video: Video = {
     id: task.id,
     object: 'video',
@@ -34,7 +35,7 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): V
     prompt: task.prompt,
   }
   if (nulls) {
-    const none = { completed_at: null, expires_at: null, output: null, warnings: null }
+    const none = { completed_at: null, expires_at: null, output: null, warnings: null, usage: null }
     Object.assign(video, none, { remixed_from_video_id: remixedFrom, error, metadata })
   } else {
     if (error) video.error = error
@@ -48,6 +49,8 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): V
   }
   if (videoFacts) video.output = toWireOutput(videoFacts)
   if (warnings.length > 0) video.warnings = warnings
+  if (usage?.cost !== undefined && usage.currency !== undefined)
+    video.usage = { cost: fromMicros(usage.cost), currency: usage.currency }
   return video
 }
 

@@ -37,6 +37,7 @@ const commands: Record<string, Entry> = {
   accounts: { summary: 'for operators: the health of provider accounts', load: () => import('./accounts.ts') },
   audit: { summary: 'for operators: who changed what, and when', load: () => import('./audit.ts') },
   config: { summary: 'for operators: the JSON Schema of filmgate.yaml', load: () => import('./config.ts') },
+  prices: { summary: 'for operators: read a published price list', load: () => import('./prices.ts') },
   doctor: { summary: 'for operators: check each provider account and route', load: () => import('./doctor.ts') },
   simulate: { summary: 'for operators: run a simulated provider', load: () => import('./simulate.ts') },
   migrate: { summary: 'for operators: move to PostgreSQL and S3, or back', load: () => import('./migrate.ts') },

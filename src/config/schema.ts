@@ -2,6 +2,7 @@ import type { XStatic } from 'typebox/schema'
 import { unknownPolicies } from '../core/attempt.ts'
 import { imageRules } from '../core/catalog.ts'
 import { verifyModes } from '../core/verification.ts'
+import { pricesSchema, spendSchema } from './prices.ts'
 
 /*
  * Every key of filmgate.yaml: its type, its limits, its description, and the message for a wrong value ("what is wrong;
@@ -282,6 +283,7 @@ const token = {
       description: 'How many videos it may create in a minute. 0 is no limit. The default is FILMGATE_RATE.',
       errorMessage: `it is not a whole number of videos a minute, up to ${mostPerMinute}; use 0 for no limit, or leave it out for FILMGATE_RATE`,
     },
+    spend: spendSchema,
     unknown_parameters: {
       type: 'string',
       enum: ['refuse', 'warn'],
@@ -336,6 +338,7 @@ export const fileSchema = {
       description: 'The access tokens of clients, and the models that each may use.',
       errorMessage: 'it is not a list; write "- name: …" lines below it',
     },
+    prices: pricesSchema,
     outbound: {
       type: ['object', 'null'],
       description: 'The addresses to which the service may connect for a client.',

@@ -1,6 +1,8 @@
 import { type Catalog, matchesModel } from '../core/catalog.ts'
+import type { SpendCap } from '../core/spend.ts'
 import { digestSecret, generatedNames, isPossibleSecret, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Mistakes } from './mistakes.ts'
+import { readSpend } from './prices.ts'
 import type { TokenSettings } from './schema.ts'
 
 interface Given {
@@ -11,6 +13,7 @@ interface Given {
   models: readonly string[]
   concurrency?: number
   rate?: number
+  spend?: readonly SpendCap[]
   unknownParameters?: UnknownParameters
 }
 
@@ -49,10 +52,13 @@ export function readTokens(
     })
   for (const [at, entry] of entries.entries()) {
     const where = `tokens[${at}]`
-    const { name, secret, models = ['*'], unknown_parameters: unknownParameters, ...limits } = entry
+    const { name, secret, models = ['*'], unknown_parameters: unknownParameters, spend, ...limits } = entry
     if (name === undefined || secret === undefined || mistakes.isRefused(`${where}.models`)) continue
-    const unknown = unknownParameters && { unknownParameters }
-    given.push({ where, kind: 'client', name, secret, models, ...limits, ...unknown })
+    const more = {
+      ...(spend && { spend: readSpend(`${where}.spend`, spend, mistakes) }),
+      ...(unknownParameters && { unknownParameters }),
+    }
+    given.push({ where, kind: 'client', name, secret, models, ...limits, ...more })
   }
   given.forEach((token, at) => {
     refuseRepeated(token, given.slice(0, at), mistakes)

@@ -1,5 +1,6 @@
 import { closest } from './closest.ts'
 import type { ParameterRule } from './parameters.ts'
+import type { PriceTable } from './prices.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
 import type { Size, SourceKind, Task, VideoFacts } from './task.ts'
@@ -40,13 +41,8 @@ export interface CardFacts {
   readonly audio: 'always' | 'optional' | 'never'
   /** What the image is used for; null if the model accepts none. */
   readonly imageIs: 'first frame' | 'reference' | null
-  /** The provider's price on that day, from that source. Per video if its length can't be chosen. */
-  readonly price: {
-    readonly usd: number
-    readonly per: 'second' | 'video'
-    readonly on: string
-    readonly source: string
-  } | null
+  /** What the provider charges, as far as it is known. */
+  readonly price: PriceTable | null
   /** How long the provider keeps a result, and how long a generation usually takes. */
   readonly keptMs: number | null
   readonly usuallyMs: number | null

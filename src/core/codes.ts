@@ -48,6 +48,11 @@ const codes = {
     status: 400,
     meaning: 'No other video can be created from this one: it is not finished, has failed, or has expired.',
   },
+  // A status that SDKs do not retry by themselves: only the operator can change this.
+  price_unknown: {
+    status: 400,
+    meaning: 'The price of the video can’t be computed, and the operator does not offer it for free.',
+  },
   operation_taken: { status: 400, meaning: 'This operation already belongs to another attempt.' },
   invalid_api_key: {
     status: 401,
@@ -76,6 +81,11 @@ const codes = {
     status: 429,
     meaning:
       'This token reached one of its limits: videos per minute, or requests of a kind at once. Try again after `Retry-After`.',
+  },
+  insufficient_quota: {
+    status: 429,
+    meaning:
+      'The video costs more than a spend cap of this token allows; the message names the cap and when it resets. `x-should-retry` is false.',
   },
   // These two stay inside: `api/repeats.ts` returns the video of the key, and a task that was not sent is queued again.
   idempotency_key_taken: { status: 500, meaning: 'This key already has a video.' },

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
-import { type Before, type DecisionRecord, type Mutation, needsOf, planOf, type TaskBefore } from './plan.ts'
+import {
+  type Before,
+  type DecisionRecord,
+  type Mutation,
+  needsOf,
+  planAdmissions,
+  planOf,
+  type TaskBefore,
+} from './plan.ts'
+import { counterKey } from './spend.ts'
 import { queueTask, type Task } from './task.ts'
 
 const asked = { prompt: 'a fox', seconds: 4, size: { width: 1, height: 1 }, parameters: {}, image: null }
@@ -14,6 +23,7 @@ const completed: Task = { ...running, state: 'completed', completedAt: 8 }
 const failed: Task = { ...held, state: 'failed', error: problem }
 const attempt = { id: 'b', task: 't', number: 2, account: 'p', keyVersion: 'k', upstreamModel: 'u', openedAt: 5 }
 const opened = { ...attempt, state: 'open', operation: null, settledAt: null, problem: null } as const
+const price = { currency: 'USD', charge: 3, cost: 2, billsFailures: true }
 const fact = (state: AttemptState, id = 'a'): AttemptFact => {
   const operation = state === 'accepted' ? { z: 1, a: 2 } : null
   return { id, state, operation, settledAt: state === 'open' ? null : 7, problem: null }
@@ -30,7 +40,7 @@ function before({ was, leased = true, attempts = {}, endpoints = [] }: World): B
   const task = was && ({ ...was, dueAt: 100, leased } satisfies TaskBefore)
   return {
     tasks: new Map(task ? [['t', task]] : []),
-    attempts: new Map(Object.entries(attempts).map(([id, state]) => [id, { task: 't', state }])),
+    attempts: new Map(Object.entries(attempts).map(([id, state]) => [id, { task: 't', state, account: 'p' }])),
     endpoints,
   }
 }
@@ -221,6 +231,62 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     [{ verb: 'delete', task: 't', owner: 'alice', at: 50 }, { was: { ...queued, deletedAt: 4 } }, ['lost']],
     [{ verb: 'delete', task: 't', owner: 'alice', at: 50 }, {}, ['lost']],
   ],
+  money: [
+    [
+      record(completed),
+      { was: { ...completed, state: 'storing', price } },
+      [
+        'decide completed due 1 start by 900 free',
+        free,
+        'insert notices alice t 8 completed',
+        'insert entries t close reserved alice -3',
+        'insert entries t close revenue alice 3',
+        'insert entries t cost a cost p 2',
+        'insert entries t cost a providers p -2',
+      ],
+    ],
+    [
+      record(failed),
+      { was: { ...queued, price } },
+      [
+        'decide failed due 1 start by 900 free',
+        free,
+        'insert notices alice t 1 failed',
+        'insert entries t close reserved alice -3',
+        'insert entries t close funds alice 3',
+        'add spends alice USD 1 -3',
+      ],
+    ],
+    // A task that was deleted has no reservation any more, and its work still costs.
+    [
+      record({ ...failed, deletedAt: 4 }),
+      { was: { ...running, price, deletedAt: 4 } },
+      [
+        'decide failed due 1 start by 0 free',
+        free,
+        'insert entries t cost a cost p 2',
+        'insert entries t cost a providers p -2',
+      ],
+    ],
+    [
+      { verb: 'delete', task: 't', owner: 'alice', at: 50 },
+      { was: { ...queued, price }, leased: false },
+      [
+        'update tasks t 50 50 0',
+        'insert notices alice t 50 deleted',
+        'insert entries t close reserved alice -3',
+        'insert entries t close funds alice 3',
+        'add spends alice USD 1 -3',
+      ],
+    ],
+    [
+      { verb: 'delete', task: 't', owner: 'alice', at: 50 },
+      { was: { ...failed, price }, leased: false },
+      ['update tasks t 50 50 900', 'insert notices alice t 50 deleted'],
+    ],
+    // Lost: the lease, and with it every entry.
+    [record(completed), { was: { ...running, price }, leased: false }, ['lost']],
+  ],
   'a lost adoption': [
     [
       { verb: 'disown', task: 't', attempt: 'a', at: 50 },
@@ -260,4 +326,37 @@ it('reads only what a change depends on', () => {
   assert.deepEqual(needs(record(failed), { ...held, deletedAt: 4 }), { ...none, attempts: ['a'] })
   assert.deepEqual(needs({ verb: 'remove', task: 't', fence: 3, orphans: false }, held), { ...none, attemptsOf: ['t'] })
   assert.deepEqual(needs({ verb: 'delete', task: 't', owner: 'alice', at: 1 }, held), none)
+})
+
+it('admits new tasks in their order up to each cap, within the period of each', () => {
+  const admission = (
+    id: string,
+    createdAt: number,
+    caps: [period: string, starts: number, ends: number, limit: number][],
+  ) => ({
+    task: { id, owner: 'alice', createdAt, price },
+    caps: caps.map(([period, starts, ends, limit]) => ({
+      scope: 'alice',
+      currency: 'USD',
+      period,
+      starts,
+      ends,
+      limit,
+    })),
+  })
+  const spent = new Map([
+    [counterKey({ scope: 'alice', currency: 'USD', period: 'day' }), 1],
+    [counterKey({ scope: 'alice', currency: 'USD', period: 'total' }), 1],
+  ])
+  const plans = planAdmissions(
+    [
+      admission('1', 5, [['day', 0, 10, 4]]),
+      admission('2', 6, [['day', 0, 10, 4]]),
+      admission('3', 11, [['next day', 10, 20, 3]]),
+      admission('4', 12, [['total', 0, 99, 9]]),
+    ],
+    spent,
+  )
+  const outcomes = plans.map((plan) => ('refusal' in plan ? plan.refusal.spent : plan.writes.length))
+  assert.deepEqual(outcomes, [3, 4, 3, 7])
 })

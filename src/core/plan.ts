@@ -1,11 +1,13 @@
 import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
+import { costOfEnd, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import {
   attemptColumns,
   type ColumnValue,
   deliveryColumns,
+  entryColumns,
   eventColumns,
   fromAttempt,
   fromDelivery,
@@ -17,7 +19,8 @@ import {
   subscribesTo,
   toMutable,
 } from './row.ts'
-import { type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
+import { type Admission, type CapCounter, type CapRefusal, counterKey } from './spend.ts'
+import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
 
 /*
@@ -60,9 +63,9 @@ export type Mutation = { task: string } & (
 type MutationOf<Verb> = Extract<Mutation, { verb: Verb }>
 
 export type TaskBefore = Pick<Task, 'owner' | 'state' | 'startBy' | 'startedAt' | 'attempt' | 'attempts' | 'dueAt'> &
-  Pick<Task, 'fence' | 'deletedAt'> & { leased: boolean }
+  Pick<Task, 'fence' | 'deletedAt' | 'createdAt' | 'price'> & { leased: boolean }
 
-export type AttemptBefore = Pick<Attempt, 'task' | 'state'>
+export type AttemptBefore = Pick<Attempt, 'task' | 'state' | 'account'>
 
 /** The rows that a change depends on, by id. */
 export interface Before {
@@ -81,13 +84,16 @@ interface Needs {
   owners: string[]
 }
 
-/** A statement for any number of rows. The first column is the key of an update and the condition of a delete. */
+/**
+ * A statement for any number of rows. The first column is the key of an update and the condition of a delete. `add` adds an
+ * amount to every counter of a scope and currency whose period contains a time; it comes last, because others wait for these rows.
+ */
 export interface StatementShape {
-  readonly verb: 'insert' | 'update' | 'delete'
-  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'audit'
+  readonly verb: 'insert' | 'update' | 'delete' | 'add'
+  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'audit' | 'entries' | 'spends'
   readonly columns: readonly string[]
-  /** An insert skips a row whose first column exists. */
-  readonly skipsExisting?: true
+  /** An insert skips a row whose key, of these columns, exists. */
+  readonly skipsExisting?: readonly string[]
 }
 
 /** The values are in the order of the columns, which costs the writer less than names. */
@@ -174,7 +180,12 @@ const statements = {
   notified: statement('insert', 'notices', ...noticeColumns),
   audited: statement('insert', 'audit', ...auditColumns),
   // Its id is derived from the event, its time and the endpoint: what is written again is delivered once.
-  delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: true as const },
+  delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: ['id'] },
+  // Without `skipsExisting`: a reservation that ends twice must fail.
+  posted: statement('insert', 'entries', ...entryColumns),
+  // What an attempt cost may be learnt twice.
+  costPosted: { ...statement('insert', 'entries', ...entryColumns), skipsExisting: ['task', 'step', 'account'] },
+  spent: statement('add', 'spends', 'scope', 'currency', 'at', 'amount'),
 }
 
 const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })
@@ -195,15 +206,19 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   const kind = noticeOf(was, task)
   // A deleted task keeps no lease: its holder would go on with work that no client needs.
   const keepsLease = (entry.keepsLease ?? false) && was.deletedAt === null
+  const settlement = settlementOf(was, task)
+  const ended = settlement ? { ...task, usage: settlement.usage } : task
   return {
     isApplied: keepsLease || !entry.keepsLease,
     writes: [
-      planTask({ task, keepsLease }, was),
+      planTask({ task: ended, keepsLease }, was),
       ...planAttempts(entry, was, before),
       ...(keepsSlots(entry) ? [] : [write(statements.slotsFreed, task.id)]),
       ...events.map((event) => addEvent(task.id, event)),
       ...(audit ? [write(statements.audited, ...fromAudit(audit))] : []),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
+      ...(settlement ? planClose(task.id, was, settlement, decidedAt(entry)) : []),
+      ...planEndCost(entry, was),
     ],
   }
 }
@@ -216,7 +231,8 @@ function planTask({ task, keepsLease }: { task: Task; keepsLease: boolean }, was
 }
 
 /** The attempt that the decision opens, the attempt of its fact, and the attempt that the task no longer waits for. */
-function planAttempts(entry: DecisionRecord, was: TaskBefore, { attempts }: Before): Write[] {
+function planAttempts(entry: DecisionRecord, was: TaskBefore, before: Before): Write[] {
+  const { attempts } = before
   const { task, opened, fact } = entry
   const dropped = droppedAttempt(was, task)
   const known = fact && (fact.id === opened?.id ? opened.state : attempts.get(fact.id)?.state)
@@ -227,9 +243,14 @@ function planAttempts(entry: DecisionRecord, was: TaskBefore, { attempts }: Befo
     writes.push(write(statements.opened, ...fromAttempt(attempt)))
   }
   if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
+  if (learnt?.state === 'orphan') writes.push(...planOrphanCost(learnt.id, task.id, before, decidedAt(entry)))
   if (dropped === null || dropped === learnt?.id) return writes
   const state = attempts.get(dropped)?.state
-  if (state === 'accepted') writes.push(write(statements.stateChanged, dropped, 'orphan'))
+  if (state === 'accepted')
+    writes.push(
+      write(statements.stateChanged, dropped, 'orphan'),
+      ...planOrphanCost(dropped, task.id, before, decidedAt(entry)),
+    )
   // A process that counts fewer attempts opened the last one itself and got no response to its COMMIT: it never sent it.
   if (state === 'open' && was.attempts > task.attempts)
     writes.push(settle({ ...unsent, id: dropped, settledAt: decidedAt(entry) }))
@@ -237,12 +258,17 @@ function planAttempts(entry: DecisionRecord, was: TaskBefore, { attempts }: Befo
 }
 
 /** A fact without a decision. If the task still waits for it, the task is due now, or when its lease ends. */
-function planFact(task: string, fact: AttemptFact, { tasks, attempts }: Before): Write[] {
+function planFact(task: string, fact: AttemptFact, before: Before): Write[] {
+  const { tasks, attempts } = before
   const was = tasks.get(task)
   const isAwaited = was?.state === 'held' && was.attempt === fact.id
   const learnt = learn(fact, attempts.get(fact.id)?.state, isAwaited)
   if (!learnt) return []
-  return [settle(learnt), ...(isAwaited && !was.leased ? [write(statements.due, task, 0)] : [])]
+  return [
+    settle(learnt),
+    ...(isAwaited && !was.leased ? [write(statements.due, task, 0)] : []),
+    ...(learnt.state === 'orphan' ? planOrphanCost(learnt.id, task, before, fact.settledAt ?? 0) : []),
+  ]
 }
 
 /** The first response stays: a later one only fills in what was unknown. Undefined if nothing changes. */
@@ -286,7 +312,8 @@ function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoin
 }
 
 /** Attempts that may have cost money are kept. */
-function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, { attempts }: Before): Plan {
+function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, before: Before): Plan {
+  const { attempts } = before
   const last = was.state === 'held' || orphans ? was.attempt : null
   const own = [...attempts].filter(([, attempt]) => attempt.task === task)
   return {
@@ -300,6 +327,11 @@ function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, {
         if (state === 'accepted') return [write(statements.stateChanged, id, id === last ? 'orphan' : 'removed')]
         return state === 'refused' ? [write(statements.attemptRemoved, id)] : []
       }),
+      ...own.flatMap(([id, { state }]) =>
+        state === 'accepted' && id === was.attempt && !isFinished(was)
+          ? planOrphanCost(id, task, before, was.deletedAt ?? was.createdAt)
+          : [],
+      ),
     ],
   }
 }
@@ -313,6 +345,7 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
     writes: [
       write(statements.hidden, task, at, dueAt, startBy),
       write(statements.notified, owner, task, at, 'deleted'),
+      ...(was.price && isReserved(was) ? planClose(task, was, { charge: 0, refund: was.price.charge }, at) : []),
     ],
   }
 }
@@ -344,4 +377,58 @@ const unsent: Omit<AttemptFact, 'id' | 'settledAt'> = {
 const overruled: TaskError = {
   code: 'operation_taken',
   message: 'A lookup found this operation. Later the provider returned it for another submit.',
+}
+
+/** The end of a reservation. What is given back counts in the periods of the submit. */
+function planClose(task: string, was: TaskBefore, settlement: { charge: number; refund: number }, at: number): Write[] {
+  const { owner, createdAt, price } = was
+  const { refund } = settlement
+  return [
+    ...postClose(task, was, settlement, at).map((row) => write(statements.posted, ...row)),
+    ...(refund > 0 && price ? [write(statements.spent, owner, price.currency, createdAt, -refund)] : []),
+  ]
+}
+
+/** What the provider charges for the last attempt of a task that ends. */
+function planEndCost(entry: DecisionRecord, was: TaskBefore): Write[] {
+  const { id, attempt, account } = entry.task
+  if (attempt === null || account === null) return []
+  const about = { task: id, attempt, account, at: decidedAt(entry) }
+  return postCost(about, was, costOfEnd(was, entry.task)).map((row) => write(statements.costPosted, ...row))
+}
+
+/** An attempt that was accepted and is not used. If the row of its task is gone, its price is unknown. */
+function planOrphanCost(attempt: string, task: string, { tasks, attempts }: Before, at: number): Write[] {
+  const [was, account] = [tasks.get(task), attempts.get(attempt)?.account]
+  if (!was?.price || account === undefined) return []
+  const rows = postCost({ task, attempt, account, at }, was, was.price.cost)
+  return rows.map((row) => write(statements.costPosted, ...row))
+}
+
+/** Whether a new task is admitted, and the rows that are written besides its own. */
+type AdmissionPlan = { refusal: CapRefusal } | { writes: readonly Write[] }
+
+/** In their order: the first take what the caps allow. `spent` has the amount of every counter, by its `counterKey`. */
+export function planAdmissions(admissions: readonly Admission[], spent: ReadonlyMap<string, number>): AdmissionPlan[] {
+  const admitted: { scope: string; currency: string; at: number; charge: number }[] = []
+  const spentIn = (cap: CapCounter) =>
+    admitted
+      .filter(({ scope, currency, at }) => scope === cap.scope && currency === cap.currency && isWithin(cap, at))
+      .reduce((sum, { charge }) => sum + charge, spent.get(counterKey(cap)) ?? 0)
+  return admissions.map(({ task, caps }) => {
+    const { owner, createdAt, price } = task
+    if (price === null) return { writes: [] }
+    const { charge, currency } = price
+    for (const cap of caps) {
+      const used = spentIn(cap)
+      if (used + charge > cap.limit) return { refusal: { cap, spent: used, charge } }
+    }
+    admitted.push({ scope: owner, currency, at: createdAt, charge })
+    const entries = postReserve(task).map((row) => write(statements.posted, ...row))
+    return { writes: [...entries, write(statements.spent, owner, currency, createdAt, charge)] }
+  })
+}
+
+function isWithin({ starts, ends }: CapCounter, at: number): boolean {
+  return starts <= at && at < ends
 }

@@ -1,5 +1,6 @@
 import type { AccountHealth } from './account.ts'
 import { type Attempt, type AttemptFact, type AttemptState, operationKey, type Rival } from './attempt.ts'
+import type { LedgerEntry } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { AttemptBefore, TaskBefore } from './plan.ts'
 import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
@@ -13,14 +14,14 @@ const namesIn = (...lines: readonly string[]) => lines.flatMap((line) => line.sp
 /** What a decision may write. The other columns stay as they were inserted. */
 export const mutableColumns = namesIn(
   'image state progress start_by started_at missing_at completed_at expires_at account attempt attempts tried',
-  'operation output video video_facts warnings error due_at tries',
+  'operation output video video_facts warnings error usage due_at tries',
 )
 
 /** The columns of `tasks` in the order of every statement. */
 export const columns = [
   ...namesIn(
     'id owner model card prompt seconds width height parameters created_at digest finish_by',
-    'idempotency_key remixed_from source metadata',
+    'idempotency_key remixed_from source metadata price',
   ),
   ...mutableColumns,
   'fence',
@@ -60,6 +61,7 @@ export function toRow(task: Task): ColumnValue[] {
     task.remixedFrom,
     json(task.source),
     json(task.metadata),
+    json(task.price),
     ...toMutable(task),
     task.fence,
     task.deletedAt,
@@ -87,6 +89,7 @@ export function toMutable(task: Task): ColumnValue[] {
     json(task.videoFacts),
     listJson(task.warnings),
     json(task.error),
+    json(task.usage),
     task.dueAt,
     task.tries,
   ]
@@ -95,7 +98,7 @@ export function toMutable(task: Task): ColumnValue[] {
 /** The columns of a `TaskView`. They are read as an array, which costs a third less than an object. */
 export const viewColumns = namesIn(
   'id model prompt seconds width height created_at state progress started_at completed_at expires_at error',
-  'remixed_from video_facts warnings metadata',
+  'remixed_from video_facts warnings metadata usage',
 )
 
 /** `wireStatus` as conditions of SQL. */
@@ -124,6 +127,7 @@ export function toView(row: readonly unknown[]): TaskView {
     videoFacts: parseOr(row[14], null),
     warnings: parseOr(row[15], null) ?? [],
     metadata: parseOr(row[16], null),
+    usage: parseOr(row[17], null),
   }
 }
 
@@ -148,6 +152,7 @@ export function fromRow(row: Row): Task {
     finishBy: row.finish_by as number,
     idempotencyKey: row.idempotency_key as string | null,
     source: parse(row.source),
+    price: parse(row.price),
     image: parse(row.image),
     startBy: row.start_by as number,
     missingAt: row.missing_at as number | null,
@@ -211,7 +216,7 @@ export function fromFact({ operation, settledAt, problem, adopted }: Omit<Attemp
 
 /** The columns that a change of a task depends on. */
 export const beforeColumns = namesIn(
-  'id owner state start_by started_at attempt attempts due_at fence deleted_at leased',
+  'id owner state start_by started_at attempt attempts due_at fence deleted_at leased created_at price',
 )
 
 /** From arrays, which are faster: this is read before each change. */
@@ -230,6 +235,9 @@ export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string
         fence: row[8] as number,
         deletedAt: row[9] as number | null,
         leased: Boolean(row[10]),
+        createdAt: row[11] as number,
+        // A damaged price must not block the task.
+        price: parseOr(row[12], null),
       },
     ]),
   )
@@ -237,9 +245,15 @@ export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string
 
 export function toAttemptsBefore(rows: readonly Row[]): Map<string, AttemptBefore> {
   return new Map(
-    rows.map(({ id, task, state }) => [String(id), { task: task as string, state: state as AttemptState }]),
+    rows.map(({ id, task, state, account }) => [
+      String(id),
+      { task: task as string, state: state as AttemptState, account: account as string },
+    ]),
   )
 }
+
+/** The columns of an attempt that a change of its task depends on. */
+export const attemptBeforeColumns = 'id, task, state, account'
 
 export function toRival({ id, prompt }: Row): Rival {
   return { id: String(id), prompt: prompt as string | null }
@@ -281,6 +295,23 @@ export function toHealth(row: Row): AccountHealth {
     changedAt: row.changed_at as number,
   }
 }
+
+/** In the order of every statement. Entries are never changed. */
+export const entryColumns = namesIn('task step account amount currency at submitted_at')
+
+export function toEntry(row: Row): LedgerEntry {
+  const { task, step, account, amount, currency, at } = row
+  return {
+    task: String(task),
+    step: String(step),
+    account: String(account),
+    amount: Number(amount),
+    currency: String(currency),
+    at: Number(at),
+  }
+}
+
+export const spendColumns = namesIn('scope currency period starts ends amount')
 
 /** If `tried` can't be read, it counts as empty. */
 export function toQueuedTask({ id, due_at: dueAt, tried }: Row): QueuedTask {

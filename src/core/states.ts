@@ -1,4 +1,4 @@
-import type { Asset, Json, State, Task, TaskError, TaskImage, VideoFacts } from './task.ts'
+import type { Asset, Json, State, Task, TaskError, TaskImage, TaskUsage, VideoFacts } from './task.ts'
 
 /** A worker's decision about a task. Fields that are left out stay as they are. */
 export interface Change {
@@ -18,6 +18,7 @@ export interface Change {
   videoFacts?: VideoFacts
   warnings?: readonly string[]
   error?: TaskError
+  usage?: TaskUsage
   tries?: number
   startedAt?: number
   completedAt?: number

@@ -90,6 +90,35 @@ export interface TaskError {
   message: string
 }
 
+/** A quantity and its unit price, as decimal text. */
+export interface PricePart {
+  readonly quantity: number
+  readonly price: string
+  /** The quantity is the maximum. The provider reports the real one. */
+  readonly metered?: true
+}
+
+/** The price of a task, frozen at its submit. Amounts are in micros: see `core/money.ts`. */
+export interface TaskPrice {
+  readonly currency: string
+  /** The most that its owner pays. It is reserved at the submit. */
+  readonly charge: number
+  /** The most that the provider charges for one attempt; null if that is unknown. */
+  readonly cost: number | null
+  /** Whether the provider charges for a failure. */
+  readonly billsFailures: boolean
+  /** How both are computed, if the provider reports what it used. */
+  readonly metered?: { readonly charge: readonly PricePart[]; readonly cost: readonly PricePart[] | null }
+}
+
+/** What a task used: reported by its provider, and charged at its end. */
+export interface TaskUsage {
+  readonly outputTokens?: number
+  /** In micros, once the task has ended. */
+  readonly cost?: number
+  readonly currency?: string
+}
+
 /** All times are milliseconds since the epoch. */
 export interface Task {
   readonly id: string
@@ -113,6 +142,8 @@ export interface Task {
   /** The video that this is another version of, as clients see it. */
   readonly remixedFrom: string | null
   readonly source: TaskSource | null
+  /** Null if it is free. */
+  readonly price: TaskPrice | null
   image: TaskImage | null
   state: State
   progress: number
@@ -138,6 +169,8 @@ export interface Task {
   /** Sentences for the client and the operator about how the video differs from the request. */
   warnings: readonly string[]
   error: TaskError | null
+  /** Null if nothing was reported or charged. */
+  usage: TaskUsage | null
   /** When the next action is due; null if there is none. While a lease is held: when it ends. */
   dueAt: number | null
   /** Failed tries of the current action. */
@@ -151,13 +184,21 @@ export interface Task {
 export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size' | 'createdAt' | 'state' | 'progress'> &
   Pick<
     Task,
-    'startedAt' | 'completedAt' | 'expiresAt' | 'error' | 'remixedFrom' | 'videoFacts' | 'warnings' | 'metadata'
+    | 'startedAt'
+    | 'completedAt'
+    | 'expiresAt'
+    | 'error'
+    | 'remixedFrom'
+    | 'videoFacts'
+    | 'warnings'
+    | 'metadata'
+    | 'usage'
   >
 
 /** The part of a task that comes from the request. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
   Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
-  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata'>>
+  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata' | 'price'>>
 
 /** An entry of a task's timeline, for the operator. */
 export interface TaskEvent {
@@ -178,6 +219,7 @@ export function queueTask(submission: Submission, now: number): Task {
     remixedFrom: null,
     source: null,
     metadata: null,
+    price: null,
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
     progress: 0,
@@ -200,6 +242,7 @@ export function queueTask(submission: Submission, now: number): Task {
     videoFacts: null,
     warnings: [],
     error: null,
+    usage: null,
   }
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
+import type { SpendCap } from './spend.ts'
 
 /** What an operator sets for a token. Null stands for the default. */
 export interface TokenFields {
@@ -34,6 +35,8 @@ export interface Token extends Partial<TokenFields> {
   /** Its public id. Only tokens of the store have one. */
   readonly id?: string
   readonly revokedAt?: number | null
+  /** How much its videos may cost; by default, any amount. */
+  readonly spend?: readonly SpendCap[]
   /** What happens to an unknown parameter; by default, the setting of the service. */
   readonly unknownParameters?: UnknownParameters
 }

@@ -131,6 +131,18 @@ describe('a response of ark', () => {
       assert.deepEqual(await refusalOf(400, code), ['request', 'content_policy'])
     })
 
+  it('has the tokens that are billed, if they are a number', async () => {
+    const provider = await ark.create({ folder: '', media: undefined as never })
+    const polled = async (usage: unknown) => {
+      const body = { status: 'succeeded', content: { video_url: 'https://example.com/v.mp4' }, usage }
+      const progress = await provider.poll('cgt-1', callOf(200, body))
+      return progress.status === 'succeeded' ? progress.usage : assert.fail(progress.status)
+    }
+    assert.deepEqual(await polled({ completion_tokens: 108_900, total_tokens: 108_900 }), { outputTokens: 108_900 })
+    for (const usage of [undefined, null, 'x', {}, { completion_tokens: '7' }, { completion_tokens: -1 }])
+      assert.equal(await polled(usage), undefined)
+  })
+
   it('lists tasks without prompts; only a task with the expiry of the attempt is ours', async () => {
     const provider = await ark.create({ folder: '', media: undefined as never })
     const { model } = request

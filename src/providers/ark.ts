@@ -144,7 +144,7 @@ function isAccountFault(code: string, message: unknown): boolean {
 
 const failures: readonly unknown[] = ['failed', 'cancelled', 'expired']
 
-function progressOf({ status, error, content }: Fields): Progress {
+function progressOf({ status, error, content, usage }: Fields): Progress {
   if (failures.includes(status)) {
     const code = wordOf(fieldsOf(error).code)
     return { status: 'failed', problem: isPolicy(code) ? problems.policy(code) : problems.failed(`${status}: ${code}`) }
@@ -152,7 +152,9 @@ function progressOf({ status, error, content }: Fields): Progress {
   if (status !== 'succeeded') return { status: 'running', progress: null }
   const url = textOf(fieldsOf(content).video_url)
   if (url === undefined) throw unclear('a finished task without a video')
-  return { status: 'succeeded', output: { url } }
+  const { completion_tokens: tokens } = fieldsOf(usage)
+  const isCount = typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0
+  return { status: 'succeeded', output: { url }, ...(isCount && { usage: { outputTokens: tokens } }) }
 }
 
 /** Without its expiry, a task may be another attempt's. For an endpoint, the list has the model behind it. */

@@ -3,7 +3,7 @@ import type { OperationForm, Recovery } from '../core/attempt.ts'
 import type { CardTemplate } from '../core/catalog.ts'
 import type { Problem } from '../core/problem.ts'
 import type { Found } from '../core/recovery.ts'
-import type { ImageType, Json, Parameters, Size, SourceKind } from '../core/task.ts'
+import type { ImageType, Json, Parameters, Size, SourceKind, TaskUsage } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
 import type { Media } from '../media/media.ts'
 import type { Upstream } from '../outbound.ts'
@@ -153,8 +153,11 @@ export interface Refusal {
 
 export type Progress =
   | { status: 'running'; progress: number | null }
-  /** `note`: for the timeline, what the operator may want to know about the result. */
-  | { status: 'succeeded'; output: Json; note?: Note }
+  /**
+   * `note`: for the timeline, what the operator may want to know about the result. `usage`: what the provider bills, if it
+   * says so; prices may depend on it.
+   */
+  | { status: 'succeeded'; output: Json; note?: Note; usage?: Pick<TaskUsage, 'outputTokens'> }
   | { status: 'failed'; problem: Problem }
   /** The provider does not know the operation. That may be temporary. */
   | { status: 'missing' }

@@ -39,6 +39,14 @@ const cards: Cards = [
     pollAfterMs: 1_000,
     failuresBilled: false,
     makes: ['remix', 'edit', 'extension'],
+    facts: {
+      audio: 'never',
+      imageIs: 'first frame',
+      // It costs only this machine. Zero is the same in every currency.
+      price: { currency: 'USD', on: '2026-11-17', source: 'built in', lines: [{ unit: 'video', price: '0' }] },
+      keptMs: null,
+      usuallyMs: null,
+    },
   },
 ]
 

@@ -4,6 +4,7 @@ import { testAttempts } from './contract/attempts.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
+import { testLedger } from './contract/ledger.ts'
 import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
@@ -27,6 +28,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testShares,
       testFairness,
       testLines,
+      testLedger,
       testAdoptions,
       testAttempts,
       testOrphans,

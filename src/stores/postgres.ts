@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
 import { fromHealth, healthColumns } from '../core/row.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
+import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
@@ -53,6 +54,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
   const insertOne = openInserts(database, clock)
+  const admitOne = openAdmissions(database)
   const probe = openProbe(database, name)
   const mutate = openMutations(database)
   const { wakeLocal, wakeAll, notifyLocal } = wakeups
@@ -73,8 +75,9 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       await tidy()
       await probe.check()
     },
-    async insert(task) {
-      await probe.watch(insertOne(task))
+    async insert(task, caps = []) {
+      const isFree = task.price === null || task.price.charge === 0
+      await probe.watch(isFree ? insertOne(task) : admitOne({ task, caps }))
       wakeAll()
     },
     async delete(owner, id, now) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
 import { toRow } from '../core/row.ts'
+import { overCap } from '../core/spend.ts'
 import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
@@ -41,8 +42,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     ...reads,
     checkWritable: () => write('checkWritable'),
-    async insert(task) {
-      await write('insert', toRow(task))
+    async insert(task, caps = []) {
+      const { id, owner, createdAt, price } = task
+      if (price === null || price.charge === 0) await write('insert', toRow(task))
+      else {
+        const refusal = await write('admit', toRow(task), { task: { id, owner, createdAt, price }, caps })
+        if (refusal) throw overCap(refusal)
+      }
       wake()
     },
     async delete(owner, id, now) {

@@ -1,8 +1,10 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
+import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
+import type { CapCounter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
@@ -14,6 +16,7 @@ import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookD
  *                          the write may have happened
  *   operation_taken        its fact names an operation of the same account that belongs to another attempt
  *   idempotency_key_taken  the owner of the new task has used its key before
+ *   insufficient_quota     the price of the new task is more than a cap of its owner allows
  * After every other error nothing was written. Callers take only the interfaces that they need.
  */
 export interface Store
@@ -38,7 +41,11 @@ export interface ProbeStore {
 
 /** Tasks as clients and operators see them. */
 export interface TaskStore {
-  insert(task: Task): Promise<void>
+  /**
+   * Together with the task its price is reserved, if it has one and the caps allow it. Of all that is submitted at once, in
+   * any number of processes, no more is admitted than the caps allow.
+   */
+  insert(task: Task, caps?: readonly CapCounter[]): Promise<void>
   /** A task of this owner that is not deleted. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not exist: it is only a position in that order. */
@@ -52,6 +59,8 @@ export interface TaskStore {
   /** Hides the task from its owner, writes a notice, and makes it due. False if the owner has no such task. */
   delete(owner: string, id: string, now: number): Promise<boolean>
   events(task: string): Promise<TaskEvent[]>
+  /** What was posted for this task, even if its row is gone. */
+  entries(task: string): Promise<LedgerEntry[]>
   /** The ids of queued tasks of this card, in about the order in which they will be claimed. */
   queueOf(card: string, limit: number): Promise<string[]>
   /** How many slots of these accounts are in use. */

@@ -1,4 +1,5 @@
 import { imageRules } from '../core/catalog.ts'
+import { priceUnits } from '../core/prices.ts'
 import { sourceKinds } from '../core/task.ts'
 import { always, flag, listOf, orNull, type Static, shape, text } from './schema.ts'
 
@@ -23,6 +24,20 @@ const ModelParameter = shape(
   { optional: ['minimum', 'maximum', 'maxLength', 'enum', 'format', 'needs_image'] },
 )
 
+const ModelPrice = shape(
+  'A price for requests that meet all of its conditions.',
+  {
+    unit: { type: 'string', enum: priceUnits, description: 'What it is charged for.' },
+    price: textLike('A decimal number, as text.', '0.084'),
+    resolution: textLike('Condition: the resolution.', '720p'),
+    audio: flag('Condition: with or without sound.'),
+    mode: text('Condition: the parameter `mode`.'),
+    region: text('Condition: the region of the operator’s contract.'),
+    tokens_per_second: { type: 'integer', minimum: 1, description: 'The most output tokens for a second of video.' },
+  },
+  { optional: ['resolution', 'audio', 'mode', 'region', 'tokens_per_second'] },
+)
+
 const ModelFacts = shape('Facts that help to choose a model.', {
   audio: { type: 'string', enum: ['always', 'optional', 'never'], description: 'Whether its videos have sound.' },
   image_is: {
@@ -31,11 +46,11 @@ const ModelFacts = shape('Facts that help to choose a model.', {
     description: 'How the model uses the image; null if it accepts no image.',
   },
   price: orNull(
-    shape('The provider’s price; null if it is unknown.', {
-      usd: { type: 'number', minimum: 0, description: 'The price in US dollars.' },
-      per: { type: 'string', enum: ['second', 'video'], description: 'For each second, or for each video.' },
-      on: text('The date of this price.'),
-      source: text('The source of this price.'),
+    shape('The provider’s prices; null if they are unknown.', {
+      currency: textLike('The currency, as in ISO 4217.', 'USD'),
+      on: text('The date of these prices.'),
+      source: text('The source of these prices.'),
+      lines: listOf('A request is priced by the line of each unit with the most conditions that it meets.', ModelPrice),
     }),
   ),
   failures_billed: flag('Whether the provider charges for failed videos.'),
@@ -114,4 +129,4 @@ export const ModelList = shape('All models, on one page.', {
 })
 
 /** The keys are the names in the OpenAPI document. */
-export const modelResponses = { Model, ModelParameter, ModelFacts, ModelList }
+export const modelResponses = { Model, ModelParameter, ModelFacts, ModelPrice, ModelList }

@@ -39,6 +39,14 @@ const OperatorEvent = shape('An event in the life of a task.', {
   detail: { description: 'Details: any JSON, or null.' },
 })
 
+const OperatorEntry = shape('An entry of the ledger. The amounts of a step sum to 0.', {
+  step: text('`reserve`, `close`, or `cost` and the id of an attempt.'),
+  account: text('`reserved`, `revenue` or `funds` of an owner; `cost` or `providers` of an account.'),
+  amount: { type: 'number', description: 'The amount.', examples: [0.42] },
+  currency: text('The currency, as in ISO 4217.'),
+  at: time('When it was posted.'),
+})
+
 export const OperatorTask = shape('A task with all its fields. Times have milliseconds.', {
   id: text('The id of the video.'),
   object: always('operator.task'),
@@ -87,6 +95,7 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   warnings: listOf('How the video differs from the request.', { type: 'string' }),
   attempts: listOf('Every submit of the task.', OperatorAttempt),
   timeline: listOf('What happened to it, in order.', OperatorEvent),
+  entries: listOf('What was posted for it in the ledger; empty if it is free.', OperatorEntry),
 })
 export type OperatorTask = Static<typeof OperatorTask>
 
@@ -176,6 +185,7 @@ export const operatorResponses = {
   OperatorTask,
   OperatorAttempt,
   OperatorEvent,
+  OperatorEntry,
   OperatorAttemptList,
   OperatorAccount,
   OperatorHealth,

@@ -22,8 +22,9 @@ export const ErrorResponse = shape('The shape of every error.', {
     message: text('What is wrong and how to fix it, for people.'),
     type: {
       type: 'string',
-      enum: ['invalid_request_error', 'requests', 'server_error'],
-      description: 'The kind of error: `server_error` is a fault of the service, `requests` is too many requests.',
+      enum: ['invalid_request_error', 'requests', 'insufficient_quota', 'server_error'],
+      description:
+        'The kind of error: `server_error` is a fault of the service, `requests` is too many requests, `insufficient_quota` is a spend cap.',
     },
     param: orNull(text('The field that is wrong; null if the error is not about a field.')),
     code: orNull(text('The error code, for programs.')),

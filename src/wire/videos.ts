@@ -5,6 +5,7 @@ import { maxPromptLength, statuses, taskIdForm } from '../core/task.ts'
 import {
   always,
   deleted,
+  flag,
   listOf,
   orNull,
   query,
@@ -40,6 +41,11 @@ export type VideoOutput = Static<typeof VideoOutput>
 export const VideoError = shape('Why a video failed.', {
   code: text('One of the codes of a failed video, for programs.'),
   message: text('What happened, for people.'),
+})
+
+const VideoUsage = shape('What a video cost.', {
+  cost: { type: 'number', minimum: 0, description: 'The amount that was charged.', examples: [0.42] },
+  currency: { type: 'string', description: 'The currency, as in ISO 4217.', examples: ['USD'] },
 })
 
 /*
@@ -101,6 +107,10 @@ export const Video = shape(
       minimum: 0,
       description: 'Estimated seconds until the video is finished. Absent once it is finished.',
     }),
+    usage: shapeOrNull(
+      `What a finished video cost: 0 if it failed. ${absent} if the video is not finished, or the service has no prices.`,
+      VideoUsage,
+    ),
     queue_position: orNull({
       type: 'integer',
       minimum: 1,
@@ -117,11 +127,55 @@ export const Video = shape(
       'warnings',
       'metadata',
       'eta',
+      'usage',
       'queue_position',
     ],
   },
 )
 export type Video = Static<typeof Video>
+
+const quoted = {
+  model: { type: 'string', description: 'The model. It may be an alias.', examples: ['studio'] },
+  seconds: { ...Video.properties.seconds, description: 'The length that would be requested, as text.' },
+  size: { ...Video.properties.size, description: 'The size that would be requested.' },
+  prompt: Video.properties.prompt,
+  parameters: {
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean'], description: 'The value of a parameter.' },
+    description: 'The parameters of the model that would be requested.',
+  },
+  price: shapeOrNull('The most that the video costs; null if it is free.', VideoUsage),
+  eta: orNull({
+    type: 'integer',
+    minimum: 0,
+    description: 'Estimated seconds until the video would be finished; null if that is unknown.',
+  }),
+} as const
+
+export const VideoQuote = shape('What a request would create, and its price.', {
+  object: always('video.quote'),
+  ...quoted,
+})
+export type VideoQuote = Static<typeof VideoQuote>
+
+/** The same for an operator, with what clients do not see. */
+export const OperatorQuote = shape(
+  'What a request would create, its price, its cost, and the accounts that it would be sent to.',
+  {
+    object: always('operator.quote'),
+    ...quoted,
+    cost: shapeOrNull('The most that the provider charges; null if that is unknown, or the video is free.', VideoUsage),
+    routes: listOf(
+      'The accounts in the order in which they would be tried now.',
+      shape('An account that can generate the video.', {
+        account: text('The name of the account.'),
+        upstream_model: text('The name of the model at the provider.'),
+        paused: flag('Whether the account is paused now.'),
+      }),
+    ),
+  },
+)
+export type OperatorQuote = Static<typeof OperatorQuote>
 
 const sameId = (clients: string) => ({ ...id, description: `The same as \`id\`, for ${clients}.` }) as const
 
@@ -250,6 +304,19 @@ export const ExtendVideo = request(
 )
 export type ExtendVideo = Static<typeof ExtendVideo>
 
+export const CreateVideoQuery = query({
+  dry_run: {
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'false',
+    description: '`true`: nothing is created, and the response is that of `POST /v1/videos/quote`.',
+  },
+})
+
+export const OperatorQuoteQuery = query({
+  project: text('The project that would pay. The default is prices without a project.'),
+})
+
 export const ListVideosQuery = query({
   after: { type: 'string', maxLength: 200, description: 'The page begins after the video with this id.' },
   limit: { type: 'integer', minimum: 0, maximum: 100, default: 20, description: 'The size of the page.' },
@@ -301,6 +368,9 @@ export const videoResponses = {
   VideoGeneration,
   VideoOutput,
   VideoError,
+  VideoUsage,
+  VideoQuote,
+  OperatorQuote,
   VideoList,
   DeletedVideo,
   VideoEvent,

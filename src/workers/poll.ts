@@ -55,6 +55,7 @@ export const poll: Worker = {
             state: 'storing',
             progress: 99,
             output: result.output,
+            ...(result.usage && { usage: result.usage }),
             dueAt: now,
             tries: 0,
             // The time for a fresh link goes on. A job that was missing is back, so its time is over.

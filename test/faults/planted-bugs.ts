@@ -388,6 +388,31 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: 'capture-outside-of-the-transaction',
+    file: 'src/stores/sqlite/mutations.ts',
+    find: 'for (const write of writes) execute(write)',
+    replace:
+      "for (const write of writes) write.shape.table === 'entries' ? setImmediate(() => execute(write)) : execute(write)",
+    tests: [
+      {
+        file: 'test/ledger.slow.ts',
+        name: 'random changes of the ledger with kills on SQLite are equal to a reference',
+      },
+    ],
+  },
+  {
+    name: 'release-twice',
+    file: 'src/core/ledger.ts',
+    find: 'price !== null && deletedAt === null && !isFinished({ state })',
+    replace: 'price !== null && !isFinished({ state })',
+    tests: [
+      {
+        file: 'test/ledger.slow.ts',
+        name: 'random changes of the ledger with kills on SQLite are equal to a reference',
+      },
+    ],
+  },
+  {
     name: 'an-adoption-beats-an-answer',
     file: 'src/engine/records.ts',
     find: "Problem.from(error).code !== 'operation_taken' || !(await disown(operation))",

@@ -1,5 +1,6 @@
 import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import type { PriceLine, PriceTable } from '../../core/prices.ts'
 import { examplesOf } from './examples.ts'
 import { join } from './fields.ts'
 import { type Html, html, type Part } from './html.ts'
@@ -30,7 +31,7 @@ function modelRow({ name, card }: CatalogEntry): Part[] {
       : html`${size.default}<span class="type">and others</span>`,
     { none: 'no', optional: 'optional', required: 'required' }[image],
     facts && { always: 'yes', optional: 'optional', never: 'no' }[facts.audio],
-    facts?.price && `US$ ${facts.price.usd} per ${facts.price.per}`,
+    facts?.price && fromPrice(facts.price),
   ].map((cell) => cell ?? '–')
 }
 
@@ -124,12 +125,34 @@ function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term:
   const { audio, price, keptMs, usuallyMs } = facts
   const rows: [string, Part][] = [
     ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
-    ['Price', price && `US$ ${price.usd} per ${price.per}, as of ${price.on} (${price.source})`],
+    [
+      'Price',
+      price &&
+        `${price.lines.map((line) => lineText(line, price.currency)).join('; ')}, as of ${price.on} (${price.source})`,
+    ],
     ['Failed videos', failuresBilled ? 'Charged' : 'Not charged'],
     ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
     ['Provider keeps it for', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own copy`],
   ].map(([term, value]) => [term as string, value ?? false])
   return rows.filter(([, value]) => value !== false)
+}
+
+/** `from 0.084 USD per second`. */
+function fromPrice({ currency, lines }: PriceTable): string {
+  const [first, ...others] = lines.toSorted((a, b) => Number(a.price) - Number(b.price))
+  return first ? `${others.length > 0 ? 'from ' : ''}${first.price} ${currency} per ${unitText(first)}` : '–'
+}
+
+function lineText(line: PriceLine, currency: string): string {
+  const { resolution, audio, mode, region } = line
+  const sound = audio === undefined ? undefined : audio ? 'with sound' : 'without sound'
+  const conditions = [resolution, sound, mode, region].filter((condition) => condition !== undefined)
+  const when = conditions.length > 0 ? ` (${conditions.join(', ')})` : ''
+  return `${line.price} ${currency} per ${unitText(line)}${when}`
+}
+
+function unitText({ unit }: PriceLine): string {
+  return unit.replace('_', ' ')
 }
 
 function duration(ms: number): string {

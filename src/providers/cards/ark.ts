@@ -1,4 +1,5 @@
 import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
+import { perSecond } from '../../core/prices.ts'
 import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
@@ -24,33 +25,33 @@ export const shapes: Shapes = Object.assign({}, ...Object.values(rows))
 const few: Shapes = { ...rows['720p'], ...rows['480p'] }
 
 export const arkCards: Cards = [
-  card('seedance-2.5', '2026-06-28', 0.231, {
+  card('seedance-2.5', '2026-06-28', '0.231', {
     upstreamModel: 'dreamina-seedance-2-5-260628',
     description:
       'Seedance 2.5 by ByteDance: up to 30 seconds with sound; with an image, the video has its aspect ratio',
     seconds: { min: 4, max: 30, default: 5 },
     size: sizesOf({ ...rows['720p'], ...rows['480p slim'], ...rows['1080p'] }, '1280x720'),
   }),
-  card('seedance-2.0', '2026-01-28', 0.15, {
+  card('seedance-2.0', '2026-01-28', '0.15', {
     upstreamModel: 'dreamina-seedance-2-0-260128',
     description: 'Seedance 2.0 by ByteDance: up to 15 seconds with sound, up to 4K',
     size: sizesOf({ ...few, ...rows['1080p'], ...rows['4k'] }, '1280x720'),
   }),
-  card('seedance-2.0-fast', '2026-01-28', 0.12, {
+  card('seedance-2.0-fast', '2026-01-28', '0.12', {
     upstreamModel: 'dreamina-seedance-2-0-fast-260128',
     description: 'Seedance 2.0 fast by ByteDance: faster than 2.0, with sound',
   }),
-  card('seedance-2.0-mini', '2026-06-15', 0.08, {
+  card('seedance-2.0-mini', '2026-06-15', '0.08', {
     upstreamModel: 'dreamina-seedance-2-0-mini-260615',
     description: 'Seedance 2.0 mini by ByteDance: the cheapest Seedance 2.0, with sound',
   }),
 ]
 
-/** The price is for 720p. 480p costs about half of it, 1080p two and a half times as much. */
+/** The price is for 720p. 480p costs about half of it, 1080p two and a half times as much: the exact prices are not known. */
 function card(
   id: string,
   since: string,
-  usd: number,
+  usd: string,
   more: Pick<CardTemplate, 'upstreamModel' | 'description'> & Partial<CardTemplate>,
 ): CardTemplate {
   return {
@@ -70,7 +71,7 @@ function card(
     facts: {
       audio: 'optional',
       imageIs: 'first frame',
-      price: { usd, per: 'second', on: '2026-11', source: 'vendor price list, at 720p' },
+      price: perSecond({ on: '2026-11', source: 'vendor price list' }, { '720p': usd }),
       keptMs: 24 * 3_600_000,
       usuallyMs: null,
     },

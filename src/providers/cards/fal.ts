@@ -1,5 +1,6 @@
 import { type CardFacts, type CardTemplate, type SecondsRule, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import { perSecond } from '../../core/prices.ts'
 import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
@@ -52,7 +53,14 @@ interface Described extends FalModel {
   readonly size?: string
   /** Only if the client can't choose. */
   readonly audio?: 'always' | 'never'
-  readonly price?: CardFacts['price']
+  /** Of a second in the default size, with sound if the client can choose. */
+  readonly price?: ListedPrice
+}
+
+interface ListedPrice {
+  readonly usd: string
+  readonly on: string
+  readonly source: string
 }
 
 const rules: Partial<Record<Name, ParameterRule>> = {
@@ -117,9 +125,8 @@ const grok = ['16:9', '4:3', '3:2', '1:1', '2:3', '3:4', '9:16']
 const pika = ['16:9', '9:16', '1:1', '4:5', '5:4', '3:2', '2:3']
 const veo = { ...shapesOf('720p', 720, wide), ...shapesOf('1080p', 1_080, wide), ...shapesOf('4k', 2_160, wide) }
 
-/** The price with sound, in the default size. */
-function perSecond(usd: number, on = '2026-11', source = 'fal.ai model page, undated copy'): CardFacts['price'] {
-  return { usd, per: 'second', on, source }
+function listed(usd: string, on = '2026-11', source = 'fal.ai model page, undated copy'): ListedPrice {
+  return { usd, on, source }
 }
 
 function veoModel(path: string): FalModel {
@@ -162,7 +169,7 @@ const described: readonly Described[] = [
     since: '2025-10-15',
     ...veoModel('fal-ai/veo3.1'),
     seconds: { values: [4, 6, 8], default: 8 },
-    price: perSecond(0.4),
+    price: listed('0.4'),
   },
   {
     id: 'fal/veo-3.1-fast',
@@ -180,7 +187,7 @@ const described: readonly Described[] = [
       sized('720p', { '16:9': '1280x720', '9:16': '720x1280', '1:1': '960x960' }),
     ),
     seconds: { min: 3, max: 15, default: 5 },
-    price: perSecond(0.126),
+    price: listed('0.126'),
   },
   {
     id: 'fal/kling-3.0-pro',
@@ -192,7 +199,7 @@ const described: readonly Described[] = [
     ),
     seconds: { min: 3, max: 15, default: 5 },
     size: '1920x1080',
-    price: perSecond(0.168, '2026-06', 'fal.ai guide'),
+    price: listed('0.168', '2026-06', 'fal.ai guide'),
   },
   {
     id: 'fal/wan-2.7',
@@ -207,7 +214,7 @@ const described: readonly Described[] = [
     ),
     shapes: wan,
     seconds: { min: 2, max: 15, default: 5 },
-    price: perSecond(0.1),
+    price: listed('0.1'),
   },
   {
     id: 'fal/seedance-1.5-pro',
@@ -216,7 +223,7 @@ const described: readonly Described[] = [
     ...pair('fal-ai/bytedance/seedance/v1.5/pro', [...seedanceFields, 'camera_fixed'], [], ['last_image']),
     shapes: { ...seedance, ...seedanceHigh },
     seconds: { min: 4, max: 12, default: 5 },
-    price: perSecond(0.052),
+    price: listed('0.052'),
   },
   {
     id: 'fal/seedance-2.0',
@@ -225,7 +232,7 @@ const described: readonly Described[] = [
     ...pair('bytedance/seedance-2.0', seedanceFields, [], ['last_image']),
     shapes: { ...seedance, ...seedanceHigh },
     seconds: { min: 4, max: 15, default: 5 },
-    price: perSecond(0.3034, '2026-11', 'fal.ai'),
+    price: listed('0.3034', '2026-11', 'fal.ai'),
   },
   {
     id: 'fal/seedance-2.0-fast',
@@ -234,7 +241,7 @@ const described: readonly Described[] = [
     ...pair('bytedance/seedance-2.0/fast', seedanceFields, [], ['last_image']),
     shapes: seedance,
     seconds: { min: 4, max: 15, default: 5 },
-    price: perSecond(0.2419, '2026-11', 'fal.ai'),
+    price: listed('0.2419', '2026-11', 'fal.ai'),
   },
   {
     id: 'fal/grok-imagine-video',
@@ -298,7 +305,7 @@ function toCard({
   seconds,
   size = '1280x720',
   audio,
-  price = null,
+  price,
   ...model
 }: Described): CardTemplate {
   const { text, image, between, shapes } = model
@@ -317,6 +324,16 @@ function toCard({
     pollAfterMs: 5_000,
     failuresBilled: false,
     // How long results are kept is a setting of the account at fal.
-    facts: { audio: audio ?? 'optional', imageIs: 'first frame', price, keptMs: null, usuallyMs: null },
+    facts: {
+      audio: audio ?? 'optional',
+      imageIs: 'first frame',
+      price: price ? priceOf(price, shapes[size]?.resolution ?? '', audio === undefined) : null,
+      keptMs: null,
+      usuallyMs: null,
+    },
   }
+}
+
+function priceOf({ usd, ...listed }: ListedPrice, resolution: string, hasSilent: boolean): CardFacts['price'] {
+  return perSecond(hasSilent ? { ...listed, audio: true } : listed, { [resolution]: usd })
 }

@@ -1,4 +1,5 @@
 import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
+import { perSecond } from '../../core/prices.ts'
 import type { Cards } from '../provider.ts'
 
 export const shapes: Shapes = {
@@ -25,7 +26,7 @@ const common = {
   facts: {
     audio: 'always',
     imageIs: 'first frame',
-    price: { usd: 0.1, per: 'second', on: '2026-10', source: "Google's price list, at 720p" },
+    price: perSecond({ on: '2026-10', source: "Google's price list" }, { '720p': '0.10' }),
     keptMs: 48 * 3_600_000,
     usuallyMs: null,
   },

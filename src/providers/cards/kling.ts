@@ -1,5 +1,6 @@
 import { type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
+import { perSecond } from '../../core/prices.ts'
 import { lastImage } from '../kit/parameters.ts'
 import type { Cards } from '../provider.ts'
 
@@ -26,8 +27,9 @@ const settings: Record<string, ParameterRule> = {
   multi_shot: { type: 'boolean', description: 'whether the video may cut between shots; default true' },
 }
 
-/** The price is for the smallest size, without sound if that is optional. */
-const price = { per: 'second', on: '2026-09', source: "a third party's copy of Kling's price list" } as const
+const listed = { on: '2026-09', source: "a third party's copy of Kling's price list" }
+/** The price with sound is not known. */
+const silent = perSecond({ ...listed, audio: false }, { '720p': '0.084', '1080p': '0.112' })
 const keptMs = 30 * 24 * 3_600_000
 
 const common = {
@@ -56,7 +58,7 @@ export const klingCards: Cards = [
       imageIs: 'first frame',
       keptMs,
       usuallyMs: 135_000,
-      price: { ...price, usd: 0.084 },
+      price: silent,
     },
   },
   {
@@ -72,7 +74,7 @@ export const klingCards: Cards = [
       imageIs: 'first frame',
       keptMs,
       usuallyMs: 30_000,
-      price: { ...price, usd: 0.112 },
+      price: perSecond(listed, { '720p': '0.112', '1080p': '0.14' }),
     },
   },
   {
@@ -88,7 +90,7 @@ export const klingCards: Cards = [
       imageIs: 'reference',
       keptMs,
       usuallyMs: 85_000,
-      price: { ...price, usd: 0.084 },
+      price: silent,
     },
   },
 ]

@@ -1,4 +1,5 @@
 import { type CardFacts, type CardTemplate, type Shapes, sizesOf } from '../../core/catalog.ts'
+import { perSecond } from '../../core/prices.ts'
 import type { Cards } from '../provider.ts'
 
 const smaller: Shapes = {
@@ -28,12 +29,12 @@ const common = {
   failuresBilled: false,
 } as const satisfies Partial<CardTemplate>
 
-/** With sound, at 720p. */
-function factsAt(usd: number): CardFacts {
+/** With sound, by resolution. */
+function factsAt(prices: Readonly<Record<string, string>>): CardFacts {
   return {
     audio: 'optional',
     imageIs: 'first frame',
-    price: { usd, per: 'second', on: '2026-08', source: "OpenRouter's list" },
+    price: perSecond({ on: '2026-10', source: "Google's price list", audio: true }, prices),
     keptMs: null,
     usuallyMs: 90_000,
   }
@@ -48,7 +49,7 @@ export const cards: Cards = [
     upstreamModel: 'veo-3.1-generate-001',
     created: 1_763_337_600,
     description: `Google's Veo 3.1 on Vertex AI, up to 4k, with sound. ${retirement}`,
-    facts: factsAt(0.4),
+    facts: factsAt({ '720p': '0.40', '1080p': '0.40', '4k': '0.60' }),
   },
   {
     ...common,
@@ -56,7 +57,7 @@ export const cards: Cards = [
     upstreamModel: 'veo-3.1-fast-generate-001',
     created: 1_763_337_600,
     description: `Google's Veo 3.1 Fast on Vertex AI, up to 4k, with sound. ${retirement}`,
-    facts: factsAt(0.1),
+    facts: factsAt({ '720p': '0.10', '1080p': '0.12', '4k': '0.30' }),
   },
   {
     ...common,
@@ -65,6 +66,6 @@ export const cards: Cards = [
     created: 1_775_001_600,
     description: "Google's Veo 3.1 Lite on Vertex AI, a preview, up to 1080p, with sound",
     size: sizesOf(smaller, '1280x720'),
-    facts: factsAt(0.05),
+    facts: factsAt({ '720p': '0.05', '1080p': '0.08' }),
   },
 ]

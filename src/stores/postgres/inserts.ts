@@ -23,7 +23,7 @@ interface Tools {
 }
 
 /** Names only the columns that one of the tasks fills: a new task leaves half of them empty. */
-function insertStatement(tasks: readonly Task[]): { text: string; json: string } {
+export function insertStatement(tasks: readonly Task[]): { text: string; json: string } {
   const rows = tasks.map(toRow)
   const filled = [...columns.keys()].filter((at) => rows.some((row) => row[at] !== null))
   const key = filled.join()

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
 import { Problem } from '../../core/problem.ts'
-import { beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { Database } from './database.ts'
@@ -136,14 +136,37 @@ async function readBefore(query: Query, mutations: readonly Mutation[], tasks: B
   return { tasks, attempts: toAttemptsBefore(attemptRows), endpoints }
 }
 
-const attemptsStatement = `SELECT id, task, state FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
+/**
+ * Locks the totals of these scopes, in their order, so that two transactions do not deadlock. Returns those that exist. A
+ * transaction that also locks tasks locks those first.
+ */
+export function lockScopes(query: Query, scopes: readonly Row[]): Promise<Row[]> {
+  return query(lockStatement, [JSON.stringify(scopes)])
+}
+
+const lockStatement = `SELECT scope, currency FROM spends WHERE period = 'total' AND (scope, currency) IN (
+    SELECT scope, currency FROM json_to_recordset($1) AS given (scope text, currency text)
+  ) ORDER BY scope, currency FOR UPDATE`
+
+const attemptsStatement = `SELECT ${attemptBeforeColumns} FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
 
 const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
 
-/** One statement for all rows of a shape. */
-async function execute(query: Query, writes: readonly Write[]): Promise<void> {
-  const shapes = Map.groupBy(writes, ({ shape }) => shape)
-  await Promise.all([...shapes].map(([shape, rows]) => query(statementText(shape), [valuesOf(shape, rows)])))
+/** One statement for all rows of a shape. Counters come last: other transactions wait for them until the COMMIT. */
+export async function execute(query: Query, writes: readonly Write[]): Promise<void> {
+  const shapes = [...Map.groupBy(writes, ({ shape }) => shape)]
+  const run = ([shape, rows]: (typeof shapes)[number]) => query(statementText(shape), [valuesOf(shape, rows)])
+  const [counters, others] = [shapes.filter(isCounter), shapes.filter((one) => !isCounter(one))]
+  const scopes = counters.flatMap(([, rows]) => rows.map(({ values: [scope, currency] }) => ({ scope, currency })))
+  await Promise.all([
+    ...others.map(run),
+    ...(scopes.length > 0 ? [lockScopes(query, scopes)] : []),
+    ...counters.map(run),
+  ])
+}
+
+function isCounter([{ verb }]: [StatementShape, Write[]]): boolean {
+  return verb === 'add'
 }
 
 function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown {
@@ -154,6 +177,7 @@ function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Wri
 
 function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
   const [key, ...others] = columns
+  if (verb === 'add') return addStatement
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
   const given = `json_populate_recordset(NULL::${table}, $1)`
@@ -161,9 +185,19 @@ function statementText({ verb, table, columns, skipsExisting }: StatementShape):
     return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = given.${name}`).join(', ')}
       FROM ${given} AS given WHERE ${table}.${key} = given.${key}`
   const names = [...columns, ...hash].join(', ')
-  const once = skipsExisting ? `ON CONFLICT (${key}) DO NOTHING` : ''
+  const once = skipsExisting ? `ON CONFLICT (${skipsExisting.join(', ')}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given} ${once}`
 }
+
+/** Sums first: an UPDATE changes a row only once, however many of the given rows fit it. */
+const addStatement = `UPDATE spends SET amount = spends.amount + added.amount FROM (
+    SELECT spends.scope, spends.currency, spends.period, sum(given.amount) AS amount
+    FROM json_to_recordset($1) AS given (scope text, currency text, at bigint, amount bigint)
+    JOIN spends ON spends.scope = given.scope AND spends.currency = given.currency
+      AND spends.starts <= given.at AND given.at < spends.ends
+    GROUP BY spends.scope, spends.currency, spends.period
+  ) AS added
+  WHERE spends.scope = added.scope AND spends.currency = added.currency AND spends.period = added.period`
 
 /** An operation may be too long for an index. */
 export function withOperationHash(row: Row): Row {

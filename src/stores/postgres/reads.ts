@@ -1,6 +1,7 @@
 import {
   attemptColumns,
   columns,
+  entryColumns,
   fromRow,
   healthColumns,
   mapReadable,
@@ -8,6 +9,7 @@ import {
   statusConditions,
   toAttempt,
   toDurations,
+  toEntry,
   toEvent,
   toHealth,
   toNotice,
@@ -26,7 +28,7 @@ import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths' | 'read'>
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -128,6 +130,10 @@ export function openReads(database: Database): Reads {
     },
     events: async (task) =>
       (await query('SELECT at, name, detail FROM events WHERE task = $1 ORDER BY number', [task])).map(toEvent),
+    async entries(task) {
+      const text = `SELECT ${entryColumns.join(', ')} FROM entries WHERE task = $1 ORDER BY at, step, account`
+      return (await query(text, [task])).map(toEntry)
+    },
     async accountsInUse() {
       const rows = await query(accountsStatement)
       return rows.map(({ account }) => String(account))

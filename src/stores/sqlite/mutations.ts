@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
-import { beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import { attemptBeforeColumns, beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
 
 /**
@@ -43,8 +43,8 @@ export function prepareMutations(database: DatabaseSync) {
 function prepareBefore(database: DatabaseSync): (mutation: Mutation) => Before {
   const task = database.prepare(`SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ?`)
   task.setReturnArrays(true)
-  const attempt = database.prepare('SELECT id, task, state FROM attempts WHERE id = ?')
-  const attemptsOf = database.prepare('SELECT id, task, state FROM attempts WHERE task = ?')
+  const attempt = database.prepare(`SELECT ${attemptBeforeColumns} FROM attempts WHERE id = ?`)
+  const attemptsOf = database.prepare(`SELECT ${attemptBeforeColumns} FROM attempts WHERE task = ?`)
   const endpoints = database.prepare(
     'SELECT id, owner, event_types FROM endpoints WHERE owner = ? AND disabled_at IS NULL',
   )
@@ -63,7 +63,7 @@ function prepareBefore(database: DatabaseSync): (mutation: Mutation) => Before {
   }
 }
 
-function prepareWrites(database: DatabaseSync): (write: Write) => void {
+export function prepareWrites(database: DatabaseSync): (write: Write) => void {
   const statements = new Map<StatementShape, StatementSync>()
   return ({ shape, values }) => {
     const statement = statements.get(shape) ?? database.prepare(statementText(shape))
@@ -74,9 +74,11 @@ function prepareWrites(database: DatabaseSync): (write: Write) => void {
 
 function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
   const [key, ...others] = columns
+  if (verb === 'add')
+    return `UPDATE ${table} SET amount = amount + ?4 WHERE scope = ?1 AND currency = ?2 AND starts <= ?3 AND ?3 < ends`
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ?`
   if (verb === 'update')
     return `UPDATE ${table} SET ${others.map((name, at) => `${name} = ?${at + 2}`).join(', ')} WHERE ${key} = ?1`
-  const once = skipsExisting ? `ON CONFLICT (${key}) DO NOTHING` : ''
+  const once = skipsExisting ? `ON CONFLICT (${skipsExisting.join(', ')}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ${once}`
 }

@@ -1,12 +1,14 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import {
   columns,
+  entryColumns,
   fromRow,
   mapReadable,
   noticeColumns,
   statusConditions,
   toAttempt,
   toDurations,
+  toEntry,
   toEvent,
   toHealth,
   toNotice,
@@ -22,7 +24,7 @@ import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.t
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'accountsInUse' | 'durations' | 'healths'> & {
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
@@ -79,6 +81,9 @@ export function prepareReads(reader: DatabaseSync): Reads {
     `${rivalsIn('open')} UNION ALL ${rivalsIn('abandoned')} AND attempts.opened_at >= :since LIMIT :limit`,
   )
   const events = reader.prepare('SELECT at, name, detail FROM events WHERE task = ? ORDER BY number')
+  const entries = reader.prepare(
+    `SELECT ${entryColumns.join(', ')} FROM entries WHERE task = ? ORDER BY at, step, account`,
+  )
   // By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks.
   const nextAccount = reader.prepare(
     `SELECT account FROM tasks INDEXED BY tasks_work
@@ -148,6 +153,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     },
     rivals: async ({ task, account }, since, limit) => rivals.all({ task, account, since, limit }).map(toRival),
     events: async (task) => events.all(task).map(toEvent),
+    entries: async (task) => entries.all(task).map(toEntry),
     async accountsInUse() {
       const names: string[] = []
       for (let row = nextAccount.get(''); row; row = nextAccount.get(String(row.account)))

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
 import { type ColumnValue, columns, fromHealth, healthColumns } from '../../core/row.ts'
+import type { Admission } from '../../core/spend.ts'
+import { prepareAdmissions } from './admissions.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
@@ -15,6 +17,7 @@ export function prepareVerbs(database: DatabaseSync) {
   const { repairTaskTimes, ...claims } = prepareClaims(database)
   const { repairDeliveryTimes, ...webhooks } = prepareWebhooks(database)
   const insert = database.prepare(insertStatement('tasks', columns))
+  const admit = prepareAdmissions(database)
   const trimNotices = database.prepare(
     `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT ?2)
      AND at < ?1 AND number < (SELECT max(number) FROM notices)`,
@@ -35,6 +38,8 @@ export function prepareVerbs(database: DatabaseSync) {
     insert(row: ColumnValue[]): void {
       insert.run(...row)
     },
+    /** The same for a task with a price. */
+    admit: (row: ColumnValue[], admission: Admission) => admit(admission, () => insert.run(...row)),
     repairDueTimes(now: number): void {
       repairTaskTimes(now)
       repairDeliveryTimes(now)

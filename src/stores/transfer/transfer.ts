@@ -4,10 +4,12 @@ import {
   columns,
   deliveryColumns,
   endpointColumns,
+  entryColumns,
   eventColumns,
   healthColumns,
   noticeColumns,
   type Row,
+  spendColumns,
 } from '../../core/row.ts'
 
 /**
@@ -65,6 +67,8 @@ export const tables = {
   audit: { key: ['number'], columns: ['number', ...auditColumns] },
   slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
   healths: { key: ['account'], columns: healthColumns },
+  entries: { key: ['task', 'step', 'account'], columns: entryColumns },
+  spends: { key: ['scope', 'currency', 'period'], columns: spendColumns },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type CardFacts, type CardTemplate, sizesOf, toCard } from './catalog.ts'
+import { type PricedRequest, type PriceLine, type PriceRule, type PriceSettings, priceRequest } from './prices.ts'
+import { Problem } from './problem.ts'
+
+const template: CardTemplate = {
+  id: 'acme-1',
+  provider: 'acme',
+  upstreamModel: 'one',
+  description: 'Acme',
+  created: 1,
+  seconds: { min: 1, max: 60, default: 5 },
+  size: sizesOf(
+    {
+      '1280x720': { resolution: '720P', ratio: '16:9' },
+      '1920x1080': { resolution: '1080p', ratio: '16:9' },
+    },
+    '1280x720',
+  ),
+  image: 'optional',
+  parameters: {},
+  pollAfterMs: 1,
+  failuresBilled: true,
+}
+const common = { imageIs: null, keptMs: null, usuallyMs: null } as const
+
+interface Given extends Partial<Omit<PricedRequest, 'card'>> {
+  lines?: readonly PriceLine[] | null
+  audio?: CardFacts['audio']
+  currency?: string
+  rules?: readonly PriceRule[]
+  settings?: Partial<PriceSettings>
+}
+
+function price(given: Given) {
+  const { lines = null, audio = 'optional', currency = 'USD', rules = [], settings = {}, ...rest } = given
+  const table = lines && { currency, on: '2026-11', source: 'a list', lines }
+  const card = { ...toCard(template, ['main']), facts: { ...common, audio, price: table } }
+  const request = {
+    card,
+    owner: 'alice',
+    seconds: 5,
+    size: { width: 1280, height: 720 },
+    parameters: {},
+    hasImage: false,
+    sourceSeconds: 0,
+    ...rest,
+  }
+  return priceRequest({ currency: 'USD', unpriced: 'refuse', region: null, rules, ...settings }, request)
+}
+
+const second = (text: string, more: Partial<PriceLine> = {}): PriceLine => ({ unit: 'second', price: text, ...more })
+const refusal = (given: Given): string => {
+  try {
+    price(given)
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.code === 'price_unknown', String(error))
+    return error.message
+  }
+  return assert.fail('it has a price')
+}
+
+it('without settings a video is free', () => {
+  const card = toCard(template, ['main'])
+  const size = { width: 1280, height: 720 }
+  const request = { card, owner: '', seconds: 5, size, parameters: {}, hasImage: false, sourceSeconds: 0 }
+  assert.equal(priceRequest(null, request), null)
+})
+
+describe('the price of a table', () => {
+  it('is by second, by video, or both', () => {
+    assert.equal(price({ lines: [second('0.084')] })?.charge, 420_000)
+    assert.equal(price({ lines: [{ unit: 'video', price: '0.2' }], seconds: 10 })?.charge, 200_000)
+    assert.equal(price({ lines: [second('0.1'), { unit: 'video', price: '0.05' }] })?.charge, 550_000)
+  })
+
+  it('is that of the line with the most conditions that the request meets', () => {
+    const lines = [
+      second('0.1'),
+      second('0.2', { resolution: '1080p' }),
+      second('0.3', { resolution: '1080p', audio: true }),
+    ]
+    assert.equal(price({ lines })?.charge, 500_000)
+    const large = { lines, size: { width: 1920, height: 1080 } }
+    assert.equal(price({ ...large, parameters: { audio: false } })?.charge, 1_000_000)
+    assert.equal(price({ ...large, parameters: { audio: true } })?.charge, 1_500_000)
+    assert.equal(price({ ...large, audio: 'never' })?.charge, 1_000_000)
+    assert.equal(price({ lines: [second('0.1', { resolution: '720p' })] })?.charge, 500_000, 'whatever its letters')
+    const modes = [second('0.1', { mode: 'std' }), second('0.4', { mode: 'pro' })]
+    assert.equal(price({ lines: modes, parameters: { mode: 'std' } })?.charge, 500_000)
+    const regions = [second('0.1', { region: 'us' }), second('0.4', { region: 'eu' })]
+    assert.equal(price({ lines: regions, settings: { region: 'eu' } })?.charge, 2_000_000)
+  })
+
+  it('is the highest that fits if the request leaves the provider a choice', () => {
+    const lines = [second('0.1', { audio: false }), second('0.3', { audio: true }), second('0.2', { audio: true })]
+    assert.equal(price({ lines })?.charge, 1_500_000)
+  })
+
+  it('includes images and source videos only if the request has them', () => {
+    const lines = [
+      second('0.1'),
+      { unit: 'input_image', price: '0.01' },
+      { unit: 'input_second', price: '0.02' },
+    ] as const
+    assert.equal(price({ lines })?.charge, 500_000)
+    assert.equal(price({ lines, hasImage: true })?.charge, 510_000)
+    assert.equal(price({ lines, sourceSeconds: 3 })?.charge, 560_000)
+    const conditional = [second('0.1'), { unit: 'input_image', price: '0.01', resolution: '1080p' }] as const
+    assert.match(refusal({ lines: conditional, hasImage: true }), /'acme-1' has no price for 720p with an input/)
+  })
+
+  it('reserves the most tokens, and keeps the unit price for what the provider reports', () => {
+    const lines = [{ unit: 'output_token', price: '0.0000025', tokens_per_second: 20_000 }] as const
+    const found = price({ lines })
+    assert.equal(found?.charge, 250_000)
+    assert.deepEqual(found?.metered?.cost, [{ quantity: 100_000, price: '0.0000025', metered: true }])
+    const unbounded = [{ unit: 'output_token', price: '0.0000025' }] as const
+    assert.match(refusal({ lines: unbounded }), /`tokens_per_second`/)
+  })
+})
+
+describe('the price of the operator', () => {
+  const lines = [second('0.1')]
+  const own = [second('0.5')]
+
+  it("is the provider's cost times the markup, rounded once", () => {
+    const found = price({ lines: [second('0.0000003')], rules: [{ project: null, model: '*', markup: '1.5' }] })
+    assert.deepEqual([found?.cost, found?.charge], [2, 3])
+  })
+
+  it('may be set for a model, with the cost beside it', () => {
+    const found = price({ lines, rules: [{ project: null, model: 'acme-*', price: own }] })
+    assert.deepEqual([found?.cost, found?.charge], [500_000, 2_500_000])
+    assert.equal(price({ lines: null, rules: [{ project: null, model: 'acme-1', price: own }] })?.cost, null)
+    assert.equal(price({ lines, rules: [{ project: null, model: '*', cost: own }] })?.charge, 2_500_000)
+  })
+
+  it('is by the first rule that fits the project and the model', () => {
+    const rules: PriceRule[] = [
+      { project: 'bob', model: 'acme-1', markup: '4' },
+      { project: 'alice', model: 'other', markup: '3' },
+      { project: 'alice', model: '*', markup: '2' },
+      { project: null, model: 'acme-1', price: own },
+    ]
+    assert.equal(price({ lines, rules })?.charge, 1_000_000)
+    assert.equal(price({ lines, rules, owner: 'bob' })?.charge, 2_000_000)
+    assert.equal(price({ lines, rules, owner: 'carol' })?.charge, 2_500_000)
+  })
+})
+
+it('a price that is unknown is an error with the name of the model, or free if the operator says so; never 0', () => {
+  assert.match(refusal({ lines: null }), /'acme-1' has no price.*`prices`/)
+  assert.match(refusal({ lines: [second('0.1', { resolution: '480p' })] }), /'acme-1' has no price for 720p/)
+  assert.match(refusal({ lines: [second('0.1', { audio: true })], parameters: { audio: false } }), /720p without sound/)
+  assert.match(refusal({ lines: [second('0.1')], currency: 'CNY' }), /'acme-1' is in CNY, and prices here are in USD/)
+  assert.match(
+    refusal({
+      lines: [second('999999999')],
+      seconds: 3_600,
+      rules: [{ project: null, model: '*', markup: '999999999' }],
+    }),
+    /too large/,
+  )
+  assert.equal(price({ lines: null, settings: { unpriced: 'free' } }), null)
+  assert.equal(price({ lines: [second('0')], currency: 'CNY' })?.charge, 0, 'nothing costs the same everywhere')
+})

@@ -1,0 +1,234 @@
+import type { ModelCard } from './catalog.ts'
+import { type Decimal, multiply, sum, toDecimal, toMicros, toText } from './money.ts'
+import { Problem } from './problem.ts'
+import type { Parameters, PricePart, Size, TaskPrice } from './task.ts'
+import { matchesGlob } from './token.ts'
+
+/* What a video costs: the tables of providers, the operator's own prices, and the price that a submit freezes. */
+
+/** What a price is for. Every video needs a price of one of the first three; the others are added to it. */
+export const priceUnits = ['second', 'video', 'output_token', 'input_image', 'input_second'] as const
+type PriceUnit = (typeof priceUnits)[number]
+
+/** A price for requests that meet all of its conditions. */
+export interface PriceLine {
+  readonly unit: PriceUnit
+  /** A decimal number, as text: JSON numbers are not exact. */
+  readonly price: string
+  /** The provider's word, or the shorter side: 720p. */
+  readonly resolution?: string
+  readonly audio?: boolean
+  /** The value of the parameter `mode`. */
+  readonly mode?: string
+  /** The region of the operator's contract, as `prices.region` names it. */
+  readonly region?: string
+  /** With `output_token`: at most this many for each second of video. Without it, nothing can be reserved. */
+  readonly tokens_per_second?: number
+}
+
+/** The price of a provider on that day, from that source. */
+export interface PriceTable {
+  readonly currency: string
+  readonly on: string
+  readonly source: string
+  readonly lines: readonly PriceLine[]
+}
+
+/** Prices in US dollars for each second: by resolution, and with or without sound if that makes a difference. */
+export function perSecond(
+  { on, source, audio }: Pick<PriceTable, 'on' | 'source'> & { audio?: boolean },
+  prices: Readonly<Record<string, string>>,
+): PriceTable {
+  const lines = Object.entries(prices).map(([resolution, price]): PriceLine => {
+    const condition = audio === undefined ? {} : { audio }
+    return { unit: 'second', price, resolution, ...condition }
+  })
+  return { currency: 'USD', on, source, lines }
+}
+
+/** What the operator decided. Without settings every video is free and nothing is recorded. */
+export interface PriceSettings {
+  readonly currency: string
+  /** A model without a price is refused, or free. */
+  readonly unpriced: 'refuse' | 'free'
+  readonly region: string | null
+  /** The first that fits decides: those of a project before those of all, those of a model before those of all. */
+  readonly rules: readonly PriceRule[]
+}
+
+export interface PriceRule {
+  /** Null: of all projects. */
+  readonly project: string | null
+  /** A glob of model names. */
+  readonly model: string
+  /** The price for clients. */
+  readonly price?: readonly PriceLine[]
+  /** Or the provider's cost times this. */
+  readonly markup?: string
+  /** The provider's cost, in place of the card's. */
+  readonly cost?: readonly PriceLine[]
+}
+
+/** The part of a request that decides its price, after all defaults are known. */
+export interface PricedRequest {
+  readonly card: ModelCard
+  /** The project that pays. */
+  readonly owner: string
+  readonly seconds: number
+  readonly size: Size
+  readonly parameters: Parameters
+  readonly hasImage: boolean
+  /** The length of the source video that is sent to the provider; 0 if none is. */
+  readonly sourceSeconds: number
+}
+
+/** The price of a request; null if it is free. Throws `price_unknown` if it can't be computed and must not be free. */
+export function priceRequest(settings: PriceSettings | null, request: PricedRequest): TaskPrice | null {
+  if (!settings) return null
+  const found = computePrice(settings, request)
+  if (!('reason' in found)) return found
+  if (settings.unpriced === 'free') return null
+  const { id } = request.card
+  const message = `The price of this video can't be computed: ${found.reason}. Ask your operator to set a price for '${id}' in \`prices\`.`
+  throw new Problem('price_unknown', message, { param: 'model' })
+}
+
+/** Why the default request of a model has no price; undefined if it has one. */
+export function whyUnpriced(settings: PriceSettings, request: PricedRequest): string | undefined {
+  const found = computePrice(settings, request)
+  return 'reason' in found ? found.reason : undefined
+}
+
+interface Unknown {
+  readonly reason: string
+}
+
+function computePrice(settings: PriceSettings, request: PricedRequest): TaskPrice | Unknown {
+  const { card } = request
+  const rules = settings.rules.filter(
+    ({ project, model }) => (project === null || project === request.owner) && matchesGlob(model, card.id),
+  )
+  const rule = rules.find(({ price, markup }) => price ?? markup)
+  const costs = costParts(settings, request, rules)
+  const charges = rule?.price ? partsOf(rule.price, request, settings) : costs
+  if (!Array.isArray(charges)) return charges
+  const markup = toDecimal((rule?.price ? undefined : rule?.markup) ?? '1')
+  const charge = charges.map((part) => ({ ...part, price: toText(multiply(toDecimal(part.price), markup)) }))
+  const cost = Array.isArray(costs) ? costs : null
+  const [charged, costing] = [amountOf(charge), cost && amountOf(cost)]
+  if (charged === undefined || costing === undefined) return { reason: 'the amount is too large' }
+  const isMetered = [...charge, ...(cost ?? [])].some(({ metered }) => metered)
+  return {
+    currency: settings.currency,
+    charge: charged,
+    cost: costing,
+    billsFailures: card.failuresBilled,
+    ...(isMetered && { metered: { charge, cost } }),
+  }
+}
+
+/** The provider's cost: the operator's own figure, or the card's if that has the same currency. */
+function costParts(
+  settings: PriceSettings,
+  request: PricedRequest,
+  rules: readonly PriceRule[],
+): PricePart[] | Unknown {
+  const own = rules.find(({ cost }) => cost)?.cost
+  if (own) return partsOf(own, request, settings)
+  const { id, facts } = request.card
+  const table = facts?.price
+  if (!table) return { reason: `'${id}' has no price` }
+  const isFree = table.lines.every(({ price }) => toDecimal(price).digits === 0n)
+  if (table.currency !== settings.currency && !isFree)
+    return { reason: `the price of '${id}' is in ${table.currency}, and prices here are in ${settings.currency}` }
+  return partsOf(table.lines, request, settings)
+}
+
+/** Units that a video is generated for. One of them must have a price. */
+const generating: readonly PriceUnit[] = ['second', 'video', 'output_token']
+
+function partsOf(
+  lines: readonly PriceLine[],
+  request: PricedRequest,
+  { region }: Pick<PriceSettings, 'region'>,
+): PricePart[] | Unknown {
+  const { card, seconds, hasImage, sourceSeconds } = request
+  const priced = new Set(lines.map(({ unit }) => unit))
+  const needed: Partial<Record<PriceUnit, number>> = { second: seconds, video: 1, output_token: seconds }
+  if (hasImage) needed.input_image = 1
+  if (sourceSeconds > 0) needed.input_second = sourceSeconds
+  const parts: PricePart[] = []
+  let isGenerated = false
+  for (const [unit, quantity] of Object.entries(needed) as [PriceUnit, number][]) {
+    if (!priced.has(unit)) continue
+    const line = bestOf(lines, unit, request, region)
+    // Prices of a model may be by second in one resolution, and by video in another.
+    if (!line && generating.includes(unit)) continue
+    if (!line) return { reason: `'${card.id}' has no price for ${describe(request)} with an input` }
+    const { tokens_per_second: rate, price } = line
+    if (unit === 'output_token' && rate === undefined)
+      return { reason: `the price of '${card.id}' has no \`tokens_per_second\`, so its maximum is unknown` }
+    isGenerated ||= generating.includes(unit)
+    parts.push(
+      unit === 'output_token' ? { quantity: quantity * Number(rate), price, metered: true } : { quantity, price },
+    )
+  }
+  return isGenerated ? parts : { reason: `'${card.id}' has no price for ${describe(request)}` }
+}
+
+/** The line with the most conditions. If several fit equally, because the request leaves a condition open, the dearest. */
+function bestOf(
+  lines: readonly PriceLine[],
+  unit: PriceUnit,
+  request: PricedRequest,
+  region: string | null,
+): PriceLine | undefined {
+  const conditions = (line: PriceLine) =>
+    [line.resolution, line.audio, line.mode, line.region].filter((condition) => condition !== undefined).length
+  return lines
+    .filter((line) => line.unit === unit && fits(line, request, region))
+    .sort((a, b) => conditions(b) - conditions(a) || compare(toDecimal(b.price), toDecimal(a.price)))[0]
+}
+
+function fits(line: PriceLine, request: PricedRequest, region: string | null): boolean {
+  const { resolution, audio, mode } = line
+  const sounds = soundOf(request)
+  const chosen = request.parameters.mode
+  return (
+    (resolution === undefined || resolution.toLowerCase() === resolutionOf(request)) &&
+    (audio === undefined || sounds === undefined || audio === sounds) &&
+    (mode === undefined || chosen === undefined || mode === chosen) &&
+    (line.region === undefined || line.region === region)
+  )
+}
+
+/** Undefined if the provider decides. */
+function soundOf({ card, parameters }: PricedRequest): boolean | undefined {
+  const rule = card.facts?.audio
+  if (rule === 'always' || rule === 'never') return rule === 'always'
+  return typeof parameters.audio === 'boolean' ? parameters.audio : undefined
+}
+
+function resolutionOf({ card: { size: rule }, size }: PricedRequest): string {
+  const shapes = 'shapes' in rule ? rule.shapes : undefined
+  const word = shapes?.[`${size.width}x${size.height}`]?.resolution ?? `${Math.min(size.width, size.height)}p`
+  return word.toLowerCase()
+}
+
+function describe(request: PricedRequest): string {
+  const sounds = soundOf(request)
+  const sound = sounds === undefined ? '' : sounds ? ' with sound' : ' without sound'
+  return `${resolutionOf(request)}${sound}`
+}
+
+/** Micros. Undefined if it is too large. */
+export function amountOf(parts: readonly PricePart[]): number | undefined {
+  return toMicros(
+    sum(parts.map(({ quantity, price }) => multiply(toDecimal(price), { digits: BigInt(quantity), scale: 0 }))),
+  )
+}
+
+function compare(one: Decimal, other: Decimal): number {
+  const difference = one.digits * 10n ** BigInt(other.scale) - other.digits * 10n ** BigInt(one.scale)
+  return difference > 0n ? 1 : difference < 0n ? -1 : 0
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { jumpingClock, operatorToken, startService, type TestService } from './service.ts'
+
+/* Quotes: what a request would create and cost. */
+
+const film = { model: 'studio', prompt: 'a red fox' }
+const yaml = `
+prices:
+  models: { studio: { price: [{ unit: second, price: "0.05" }, { unit: input_image, price: "0.01" }] } }
+  projects: { team: { models: { studio: { price: [{ unit: video, price: "0.07" }] } } } }
+tokens: [{ name: team, secret: team }]`
+const env = { FILMGATE_OPERATOR_TOKEN: operatorToken }
+
+function post(service: TestService, path: string, body: object, headers = {}): Promise<Response> {
+  const type = { 'content-type': 'application/json' }
+  return service.fetch(path, { method: 'POST', body: JSON.stringify(body), headers: { ...type, ...headers } })
+}
+
+async function quoteOf(response: Response): Promise<Record<string, unknown>> {
+  assert.equal(response.status, 200, await response.clone().text())
+  return (await response.json()) as Record<string, unknown>
+}
+
+async function countOf(service: TestService): Promise<number> {
+  const { data } = (await (await service.fetch('/v1/videos')).json()) as { data: unknown[] }
+  return data.length
+}
+
+it('a quote has the price and the request with its defaults, at both paths, and creates nothing', async () => {
+  await using service = await startService({ yaml })
+  const expected = {
+    object: 'video.quote',
+    model: 'studio',
+    seconds: '4',
+    size: '1280x720',
+    prompt: 'a red fox',
+    parameters: {},
+    price: { cost: 0.2, currency: 'USD' },
+    eta: null,
+  }
+  for (const path of ['/v1/videos/quote', '/v1/videos?dry_run=true', '/v1/video/generations?dry_run=true'])
+    assert.deepEqual(await quoteOf(await post(service, path, film)), expected, path)
+  const own = await quoteOf(await post(service, '/v1/videos/quote', film, { authorization: 'Bearer team' }))
+  assert.deepEqual(own.price, { cost: 0.07, currency: 'USD' })
+  assert.equal(await countOf(service), 0)
+  const made = await post(service, '/v1/videos?dry_run=false', film)
+  assert.equal(((await made.json()) as { object: string }).object, 'video')
+  assert.equal(await countOf(service), 1)
+})
+
+it('what is quoted is what is charged', async () => {
+  await using service = await startService({ yaml })
+  const request = { ...film, seconds: '2', size: '256x256', seed: 7 }
+  const { price, parameters } = await quoteOf(await post(service, '/v1/videos/quote', request))
+  assert.deepEqual([price, parameters], [{ cost: 0.1, currency: 'USD' }, { seed: 7 }])
+  const { id } = (await (await service.submit(request)).json()) as { id: string }
+  assert.deepEqual((await service.finish(id)).usage, price)
+})
+
+it('a quote fetches no URL and resolves no name', async () => {
+  await using service = await startService({ yaml })
+  // A submit refuses it: the address is private.
+  const request = { ...film, image: 'http://10.0.0.1/fox.png' }
+  assert.equal((await service.submit(request)).status, 400)
+  const { price } = await quoteOf(await post(service, '/v1/videos/quote', request))
+  assert.deepEqual(price, { cost: 0.21, currency: 'USD' })
+})
+
+it('a request that would be refused gets the same error', async () => {
+  await using service = await startService({
+    yaml: 'prices: {}\nmodels: { still: { account: studio, image: required } }',
+  })
+  const refused = async (body: object) => {
+    const [quote, submit] = [await post(service, '/v1/videos/quote', body), await service.submit(body)]
+    assert.equal(quote.status, submit.status)
+    const { error } = (await quote.json()) as { error: { code: string } }
+    assert.deepEqual(error, ((await submit.json()) as { error: object }).error)
+    return error.code
+  }
+  assert.equal(await refused({ ...film, seconds: '999' }), 'invalid_value')
+  assert.equal(await refused({ ...film, model: 'none' }), 'model_not_found')
+  assert.equal(await refused({ ...film, model: 'still' }), 'missing_required_parameter')
+  assert.equal(await refused({ ...film, nonsense: 1 }), 'unknown_parameter')
+  assert.equal((await post(service, '/v1/videos?dry_run=maybe', film)).status, 400)
+  // A client that expects a quote must not get a video that it pays for.
+  const remix = await post(service, `/v1/videos/video_${'0'.repeat(48)}/remix?dry_run=true`, { prompt: 'x' })
+  assert.deepEqual([remix.status, ((await remix.json()) as { error: { param: string } }).error.param], [400, 'dry_run'])
+})
+
+it('quotes have a rate of their own, and videos another', async () => {
+  const now = Date.now()
+  // The clock stands still, so that nothing is refilled.
+  const clock = { ...jumpingClock(), now: () => now }
+  await using service = await startService({ yaml, env: { FILMGATE_RATE: '1' }, world: { clock } })
+  const quotes = Array.from({ length: 121 }, () => post(service, '/v1/videos?dry_run=true', film))
+  const statuses = (await Promise.all(quotes)).map(({ status }) => status)
+  assert.equal(statuses.filter((status) => status === 429).length, 1)
+  assert.equal((await service.submit(film)).status, 200)
+})
+
+it('the operator also sees the cost and the accounts', async () => {
+  await using service = await startService({ yaml, env })
+  const headers = { authorization: `Bearer ${operatorToken}` }
+  const quote = await quoteOf(await post(service, '/operator/v1/quote?project=team', film, headers))
+  assert.deepEqual(
+    [quote.price, quote.cost, quote.routes],
+    [
+      { cost: 0.07, currency: 'USD' },
+      { cost: 0, currency: 'USD' },
+      [{ account: 'studio', upstream_model: 'studio', paused: false }],
+    ],
+  )
+  assert.equal((await post(service, '/operator/v1/quote', film)).status, 401)
+})
