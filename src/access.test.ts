@@ -5,8 +5,9 @@ import { openAccess } from './access.ts'
 import { type AppDependencies, buildApp } from './api/app.ts'
 import { authenticate } from './api/auth.ts'
 import { loadConfig } from './config.ts'
+import { plainFields } from './core/access-row.ts'
 import { manualClock } from './core/clock.fixture.ts'
-import { digestSecret, type Token } from './core/token.ts'
+import { digestSecret, idOf, type StoredToken, type Token } from './core/token.ts'
 import { openClaims } from './engine/claims.ts'
 import { noHealths } from './engine/memory.fixture.ts'
 import type { EngineOptions } from './engine/options.ts'
@@ -57,6 +58,7 @@ function openProcess() {
   })
   return {
     access,
+    clock,
     /** The models that a request with this secret sees. */
     async read(secret: string) {
       const { statusCode, headers, body } = await app.inject({ url: '/v1/models', headers: asBearer(secret) })
@@ -89,7 +91,7 @@ it('a token that is added is valid at once, and unknown as soon as it is removed
     // The second time its header is in the cache.
     for (const _ of ['unknown', 'known']) assert.equal((await read('secret')).status, 200)
     assert.deepEqual([access.knows('anna'), await claimedCaps()], [true, { anna: 2 }])
-    access.change({ remove: [token.digest] })
+    access.change({ remove: [idOf(token)] })
     assert.deepEqual(await read('secret'), { status: 401 })
     assert.deepEqual([access.knows('anna'), await claimedCaps()], [false, {}])
   }
@@ -113,14 +115,14 @@ it('a new secret replaces the old one, and takes over what is left of the rate',
   const old = tokenOf('old', { rate: 5 })
   access.change({ set: [old] })
   await submit('old')
-  access.change({ set: [tokenOf('new', { rate: 5 })], remove: [old.digest] })
+  access.change({ set: [tokenOf('new', { rate: 5 })] })
   assert.deepEqual(await read('old'), { status: 401 })
   assert.deepEqual((await read('new')).rates, ['5', '4'])
 })
 
 it('an operator token is valid for the operator alone, until it is removed', async () => {
   const { access, read, claimedCaps } = openProcess()
-  const { identify } = authenticate(access, 'operator')
+  const { identify } = authenticate(access, 'operator', { clock: { now: () => 0 } })
   const isOperator = () => {
     try {
       identify({ headers: asBearer('secret') } as FastifyRequest)
@@ -132,7 +134,7 @@ it('an operator token is valid for the operator alone, until it is removed', asy
   const operator = tokenOf('secret', { kind: 'operator', name: 'operator', concurrency: 1 })
   access.change({ set: [operator] })
   assert.deepEqual([isOperator(), await read('secret'), access.knows('operator')], [true, { status: 401 }, false])
-  access.change({ remove: [operator.digest] })
+  access.change({ remove: [idOf(operator)] })
   assert.deepEqual([isOperator(), await claimedCaps()], [false, {}])
 })
 
@@ -142,6 +144,93 @@ it('a process that never had a client token knows every owner, and one that lost
   assert.ok(access.knows('anna'))
   const token = tokenOf('secret')
   access.change({ set: [token] })
-  access.change({ remove: [token.digest] })
+  access.change({ remove: [idOf(token)] })
   assert.ok(!access.knows('anna'))
+})
+
+const stored = (secret: string, fields: Partial<StoredToken> = {}): StoredToken => ({
+  ...{ ...plainFields, ...tokenOf(secret), id: `tok_${'0'.repeat(19)}1`, older: [] },
+  ...{ createdAt: 1, changedAt: 1, revokedAt: null, revision: 1, ...fields },
+})
+
+it('a token is accepted only while it is enabled, not expired and not revoked', async () => {
+  const { access, read, clock } = openProcess()
+  const statusOf = async () => (await read('secret')).status
+  const steps: [fields: Partial<StoredToken>, status: number][] = [
+    [{}, 200],
+    [{ enabled: false }, 401],
+    [{ enabled: true, expiresAt: 5_000 }, 200],
+    [{ expiresAt: null, revokedAt: 3 }, 401],
+  ]
+  for (const [at, [fields, status]] of steps.entries()) {
+    access.change({ set: [stored('secret', { ...fields, revision: at + 1 })] })
+    // The second time its header is in the cache.
+    for (const _ of ['unknown', 'known']) assert.equal(await statusOf(), status, JSON.stringify(fields))
+    assert.equal(access.knows(stored('secret').id), fields.revokedAt === undefined)
+  }
+  access.change({ set: [stored('secret', { expiresAt: 5_000, revision: 9 })] })
+  assert.equal(await statusOf(), 200)
+  clock.advance(4_999)
+  assert.equal(await statusOf(), 200)
+  clock.advance(1)
+  assert.equal(await statusOf(), 401)
+})
+
+it('after a rotation the old secret is accepted until its time, and the new one goes on', async () => {
+  const { access, read, clock } = openProcess()
+  access.change({ set: [stored('old', { rate: 5 })] })
+  const older = [{ digest: digestSecret('old'), until: 1_000 }]
+  access.change({ set: [stored('new', { older, rate: 5, revision: 2 })] })
+  assert.deepEqual([(await read('old')).status, (await read('new')).status], [200, 200])
+  clock.advance(1_000)
+  assert.deepEqual([(await read('old')).status, (await read('new')).status], [401, 200])
+})
+
+it('a change that was read before a later one, and arrives after it, changes nothing', async () => {
+  const { access, read } = openProcess()
+  access.change({ set: [stored('secret', { revokedAt: 2, revision: 2 })] })
+  access.change({ set: [stored('secret')] })
+  assert.equal((await read('secret')).status, 401)
+})
+
+it('a configured token wins over one of the store with its name, and over one with its secret', async () => {
+  const { access, read } = openProcess()
+  access.change({ set: [stored('stored', { name: 'ben' }), stored('of ben', { id: 'tok_2' })] })
+  assert.deepEqual([(await read('stored')).status, (await read('of ben')).status], [401, 200])
+  assert.equal(access.find(digestSecret('of ben'))?.token.id, undefined)
+  access.change({ remove: ['config:ben'] })
+  assert.equal((await read('stored')).status, 200)
+})
+
+it('the tokens of a project share its tasks: the largest cap applies, and none if one token has none', async () => {
+  const { access, claimedCaps } = openProcess()
+  const tokens = [2, 5].map((concurrency, at) => stored(`${at}`, { id: `tok_${at}`, project: 'shop', concurrency }))
+  access.change({ set: tokens })
+  assert.deepEqual(await claimedCaps(), { shop: 5 })
+  access.change({ set: [stored('2', { id: 'tok_2', project: 'shop' })] })
+  assert.deepEqual(await claimedCaps(), {})
+  access.change({ set: [stored('2', { id: 'tok_2', project: 'shop', revokedAt: 1, revision: 2 })] })
+  assert.deepEqual(await claimedCaps(), { shop: 5 })
+})
+
+it('a worker without client tokens in its configuration knows every owner whose tokens are not all revoked', () => {
+  const access = openAccess({ isPartial: true, tokens: [stored('a'), stored('b', { id: 'tok_b', revokedAt: 1 })] })
+  assert.deepEqual(
+    ['config of another process', stored('a').id, 'tok_b'].map((owner) => access.knows(owner)),
+    [true, true, false],
+  )
+})
+
+it('many wrong secrets from one address are slowed down, and a valid token is not', async () => {
+  const { read, clock } = openProcess()
+  for (let count = 0; count < 20; count += 1) assert.equal((await read(`wrong ${count}`)).status, 401)
+  let isRefused = false
+  const late = read('wrong again').then(({ status }) => {
+    isRefused = true
+    return status
+  })
+  assert.equal((await read('of ben')).status, 200)
+  assert.ok(!isRefused)
+  clock.advance(3_000)
+  assert.equal(await late, 401)
 })

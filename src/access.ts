@@ -1,20 +1,34 @@
-import type { Token } from './core/token.ts'
+import { idOf, ownerOf, type Token, type TokenStatus } from './core/token.ts'
 
-/** Tokens to add or to replace, and the digests of tokens to remove. */
+/** Tokens to add or to replace, and the ids of tokens to remove (`idOf`). */
 interface TokenChange {
   set?: readonly Token[]
   remove?: readonly string[]
 }
 
+/** What a secret opens. */
+export interface Credential {
+  readonly token: Token
+  /** When the secret or the token ends; null if neither ends. */
+  readonly until: number | null
+}
+
 /**
- * The access tokens that are valid now. Every part of the service looks up a token, a rate or a cap when it needs one
- * and keeps no copy, so a change takes effect at once. `change` is the only way to change them.
+ * The access tokens that exist now. Every part of the service looks up a token, a rate or a cap when it needs one and
+ * keeps no copy, so a change takes effect at once. `change` is the only way to change them.
  */
 export interface Access {
   /** By the digest of its secret: the time that a comparison of digests takes says nothing about the secret. */
-  find(digest: string): Token | undefined
+  find(digest: string): Credential | undefined
+  /** The token with this id (`idOf`). */
+  token(id: string): Token | undefined
+  /** All tokens: configured ones first, then those of the store, the newest first. */
+  all(): readonly Token[]
+  /** What a token is at that time. Only an active one opens anything. */
+  statusOf(token: Token, now: number): TokenStatus
+  /** Whether there is a token of this kind that is not revoked. */
   has(kind: Token['kind']): boolean
-  /** Whether a client token has this name. Always true in a process that never had a client token, such as a worker. */
+  /** Whether a client token of this owner exists. Always true in a process that never had a client token. */
   knows(owner: string): boolean
   /** How many videos the token may create per minute; 0 means no limit. */
   rateOf(token: Token): number
@@ -25,34 +39,118 @@ export interface Access {
   onChange(listener: () => void): void
 }
 
-/** `ratePerMinute` applies to tokens without a rate of their own. */
-export function openAccess({ tokens = [] as readonly Token[], ratePerMinute = 0 } = {}): Access {
-  const byDigest = new Map<string, Token>()
-  const listeners: (() => void)[] = []
-  let owners: ReadonlySet<string> = new Set()
-  let caps: Readonly<Record<string, number>> = {}
-  let hadOwners = false
+/** What follows from all tokens together. */
+interface Derived {
+  all: readonly Token[]
+  /** The names of configured tokens. A token of the store with such a name is not used. */
+  configured: ReadonlySet<string>
+  owners: ReadonlySet<string>
+  revoked: ReadonlySet<string>
+  caps: Readonly<Record<string, number>>
+}
 
+interface AccessOptions {
+  tokens?: readonly Token[]
+  /** For tokens without a rate of their own. */
+  ratePerMinute?: number
+  /** Other processes have client tokens that this one was not given: a worker may be configured without them. */
+  isPartial?: boolean
+}
+
+export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }: AccessOptions = {}): Access {
+  const byId = new Map<string, Token>()
+  const byDigest = new Map<string, Credential>()
+  const listeners: (() => void)[] = []
+  let hadClients = false
+  // Derived when it is needed: many tokens may change in a row.
+  let derived: Derived | undefined
+  const current = () => {
+    derived ??= derive([...byId.values()])
+    return derived
+  }
+
+  const drop = (id: string): void => {
+    const token = byId.get(id)
+    byId.delete(id)
+    for (const { digest } of token ? [token, ...(token.older ?? [])] : [])
+      if (byDigest.get(digest)?.token === token) byDigest.delete(digest)
+  }
+  const add = (token: Token): void => {
+    byId.set(idOf(token), token)
+    const { expiresAt = null, older = [] } = token
+    const sooner = (until: number) => (expiresAt === null ? until : Math.min(until, expiresAt))
+    // A configured secret wins over the same one in the store.
+    const put = (digest: string, until: number | null) => {
+      if (token.id === undefined || byDigest.get(digest)?.token.id !== undefined || !byDigest.has(digest))
+        byDigest.set(digest, { token, until })
+    }
+    for (const { digest, until } of older) put(digest, sooner(until))
+    put(token.digest, expiresAt)
+    hadClients ||= token.kind === 'client' && isLive(token)
+  }
   const change = ({ set = [], remove = [] }: TokenChange): void => {
-    for (const digest of remove) byDigest.delete(digest)
-    for (const token of set) byDigest.set(token.digest, token)
-    const clients = [...byDigest.values()].filter(({ kind }) => kind === 'client')
-    owners = new Set(clients.map(({ name }) => name))
-    hadOwners ||= owners.size > 0
-    caps = Object.fromEntries(
-      clients.flatMap(({ name, concurrency }) => (concurrency === undefined ? [] : [[name, concurrency]])),
-    )
+    for (const id of remove) drop(id)
+    for (const token of set) {
+      if (isOlder(token, byId.get(idOf(token)))) continue
+      drop(idOf(token))
+      add(token)
+    }
+    derived = undefined
     for (const listener of listeners) listener()
   }
   change({ set: tokens })
 
   return {
     find: (digest) => byDigest.get(digest),
-    has: (kind) => [...byDigest.values()].some((token) => token.kind === kind),
-    knows: (owner) => !hadOwners || owners.has(owner),
+    token: (id) => byId.get(id),
+    all: () => current().all,
+    statusOf(token, at) {
+      const { revokedAt = null, expiresAt = null } = token
+      if (revokedAt !== null) return 'revoked'
+      if (token.id !== undefined && current().configured.has(token.name)) return 'overridden'
+      if (token.enabled === false) return 'disabled'
+      return expiresAt !== null && at >= expiresAt ? 'expired' : 'active'
+    },
+    has: (kind) => current().all.some((token) => token.kind === kind && isLive(token)),
+    knows: (owner) => current().owners.has(owner) || (isPartial ? !current().revoked.has(owner) : !hadClients),
     rateOf: ({ rate }) => rate ?? ratePerMinute,
-    ownerCaps: () => caps,
+    ownerCaps: () => current().caps,
     change,
     onChange: (listener) => void listeners.push(listener),
   }
+}
+
+/** A token may be read before a change of it is committed, and arrive here after that change. */
+function isOlder(token: Token, known: Token | undefined): boolean {
+  const revisionOf = (one: Token | undefined) => (one && 'revision' in one ? Number(one.revision) : 0)
+  return revisionOf(token) < revisionOf(known)
+}
+
+function derive(tokens: readonly Token[]): Derived {
+  const clients = tokens.filter(({ kind }) => kind === 'client')
+  const [live, revoked] = [clients.filter(isLive), clients.filter((token) => !isLive(token))]
+  const owners = new Set(live.map(ownerOf))
+  // Tokens of a project share its tasks: the largest cap applies, and a token without a cap lifts it.
+  const byOwner = Map.groupBy(live, ownerOf)
+  const caps = [...byOwner].flatMap(([owner, some]) => {
+    const most = some.map(({ concurrency }) => concurrency ?? Number.POSITIVE_INFINITY).reduce((a, b) => Math.max(a, b))
+    return Number.isFinite(most) ? [[owner, most] as const] : []
+  })
+  return {
+    all: tokens.toSorted(byAge),
+    configured: new Set(tokens.filter(({ id }) => id === undefined).map(({ name }) => name)),
+    owners,
+    revoked: new Set(revoked.map(ownerOf).filter((owner) => !owners.has(owner))),
+    caps: Object.fromEntries(caps),
+  }
+}
+
+function isLive({ revokedAt = null }: Token): boolean {
+  return revokedAt === null
+}
+
+/** Configured tokens stay in their order, before the others. */
+function byAge(a: Token, b: Token): number {
+  if (a.id === undefined || b.id === undefined) return Number(a.id !== undefined) - Number(b.id !== undefined)
+  return a.id < b.id ? 1 : -1
 }

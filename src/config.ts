@@ -19,6 +19,10 @@ import { type Member, providers } from './providers/index.ts'
 export interface Config {
   host: string
   port: number
+  /** The port of the operator routes; null if they are on the same port as the others. */
+  operatorPort: number | null
+  /** The proxies whose X-Forwarded-For counts. */
+  trustedProxies: readonly string[]
   data: string
   store: StorePlace
   bucket: BucketPlace
@@ -84,6 +88,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
+  const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -104,6 +109,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   return {
     host,
     port,
+    operatorPort,
+    trustedProxies,
     data,
     ...places,
     retentionMs,

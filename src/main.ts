@@ -1,11 +1,12 @@
 import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
+import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
 import { openDiscovery } from './accounts/discovery.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
-import { buildApp } from './api/app.ts'
+import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
 import { openClosing } from './api/server.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
@@ -37,6 +38,8 @@ import { discard, rehome, workers } from './workers/index.ts'
 export interface Service extends AsyncDisposable {
   /** The address where it listens, without a path. */
   readonly url: string
+  /** The address of the routes for operators, if they have a listener of their own. */
+  readonly operatorUrl: string | null
   /** The secrets of the tokens that this start generated, because there were none. */
   readonly firstSecret: string | null
   readonly operatorSecret: string | null
@@ -99,8 +102,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
   await accounts.change({ set: config.accounts })
-  const tokens = await gatherTokens(config.tokens, { store, write: startWrites.do, warn: log.warn })
-  const access = openAccess({ tokens, ratePerMinute: config.ratePerMinute })
+  const gathering = { store, now: clock.now(), write: startWrites.do, warn: log.warn }
+  const { tokens, revision } = await gatherTokens(config.tokens, gathering)
+  const isPartial = config.role === 'worker' && !config.tokens.some(({ kind }) => kind === 'client')
+  const access = openAccess({ tokens, ratePerMinute: config.ratePerMinute, isPartial })
+  // Only one process uses a data folder.
+  if (config.store.kind !== 'sqlite') stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
 
@@ -120,7 +127,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
-  const app = buildApp({
+  const api: AppDependencies = {
     catalog: config.catalog,
     access,
     store,
@@ -142,9 +149,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     prices: config.prices,
     corsOrigins: config.corsOrigins,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
-    ...limitConnections(clock, log),
-  })
-  const closeServer = openClosing(app, clock)
+    trustedProxies: config.trustedProxies,
+  }
+  const operatorPort = config.role === 'worker' ? null : config.operatorPort
+  const app = buildApp({ ...api, ...limitConnections(clock, log), servesOperators: operatorPort === null })
+  const operatorApp = operatorPort === null ? null : buildOperatorApp(api)
+  const closings = [app, ...(operatorApp ? [operatorApp] : [])].map((server) => openClosing(server, clock))
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
@@ -157,12 +167,13 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.
-    await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), closeServer()])
+    await Promise.all([...works.map((work) => work[Symbol.asyncDispose]()), ...closings.map((close) => close())])
   })
   // The thread that writes is starting meanwhile.
   await app.ready()
   const readOnly = await findReadOnly(store, startWrites, log)
   await app.listen({ host: config.host, port: config.port })
+  if (operatorPort !== null) await operatorApp?.listen({ host: config.host, port: operatorPort })
   const make = (kind: Token['kind']) =>
     readOnly === null ? generateToken(kind, access, { store, now: clock.now(), random }) : requireToken(kind, access)
   const mayMake = config.role !== 'worker'
@@ -171,6 +182,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const resources = stack.move()
   return {
     url: addressOf(app.server.address(), config.host),
+    operatorUrl: operatorApp && addressOf(operatorApp.server.address(), config.host),
     firstSecret,
     operatorSecret,
     readOnly,

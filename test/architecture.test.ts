@@ -48,6 +48,7 @@ const rules: [room: RegExp, may: string[]][] = [
     /^src\/wire\//,
     [
       'src/core/attempt.ts',
+      'src/core/audit.ts',
       'src/core/catalog.ts',
       'src/core/health.ts',
       'src/core/image.ts',
@@ -56,6 +57,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/source.ts',
       'src/core/storage-fault.ts',
       'src/core/task.ts',
+      'src/core/token.ts',
       'src/core/webhook.ts',
       'src/wire/',
       'type:typebox/schema',

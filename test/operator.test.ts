@@ -137,11 +137,11 @@ const drawing = (task: string): Json => ({
 it('operator routes are for the operator token alone, and that token is for nothing else', async () => {
   for (const path of [`/tasks/${unknownId}`, '/attempts', '/accounts']) {
     const { status, body } = await call(path, {}, token)
-    assert.equal(status, 401)
+    assert.equal(status, 403)
     assert.match(body.error?.message ?? '', /This is a client token/)
     assert.equal((await call(path, {}, 'nobody')).status, 401)
   }
-  assert.equal((await call('/tasks/x/give_up', { method: 'POST' }, token)).status, 401)
+  assert.equal((await call('/tasks/x/give_up', { method: 'POST' }, token)).status, 403)
   const answer = await service.fetch('/v1/models', { headers: { authorization: `Bearer ${secret}` } })
   assert.equal(answer.status, 401)
   const nothing = await call('/nothing')
@@ -267,6 +267,10 @@ describe('a held task', () => {
     const { data } = (await call('/attempts?state=abandoned')).body
     assert.ok(data.some(({ task }) => task === id))
     assert.match(service.log.join(''), new RegExp(`"event":"operator: given up","task":"${id}","operator":"operator"`))
+    const [entry] = (await call('/audit?limit=1')).body.data
+    const { action, target, actor, before, after } = entry as unknown as Record<string, { state: string }>
+    assert.deepEqual([action, target, actor], ['task.give_up', id, 'config:operator'])
+    assert.deepEqual([before?.state, after?.state], ['held', 'failed'])
   })
 
   it('that is adopted goes on with what was found, and nothing is sent', async () => {

@@ -41,7 +41,7 @@ export function packCheckout(folder: string): { tarball: string; copy: string } 
 /** What a new user does with a server: create a video, wait for it, download it. */
 export async function assertMakesVideo(server: ServerProcess): Promise<void> {
   const url = await server.url
-  const headers = { authorization: `Bearer ${/Token +(fg_\w{40})/.exec(server.output.stdout)?.[1]}` }
+  const headers = { authorization: `Bearer ${/Token +(fg_\w+)/.exec(server.output.stdout)?.[1]}` }
   const body = JSON.stringify({ model: 'studio', prompt: 'a red fox in snow', seconds: '1', size: '256x256' })
   const json = { ...headers, 'content-type': 'application/json' }
   const submitted = await fetch(`${url}/v1/videos`, { method: 'POST', headers: json, body })

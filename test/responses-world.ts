@@ -27,6 +27,8 @@ export interface Ids {
   endpoint: string
   delivery: string
   deaf: string
+  /** A token. */
+  token: string
 }
 
 export interface World extends AsyncDisposable {
@@ -51,7 +53,8 @@ export async function startWorld(): Promise<World> {
     outbound: { allow: [127.0.0.1] }
     aliases: { acme/fast: studio }
     models: { still: { account: studio, image: required } }`
-  const env = { FILMGATE_DATA: data, FILMGATE_OPERATOR_TOKEN: operatorToken, GEMINI_API_KEY: 'x', FAL_KEY: 'x' }
+  const keys = { FILMGATE_OPERATOR_TOKEN: operatorToken, GEMINI_API_KEY: 'x', FAL_KEY: 'x' }
+  const env = { FILMGATE_DATA: data, FILMGATE_TRUSTED_PROXIES: '127.0.0.0/8', ...keys }
   const clock = jumpingClock()
   const receiver = stack.adopt(
     createServer((_request, response) => response.end()),
@@ -63,7 +66,9 @@ export async function startWorld(): Promise<World> {
   const endpoint = await addEndpoint(service, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`)
   // A closed port.
   const deaf = await addEndpoint(service, 'http://127.0.0.1:9/')
-  const ids = { held, endpoint, deaf, ...(await makeVideos(service)), delivery: await delivered(service, endpoint) }
+  const token = await addToken(service)
+  const videos = await makeVideos(service)
+  const ids = { held, endpoint, deaf, token, ...videos, delivery: await delivered(service, endpoint) }
   const resources = stack.move()
   return { service, clock, ids, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
@@ -85,6 +90,13 @@ async function addEndpoint(service: TestService, url: string): Promise<string> {
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify({ name: 'a receiver', url, event_types: ['video.completed', 'video.failed'] })
   const answer = await service.fetch('/v1/webhook_endpoints', { method: 'POST', headers, body })
+  return ((await answer.json()) as { id: string }).id
+}
+
+async function addToken(service: TestService): Promise<string> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${operatorToken}` }
+  const init = { method: 'POST', headers, body: JSON.stringify({ name: 'a colleague' }) }
+  const answer = await service.fetch('/operator/v1/tokens', init)
   return ((await answer.json()) as { id: string }).id
 }
 

@@ -4,7 +4,7 @@ import type { Document } from '../src/api/openapi/document.ts'
 import { openStage } from './listening.ts'
 import { type Ask, openResponses, type Send, sendTo, sendTooMuch, startBroken } from './responses.ts'
 import { film, type Ids, operationOf, startWorld, type World } from './responses-world.ts'
-import { jumpingClock, startService, until } from './service.ts'
+import { jumpingClock, startService, token, until } from './service.ts'
 
 /*
  * Checks every response of every route of a running service against the schema for that route and status in the
@@ -181,6 +181,29 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['listAccounts', 200],
   ['resumeAccount', 200, () => ({ path: ['studio'] })],
   ['resumeAccount', 404],
+  ['createToken', 200, () => ({ body: { name: 'anna', project: 'shop', metadata: { team: 'film' } } })],
+  ['createToken', 400, () => ({ body: { name: 'anna' } })],
+  ['createToken', 400, () => ({ body: { name: 'ben', ip_ranges: ['nowhere'] } })],
+  ['listTokens', 200],
+  ['listTokens', 200, () => ({ query: '?project=shop&limit=1' })],
+  ['listTokens', 400, () => ({ query: '?after=nothing' })],
+  ['showToken', 200, () => ({ path: [ids.token] })],
+  ['showToken', 200, () => ({ path: ['config:default'] })],
+  ['showToken', 404],
+  ['changeToken', 200, () => ({ path: [ids.token], body: { rate: 5, expires_at: '2999-01-01T00:00:00Z' } })],
+  ['changeToken', 400, () => ({ path: [ids.token], body: { expires_at: 'soon' } })],
+  ['changeToken', 400, () => ({ path: ['config:default'], body: { rate: 5 } })],
+  ['changeToken', 404, () => ({ body: { rate: 5 } })],
+  ['rotateToken', 200, () => ({ path: [ids.token], body: { overlap_seconds: 60 } })],
+  ['rotateToken', 200, () => ({ path: [ids.token] })],
+  ['rotateToken', 400, () => ({ path: [ids.token], body: { overlap_seconds: -1 } })],
+  ['rotateToken', 404],
+  ['revokeToken', 200, () => ({ path: [ids.token] })],
+  ['revokeToken', 400, () => ({ path: ['config:default'] })],
+  ['revokeToken', 404],
+  ['listAuditEntries', 200],
+  ['listAuditEntries', 200, () => ({ query: '?after=2&limit=1' })],
+  ['listAuditEntries', 400, () => ({ query: '?after=now' })],
   ['live', 200],
   ['ready', 200],
   ['describe', 200],
@@ -211,6 +234,48 @@ it('every route that needs a token refuses a request without one', async () => {
     if (operation.security.length > 0) await responses.ask(send, id, 401, { headers: { authorization: '' } })
 })
 
+it('every route for operators refuses a client token, and every change also a viewer', async () => {
+  const { bytes } = await responses.ask(send, 'createToken', 200, {
+    body: { name: 'a viewer', kind: 'operator', role: 'viewer' },
+  })
+  const viewer = { authorization: `Bearer ${JSON.parse(bytes.toString()).secret}` }
+  const routes = [...responses.operations].filter(([, { operation }]) =>
+    operation.security.some((one) => 'operator' in one),
+  )
+  assert.ok(routes.length > 10)
+  for (const [id, { method }] of routes) {
+    await responses.ask(send, id, 403, { headers: { authorization: `Bearer ${token}` } })
+    if (method !== 'GET') await responses.ask(send, id, 403, { headers: viewer })
+  }
+})
+
+it('every route that needs a token refuses one that is garbage, mistyped, disabled, expired or revoked', async () => {
+  const secretOf = async (name: string, more: object) => {
+    const made = await responses.ask(send, 'createToken', 200, { body: { name, ...more } })
+    return JSON.parse(made.bytes.toString()) as { id: string; secret: string }
+  }
+  let asked = 0
+  for (const kind of ['client', 'operator']) {
+    const disabled = await secretOf(`${kind}, disabled`, { kind, enabled: false })
+    const expired = await secretOf(`${kind}, expired`, {
+      kind,
+      expires_at: new Date(world.clock.now() + 5_000).toISOString(),
+    })
+    const revoked = await secretOf(`${kind}, revoked`, { kind })
+    await responses.ask(send, 'revokeToken', 200, { path: [revoked.id] })
+    world.clock.jump(5_000)
+    const secrets = ['garbage', revoked.secret.slice(0, -1), disabled.secret, expired.secret, revoked.secret]
+    for (const [id, { operation }] of responses.operations)
+      if (operation.security.some((one) => kind in one))
+        for (const secret of secrets) {
+          // Each from an address of its own: many wrong secrets from one address are slowed down.
+          const address = `198.51.${Math.floor(asked / 250)}.${asked++ % 250}`
+          const headers = { authorization: `Bearer ${secret}`, 'x-forwarded-for': address }
+          await responses.ask(send, id, 401, { headers })
+        }
+  }
+})
+
 it('every route that is not a GET refuses a body that is no JSON, of another type, or too large', async () => {
   for (const [id, { method }] of responses.operations) {
     if (method === 'GET') continue
@@ -223,8 +288,40 @@ it('every route that is not a GET refuses a body that is no JSON, of another typ
 /** Values of path parameters, by name. */
 const places: Record<string, string> = {
   ...{ video_id: `video_${'0'.repeat(48)}`, task_id: `video_${'0'.repeat(48)}`, name: 'studio' },
+  token_id: `tok_${'0'.repeat(12)}`,
   ...{ webhook_endpoint_id: `whe_${'0'.repeat(36)}`, webhook_delivery_id: `wh_${'0'.repeat(44)}` },
 }
+
+it('every route with an id gives another token the same 404 as for an id that does not exist', async () => {
+  const made = await responses.ask(send, 'createToken', 200, { body: { name: 'a stranger' } })
+  const headers = { authorization: `Bearer ${JSON.parse(made.bytes.toString()).secret}` }
+  const existing: Record<string, string> = {
+    ...{ video_id: ids.done, webhook_endpoint_id: ids.endpoint, webhook_delivery_id: ids.delivery },
+  }
+  let routes = 0
+  for (const [id, { operation }] of responses.operations) {
+    const names = operation.parameters?.map(({ name }) => name).filter((name) => name in existing) ?? []
+    if (names.length === 0 || !operation.security.some((one) => 'client' in one)) continue
+    routes += 1
+    const example = operation.requestBody?.content['application/json']?.example
+    const bodies = [existing, places].map(async (known) => {
+      const path = names.map((name) => known[name] ?? '')
+      const { bytes } = await responses.ask(send, id, 404, { path, headers, ...(example && { body: example }) })
+      return path.reduce((text, value, at) => text.replaceAll(value, names[at] ?? ''), bytes.toString())
+    })
+    const [foreign, absent] = await Promise.all(bodies)
+    assert.equal(foreign, absent, id)
+  }
+  assert.ok(routes > 10, `${routes} routes`)
+  for (const id of ['editVideo', 'extendVideo']) {
+    const bodies = [existing, places].map(async ({ video_id: video = '' }) => {
+      const body = { prompt: 'in summer', seconds: '1', video: { id: video } }
+      return (await responses.ask(send, id, 404, { headers, body })).bytes.toString().replaceAll(video, 'ID')
+    })
+    const [foreign, absent] = await Promise.all(bodies)
+    assert.equal(foreign, absent, id)
+  }
+})
 
 it('every route that needs the store says so when it is gone', async () => {
   await using broken = await startBroken()

@@ -10,6 +10,7 @@ import { loadConfig } from '../src/config.ts'
 import { healthy } from '../src/core/health.ts'
 import { Problem } from '../src/core/problem.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { newToken } from '../src/stores/contract/tokens.ts'
 import type { Schema } from '../src/wire/schema.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
 import { operatorToken, token } from './service.ts'
@@ -155,6 +156,7 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     tokens: [
       { kind: 'client', name: 'default', digest: digestSecret(token), models: ['*'] },
       { kind: 'operator', name: 'operator', digest: digestSecret(operatorToken), models: [] },
+      newToken('0'),
     ],
   })
   const provider = { name: 'studio', recovery: 'key' } as const

@@ -1,41 +1,50 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
-import { digestSecret, newSecret, type Token } from '../core/token.ts'
-import type { Store } from '../stores/store.ts'
+import { plainFields } from '../core/access-row.ts'
+import { digestSecret, newSecret, newTokenId, type StoredToken, type Token } from '../core/token.ts'
+import type { NewToken, TokenStore } from '../stores/store.ts'
 import { gatherTokens, generateToken } from './tokens.ts'
 
 /* Only the process that generated a token has its secret: if it is not shown now, it is lost. */
 
-function tokenStore(insert: (rows: Token[], token: Token, turn: number) => void) {
-  const rows: Token[] = []
+type Insert = (rows: StoredToken[], token: NewToken, turn: number) => StoredToken | undefined
+
+function tokenStore(insert: Insert) {
+  const rows: StoredToken[] = []
   let turn = 0
   const store = {
-    insertToken: async (token: Token) => insert(rows, token, turn++),
-    deleteToken: async (gone: string) =>
-      rows.splice(
-        rows.findIndex(({ name }) => name === gone),
-        1,
-      ),
+    insertToken: async (token: NewToken) => insert(rows, token, turn++),
+    async updateToken(token: StoredToken) {
+      rows[rows.findIndex(({ id }) => id === token.id)] = token
+      return token
+    },
     tokens: async () => [...rows],
   }
-  return { rows, store: store as unknown as Store }
+  return { rows, store: store as unknown as TokenStore }
 }
 
 const random = (bytes: number) => new Uint8Array(bytes).fill(7)
 
-function add(rows: Token[], token: Token): void {
-  if (rows.some(({ name }) => name === token.name)) throw new Error('the name is taken')
-  rows.push(token)
+function add(rows: StoredToken[], token: NewToken): StoredToken | undefined {
+  if (rows.some(({ name }) => name === token.name)) return undefined
+  const stored = { ...token, revision: rows.length + 1 }
+  rows.push(stored)
+  return stored
 }
+
+const stored = (name: string, digest: string): StoredToken => ({
+  ...{ ...plainFields, kind: 'client', id: `tok_${name}`, name, digest, older: [] },
+  ...{ createdAt: 1, changedAt: 1, revokedAt: null, revision: 1 },
+})
 
 async function make({ rows, store }: ReturnType<typeof tokenStore>) {
   const access = openAccess()
   const secret = await generateToken('client', access, { store, now: 0, random })
   // Only the stored tokens are valid, so ours is valid only if it was stored.
-  for (const digest of [...rows.map(({ digest }) => digest), digestSecret(newSecret(random))])
+  for (const digest of [...rows.map(({ digest }) => digest), digestSecret(newSecret(newTokenId(0, random), random))])
     assert.equal(
-      access.find(digest),
+      access.find(digest)?.token,
       rows.find((row) => row.digest === digest),
     )
   return secret
@@ -43,8 +52,9 @@ async function make({ rows, store }: ReturnType<typeof tokenStore>) {
 
 it('is shown although the response of the store was lost', async () => {
   const stored = tokenStore((rows, token, turn) => {
-    add(rows, token)
+    const added = add(rows, token)
     if (turn === 0) throw new Error('the connection broke')
+    return added
   })
   const secret = await make(stored)
   assert.ok(secret)
@@ -54,15 +64,15 @@ it('is shown although the response of the store was lost', async () => {
 it('is shown although the store had done nothing when the connection broke', async () => {
   const stored = tokenStore((rows, token, turn) => {
     if (turn === 0) throw new Error('the connection broke')
-    add(rows, token)
+    return add(rows, token)
   })
   assert.ok(await make(stored))
 })
 
 it('is not shown if another process was quicker: its token is used', async () => {
-  const stored = tokenStore(add)
-  stored.rows.push({ kind: 'client', name: 'default', digest: 'theirs', models: ['*'] })
-  assert.equal(await make(stored), null)
+  const theirs = tokenStore(add)
+  theirs.rows.push(stored('default', 'theirs'))
+  assert.equal(await make(theirs), null)
 })
 
 it('stops the start if the store accepts no token', async () => {
@@ -72,20 +82,37 @@ it('stops the start if the store accepts no token', async () => {
   await assert.rejects(make(stored), /it is away/)
 })
 
-it('is deleted with a warning if another token is configured, and without one if its secret is configured too', async () => {
-  const generated: Token = { kind: 'client', name: 'default', digest: 'old', models: ['*'] }
+const start = async (rows: readonly StoredToken[], configured: readonly Token[]) => {
+  const found = tokenStore(add)
+  found.rows.push(...rows)
+  const warnings: unknown[] = []
+  const warn = (...words: unknown[]) => void warnings.push(words)
+  const { tokens } = await gatherTokens(configured, { store: found.store, now: 5, write: (_, run) => run(), warn })
+  const access = openAccess({ tokens })
+  const statuses = found.rows.map(({ digest }) => {
+    const valid = access.find(digest)?.token
+    return valid && access.statusOf(valid, 5)
+  })
+  return { warnings, statuses, revoked: found.rows.map(({ revokedAt }) => revokedAt) }
+}
+
+it('is revoked with a warning if another token is configured, and without one if its secret is configured too', async () => {
+  const generated = stored('default', 'old')
   const own: Token = { kind: 'client', name: 'team-a', digest: 'new', models: ['*'] }
-  const start = async (stored: readonly Token[], configured: readonly Token[]) => {
-    const { rows, store } = tokenStore(add)
-    rows.push(...stored)
-    const warnings: unknown[] = []
-    const warn = (...words: unknown[]) => void warnings.push(words)
-    const tokens = await gatherTokens(configured, { store, write: (_, run) => run(), warn })
-    assert.deepEqual([tokens, rows], [configured, []])
-    return warnings
-  }
   const event = "the generated token 'default' is no longer valid, because another is configured"
-  assert.deepEqual(await start([generated], [own]), [[event, { fix: 'to keep it, set FILMGATE_TOKEN to its secret' }]])
-  assert.deepEqual(await start([generated], [own, { ...generated }]), [])
-  assert.deepEqual(await start([], [own]), [])
+  assert.deepEqual(await start([generated], [own]), {
+    warnings: [[event, { fix: 'to keep it, set FILMGATE_TOKEN to its secret' }]],
+    statuses: ['revoked'],
+    revoked: [5],
+  })
+  const same: Token = { kind: 'client', name: 'default', digest: 'old', models: ['*'] }
+  assert.deepEqual(await start([generated], [own, same]), { warnings: [], statuses: ['active'], revoked: [5] })
+  assert.deepEqual((await start([], [own])).warnings, [])
+})
+
+it('a token of the store with the name of a configured one is not valid, and the log says so', async () => {
+  const own: Token = { kind: 'client', name: 'team-a', digest: 'new', models: ['*'] }
+  const { warnings, statuses, revoked } = await start([stored('team-a', 'old')], [own])
+  assert.deepEqual([statuses, revoked], [['overridden'], [null]])
+  assert.match(JSON.stringify(warnings), /'team-a' of the store is not valid/)
 })

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
-import { authenticate } from './auth.ts'
+import { authenticate, requireAdmin } from './auth.ts'
 import { multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, openContent } from './content.ts'
@@ -12,13 +12,16 @@ import { derivedRoutes } from './derive.ts'
 import { docRoutes, redirectToDocs } from './docs.ts'
 import { type Estimates, openEstimates } from './estimates.ts'
 import { eventRoutes } from './events.ts'
+import { type Guesses, openGuesses } from './guesses.ts'
 import { type HealthDependencies, healthRoutes } from './health.ts'
 import { listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
 import { wrongMethod } from './methods.ts'
 import { modelRoutes } from './models.ts'
+import { auditRoutes } from './operator/audit.ts'
 import { decisionRoutes } from './operator/decide.ts'
 import { searchRoute } from './operator/search.ts'
+import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { type OperatorDependencies, operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
@@ -37,6 +40,7 @@ export interface AppDependencies
   extends VideoDependencies,
     ContentDependencies,
     OperatorDependencies,
+    TokenDependencies,
     HealthDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
     WebhookDependencies {
@@ -44,19 +48,22 @@ export interface AppDependencies
   access: Access
   /** Whether to serve the API reference. */
   docs?: boolean
+  /** False if the routes for operators have a listener of their own. The document has them anyway. */
+  servesOperators?: boolean
 }
 
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
-  const { catalog, healthOnly = false, docs = true } = dependencies
+  const { catalog, healthOnly = false, docs = true, servesOperators = true } = dependencies
   const turns = openPieceTurns()
   if (healthOnly) {
     const app = openServer({ ...dependencies, turns })
     for (const route of healthRoutes(dependencies)) addRoute(app, route)
     return app
   }
-  const { access, azure = false } = dependencies
-  const { identify, known } = authenticate(access, 'client', { azure })
+  const { access, clock, azure = false } = dependencies
+  const { identify, known } = authenticate(access, 'client', { clock, azure })
   const [rates, estimates] = [openRates(dependencies), openEstimates(dependencies)]
+  const guesses = openGuesses(clock)
   const answerPlain = openPolls({ ...dependencies, estimates, known, rateHeaders: rates.headerList })
   const app = openServer({ ...dependencies, turns, answerPlain })
   const content = openContent(dependencies)
@@ -66,8 +73,8 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
   const { anyone = [], client = [], operator = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
-  app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates }))
-  app.register(async (scope) => addOperatorRoutes(scope, operator, dependencies))
+  app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates, guesses }))
+  if (servesOperators) app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))
   return app
 }
 
@@ -91,30 +98,55 @@ function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Es
     ...endpointRoutes(dependencies, limit),
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
-    ...operatorRoutes(dependencies),
-    searchRoute(dependencies),
-    quotes.operatorRoute,
-    ...decisionRoutes(dependencies),
+    ...allOperatorRoutes(dependencies, quotes.operatorRoute),
     ...healthRoutes(dependencies),
   ]
+}
+
+function allOperatorRoutes(dependencies: AppDependencies & UploadHooks, quote: Route): Route[] {
+  return [
+    ...operatorRoutes(dependencies),
+    searchRoute(dependencies),
+    quote,
+    ...decisionRoutes(dependencies),
+    ...tokenRoutes(dependencies),
+    ...auditRoutes(dependencies),
+  ]
+}
+
+/** The routes for operators, and health checks, for a listener of their own. */
+export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance {
+  const turns = openPieceTurns()
+  const app = openServer({ ...dependencies, turns })
+  for (const route of healthRoutes(dependencies)) addRoute(app, route)
+  const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
+  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute)
+  const guesses = openGuesses(dependencies.clock)
+  app.register(async (scope) => addOperatorRoutes(scope, routes, { ...dependencies, guesses }))
+  return app
 }
 
 interface ClientHooks {
   identify(request: FastifyRequest): void
   rates: ReturnType<typeof openRates>
+  guesses: Guesses
 }
 
 function addClientRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { identify, rates, connections, ...dependencies }: AppDependencies & ClientHooks,
+  { identify, rates, guesses, connections, ...dependencies }: AppDependencies & ClientHooks,
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
   const admitBody = limitUnread(connections)
   // One hook for all three: a second hook slows each poll by 5 %.
   scope.addHook('onRequest', (request, reply, done) => {
-    identify(request)
+    try {
+      identify(request)
+    } catch (error) {
+      return guesses.refuse(error, request, reply, done)
+    }
     rates.addHeaders(request, reply)
     admitBody(request, reply)
     done()
@@ -164,14 +196,19 @@ async function refuseCharacters(): Promise<never> {
 function addOperatorRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { access, connections }: AppDependencies,
+  { access, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
-  const { identify } = authenticate(access, 'operator')
+  const { identify } = authenticate(access, 'operator', { clock })
   const admitBody = limitUnread(connections)
   scope.addHook('onRequest', (request, reply, done) => {
-    identify(request)
+    try {
+      identify(request)
+    } catch (error) {
+      return guesses.refuse(error, request, reply, done)
+    }
+    requireAdmin(request)
     admitBody(request, reply)
     done()
   })

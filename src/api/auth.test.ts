@@ -8,9 +8,10 @@ import { digestSecret, type Token } from '../core/token.ts'
 import { authenticate } from './auth.ts'
 
 const token: Token = { kind: 'client', name: 'anna', digest: digestSecret('secret'), models: ['*'] }
+const clock = { now: () => 0 }
 
 it('knows a token in every spelling of its header, and remembers none of the odd ones', () => {
-  const { identify: check } = authenticate(openAccess({ tokens: [token] }), 'client')
+  const { identify: check } = authenticate(openAccess({ tokens: [token] }), 'client', { clock })
   const identify = (authorization: string) => {
     const request = { headers: { authorization } } as FastifyRequest
     check(request)
@@ -29,7 +30,7 @@ it('knows a token in every spelling of its header, and remembers none of the odd
 })
 
 it('accepts a token only as a whole: neither its beginning nor anything after it, also once it is known', () => {
-  const { identify: check } = authenticate(openAccess({ tokens: [token] }), 'client', { azure: true })
+  const { identify: check } = authenticate(openAccess({ tokens: [token] }), 'client', { clock, azure: true })
   const statusOf = (headers: Record<string, string>) => {
     try {
       check({ headers } as unknown as FastifyRequest)

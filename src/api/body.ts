@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { maxImageBytes } from '../core/image.ts'
 import { codeOf, Problem } from '../core/problem.ts'
+import { ownerOf } from '../core/token.ts'
 import { isLarge, parseJsonPart } from './json.ts'
 import { isImageName, LongText, maxRestBytes, tooMuchRest } from './long-text.ts'
 
@@ -122,7 +123,7 @@ async function readParts(
     const raw = part.type === 'file' ? await part.toBuffer() : String(part.value)
     left -= raw.length
     if (left < 0) throw tooLarge()
-    using _turn = needsTurn(raw, part) ? await turns.take(request.token.name) : null
+    using _turn = needsTurn(raw, part) ? await turns.take(ownerOf(request.token)) : null
     const isReplaced = part.fieldname.includes(replacement) || (typeof raw === 'string' && raw.includes(replacement))
     if (isReplaced && !hasOwnReplacement()) throw notUtf8(part.fieldname)
     setField(fields, part.fieldname, typeof raw === 'string' ? raw : readFile(raw, part as MultipartFile))

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../core/problem.ts'
+import { ownerOf } from '../core/token.ts'
 import { maxBodyBytes, tooLarge } from './body.ts'
 
 /*
@@ -115,7 +116,7 @@ export function boundBodies(limits = usualLimits()) {
       if (bytes <= smallBytes) return
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
-      const share = await limits.budget.take(bytes, { owner: request.token.name, gone: gone.signal })
+      const share = await limits.budget.take(bytes, { owner: ownerOf(request.token), gone: gone.signal })
       if (gone.signal.aborted) share[Symbol.dispose]()
       else gone.signal.addEventListener('abort', () => share[Symbol.dispose]())
     },

@@ -5,6 +5,7 @@ import type { Handover } from '../core/handover.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRange } from '../core/range.ts'
 import { type Asset, isTaskId, type Task } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -151,7 +152,7 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
 async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task> {
   const id = pathParam(request, 'id')
   const task = isTaskId(id) ? await store.find(id) : undefined
-  if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id)
+  if (!task || task.owner !== ownerOf(request.token) || task.deletedAt !== null) throw notFound(id)
   return task
 }
 

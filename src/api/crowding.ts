@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
+import { ownerOf } from '../core/token.ts'
 import { openShare } from './share.ts'
 
 declare module 'fastify' {
@@ -101,7 +102,7 @@ export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
     // The previous body on this connection has ended, whether it was read or not.
     last.place?.[Symbol.dispose]()
     try {
-      const place = share.take(token.name)
+      const place = share.take(ownerOf(token))
       last.place = place
       request.bodyPlace = place
       // The parser of JSON gives it back: another listener for each submit would cost more than the rest.

@@ -16,6 +16,7 @@ import {
   uploadLimits,
 } from '../core/source.ts'
 import { type Asset, isTaskId, type Parameters, type SourceKind, type Task, wholeSeconds } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { DecodedVideo } from '../media/media.ts'
 import { EditVideo, ExtendVideo, RemixVideo, Video } from '../wire/videos.ts'
 import { maxBodyBytes, Spooled } from './body.ts'
@@ -153,7 +154,7 @@ function deriveVideo(kind: SourceKind, tools: VideoDependencies, submit: Submit)
     const extras = read(card, request, reply, { beside, reserved, fromSource })
     const seconds = fitSource(card, material, kind === 'extension' ? fitSeconds(card, body.seconds) : null)
     const parameters = { ...inherited, ...extras.parameters }
-    await checkUrls(card, parameters, tools.outbound.of(request.token.name))
+    await checkUrls(card, parameters, tools.outbound.of(ownerOf(request.token)))
     const fields = { ...extras, prompt: body.prompt, seconds, size: material.size, parameters }
     return submit(request, { entry, ...fields, deadlines: body, reference: null, source })
   }
@@ -187,7 +188,7 @@ async function findOwn(
 ): Promise<FoundSource> {
   const { catalog, store, bucket, clock } = dependencies
   const task = isTaskId(id) ? await store.find(id) : undefined
-  if (!task || task.owner !== request.token.name || task.deletedAt !== null) throw notFound(id, param)
+  if (!task || task.owner !== ownerOf(request.token) || task.deletedAt !== null) throw notFound(id, param)
   const film = requireSourceVideo(task, param, clock.now())
   const entry = findModel(catalog, request.token, task.model)
   refuseOtherModel(request.body, entry)
@@ -231,7 +232,7 @@ async function takeUpload(kind: SourceKind, file: Spooled, request: BodyRequest<
   const entry = findModel(catalog, request.token, nameOf(request.body, catalog))
   requireSourceSupport(entry, kind, catalog, request.token)
   const limits = uploadLimits(entry.card, kind)
-  const { size, seconds: exact } = await examine({ path: file.path, owner: request.token.name, limits }, tools)
+  const { size, seconds: exact } = await examine({ path: file.path, owner: ownerOf(request.token), limits }, tools)
   const seconds = wholeSeconds(exact)
   // The file is opened first: a stream that fails to open its file before it has a listener would end the process.
   const stream = async () => (await open(file.path)).createReadStream()

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { hasPromptBytes, isFinished, isTaskId, wireStatus } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import { StreamVideosQuery, VideoEvent } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
@@ -11,6 +13,7 @@ import { readStart, replay, type StartRequest } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
 import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
 import { openUnread, type Unread } from './events/unread.ts'
+import { openTokenWatch, type TokenWatch } from './events/watch.ts'
 import type { FeedItem } from './feed.ts'
 import type { Listeners } from './listeners.ts'
 import { pieceBytes } from './pieces.ts'
@@ -23,12 +26,14 @@ interface EventDependencies {
   clock: Clock
   estimates: Estimates
   listeners: Listeners
+  access: Access
 }
 
 interface Parts extends EventDependencies {
   texts: Texts
   pulse: Pulse
   unread: Unread
+  watch: TokenWatch
 }
 
 const stream: RouteResponse = {
@@ -45,7 +50,8 @@ const stream: RouteResponse = {
 export function eventRoutes(dependencies: EventDependencies): Route[] {
   const texts = openTexts(dependencies.estimates)
   const pulse = openPulse({ ...dependencies, texts })
-  const parts = { ...dependencies, texts, pulse, unread: openUnread() }
+  const watch = openTokenWatch(dependencies.access, dependencies.clock)
+  const parts = { ...dependencies, texts, pulse, watch, unread: openUnread() }
   // Fastify would create a HEAD route from the handler, and its response would never end.
   const options = { exposeHeadRoute: false }
   return [
@@ -116,7 +122,7 @@ function streamAll(parts: Parts) {
   const { store, listeners, texts, turns } = parts
   const shown = openShown(parts)
   return async (request: StartRequest, reply: FastifyReply) => {
-    const { tasks: running, leave } = shown.join(request.token.name)
+    const { tasks: running, leave } = shown.join(ownerOf(request.token))
     const send = ({ notice, view, id }: FeedItem) => {
       if (notice.kind === 'deleted') return client.send(texts.deleted(notice.task, id))
       // The task has changed again or was deleted. The notice of that change is still to come.

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { duplicateKey } from '../core/duplicate-key.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
+import { ownerOf } from '../core/token.ts'
 import { liftTexts, maxRestBytes, returnTexts, tooMuchRest } from './long-text.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -49,7 +50,7 @@ export function jsonParser(app: FastifyInstance, turns: FairTurns) {
     }
     if (!isLarge(body)) finish()
     else
-      void turns.take(request.token.name).then((turn) => {
+      void turns.take(ownerOf(request.token)).then((turn) => {
         using _turn = turn
         finish()
       }, done)

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import { hasPromptBytes, type TaskView } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { TaskStore } from '../stores/store.ts'
 import { ListVideosQuery, type Video, VideoList } from '../wire/videos.ts'
 import type { Estimates } from './estimates.ts'
@@ -44,7 +45,7 @@ type ListRequest = QueryRequest<ListVideosQuery>
 function list({ store, estimates, turns }: ListDependencies) {
   const share = openShare({ most: 512, mostOfOne: 32, items: 'filtered or large lists' })
   return async (request: ListRequest, reply: FastifyReply) => {
-    const { name: owner } = request.token
+    const owner = ownerOf(request.token)
     const { limit, isFiltered, ...wanted } = readQuery(request)
     const pace = () => openPace(share.take(owner), reply, (signal) => turns.take(owner, signal))
     // Each step of a filtered list is a turn, so that a token with very many videos does not delay others.

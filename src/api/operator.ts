@@ -8,7 +8,7 @@ import type { LedgerEntry } from '../core/ledger.ts'
 import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts'
-import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
+import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
   ListAttemptsQuery,
@@ -19,13 +19,14 @@ import {
   OperatorTask,
   type OperatorTaskSummary,
 } from '../wire/operator.ts'
+import { auditOf } from './operator/audit.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
-import { toWireList, toWireOutput } from './wire.ts'
+import { iso, toWireList, toWireOutput } from './wire.ts'
 
 /** Shows operators all tasks, attempts and accounts. `operator/decide.ts` has the decisions about a held task. */
 export interface OperatorDependencies {
-  store: TaskStore & LeaseStore & AttemptStore
+  store: TaskStore & LeaseStore & AttemptStore & Pick<TokenStore, 'appendAudit'>
   accounts: ReadonlyMap<string, AccountView>
   healths: Healths
   clock: Clock
@@ -133,13 +134,17 @@ function listAccounts({ store, accounts, healths, clock }: OperatorDependencies)
 /**
  * The account counts as healthy until it fails again. `was_paused` is also true for an account that was recovering.
  */
-function resumeAccount({ accounts, healths, clock, log }: OperatorDependencies) {
+function resumeAccount({ store, accounts, healths, clock, log }: OperatorDependencies) {
   return async (request: FastifyRequest): Promise<OperatorAccount> => {
     const name = pathParam(request, 'name')
     const account = accounts.get(name)
     if (!account) throw accountNotFound(name, [...accounts.keys()])
     await healths.refresh()
     const paused = account.health.reason !== null
+    // First: another transaction writes the health, and no change may lack its entry.
+    const { health: before } = account
+    const change = { at: clock.now(), action: 'account.resume', target: name, before, after: healthy } as const
+    await store.appendAudit(auditOf(request, change))
     account.health = healthy
     await healths.report(name)
     log.info('account resumed', { account: name, operator: request.token.name, paused })
@@ -259,10 +264,4 @@ function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
       failures,
     },
   }
-}
-
-function iso(ms: number): string
-function iso(ms: number | null): string | null
-function iso(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString()
 }

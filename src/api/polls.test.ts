@@ -117,7 +117,7 @@ it('a token reads only its own videos, and none once it is removed', async () =>
   }
   const head = await world.poll(done.id, {}, 'HEAD')
   assert.deepEqual([head.status, head.body], [200, ''])
-  world.access.change({ remove: [digestSecret('anna')] })
+  world.access.change({ remove: ['config:anna'] })
   assert.equal((await world.poll(done.id)).status, 401)
 })
 

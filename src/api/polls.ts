@@ -1,5 +1,5 @@
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
-import type { Token } from '../core/token.ts'
+import { ownerOf, type Token } from '../core/token.ts'
 import type { TaskStore } from '../stores/store.ts'
 import type { Estimates } from './estimates.ts'
 import type { PlainAnswer } from './server.ts'
@@ -8,8 +8,8 @@ import { toWireVideo, wantsNulls } from './wire.ts'
 interface PollDependencies {
   store: TaskStore
   estimates: Estimates
-  /** The token of a header that a route has accepted before. */
-  known(authorization: string | undefined): Token | undefined
+  /** The token of a request, if a route has accepted its header before. */
+  known(request: Parameters<PlainAnswer>[0]): Token | undefined
   /** The names and values of the headers of its rate limit. */
   rateHeaders(token: Token): readonly string[]
 }
@@ -38,9 +38,9 @@ export function openPolls({ store, estimates, known, rateHeaders }: PollDependen
   function responseTo(request: Parameters<PlainAnswer>[0]): { headers: string[]; body: string } | undefined {
     const { method, url = '', headers } = request
     if (!readsAtOnce || method !== 'GET' || !url.startsWith(path) || headers.prefer !== undefined) return undefined
-    const token = known(headers.authorization)
+    const token = known(request)
     const id = url.slice(path.length)
-    const task = token && isTaskId(id) ? read(token.name, id) : undefined
+    const task = token && isTaskId(id) ? read(ownerOf(token), id) : undefined
     const estimate = task && !isFinished(task) ? estimates.of(task) : undefined
     if (!token || !task || estimate instanceof Promise) return undefined
     const nulls = wantsNulls(request)

@@ -7,6 +7,7 @@ import { fromMicros } from '../core/money.ts'
 import { priceRequest } from '../core/prices.ts'
 import { Problem } from '../core/problem.ts'
 import { orderRoutes } from '../core/routing.ts'
+import { ownerOf } from '../core/token.ts'
 import { CreateVideo, OperatorQuote, OperatorQuoteQuery, VideoQuote } from '../wire/videos.ts'
 import { maxBodyBytes } from './body.ts'
 import type { Estimates } from './estimates.ts'
@@ -55,7 +56,7 @@ interface Quotes {
 export function openQuotes(dependencies: QuoteDependencies): Quotes {
   const answer = openAnswer(dependencies)
   const quote: Quote = async (request, reply) => {
-    const { shown } = await answer(request, reply, request.token.name)
+    const { shown } = await answer(request, reply, ownerOf(request.token))
     return { object: 'video.quote', ...shown }
   }
   const errors = [...bodyFaults, 'model_not_found', 'price_unknown'] as const

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import { type Allowance, fullAllowance, type Rate, refill, type Token, takeOne, waitFor } from '../core/token.ts'
+import { type Allowance, fullAllowance, idOf, type Rate, refill, type Token, takeOne, waitFor } from '../core/token.ts'
 
 interface Counted {
   rate: Rate
@@ -19,11 +19,11 @@ interface RateOptions {
   access: Access
 }
 
-/** A value for each token, by its name, until the token is removed. */
+/** A value for each token, by its id, until the token is removed. */
 function openByToken<Value>(access: Access): Map<string, Value> {
   const values = new Map<string, Value>()
   access.onChange(() => {
-    for (const name of values.keys()) if (!access.knows(name)) values.delete(name)
+    for (const id of values.keys()) if (!access.token(id)) values.delete(id)
   })
   return values
 }
@@ -39,11 +39,11 @@ export function openRates({ clock, access }: RateOptions) {
   function countOf(token: Token): Counted | undefined {
     const perMinute = access.rateOf(token)
     if (perMinute === 0) return undefined
-    const known = counts.get(token.name)
+    const known = counts.get(idOf(token))
     if (known?.rate.perMinute === perMinute) return known
     const rate = { perMinute }
     const counted = write({ rate, allowance: fullAllowance(rate, clock.now()) })
-    counts.set(token.name, counted)
+    counts.set(idOf(token), counted)
     return counted
   }
 
@@ -111,8 +111,8 @@ function limit({ clock, access }: RateOptions, rate: Rate, action: string) {
   const allowances = openByToken<Allowance>(access)
   return ({ token }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const now = clock.now()
-    const { allowance, waitMs } = takeOne(allowances.get(token.name) ?? fullAllowance(rate, now), rate, now)
-    allowances.set(token.name, allowance)
+    const { allowance, waitMs } = takeOne(allowances.get(idOf(token)) ?? fullAllowance(rate, now), rate, now)
+    allowances.set(idOf(token), allowance)
     if (waitMs > 0) throw refused(action, waitMs, reply)
     done()
   }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { TaskStore } from '../stores/store.ts'
 
 /** A repeat is recognised for this long after the first request. */
@@ -36,7 +37,7 @@ export function openRepeats(store: TaskStore, clock: Clock) {
 
   /** The task that `create` creates, or that of an earlier try of this request. */
   return async (request: FastifyRequest, digest: number, create: () => Promise<Task>): Promise<Task> => {
-    const owner = request.token.name
+    const owner = ownerOf(request.token)
     const earlier = isRepeat(request) ? await find(owner, digest) : undefined
     if (earlier) return earlier
     const key = `${digest} ${owner}`

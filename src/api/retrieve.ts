@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { TaskStore } from '../stores/store.ts'
 import { DeletedVideo, RetrieveVideoQuery, Video } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
@@ -55,7 +56,7 @@ export function videoRoutes(dependencies: RetrieveDependencies): [retrieve: Rout
       // A worker stops the job and removes the bytes.
       async handler(request): Promise<DeletedVideo> {
         const id = pathParam(request, 'id')
-        if (!isTaskId(id) || !(await store.delete(request.token.name, id, clock.now()))) throw notFound(id)
+        if (!isTaskId(id) || !(await store.delete(ownerOf(request.token), id, clock.now()))) throw notFound(id)
         return toWireDeleted(id)
       },
     },
@@ -87,13 +88,13 @@ function retrieve(dependencies: RetrieveDependencies) {
       ? undefined
       : waitMs > 0
         ? waitForChange(dependencies, {
-            owner: request.token.name,
+            owner: ownerOf(request.token),
             id,
             waitMs,
             until,
             closed: reply.raw,
           })
-        : store.read(request.token.name, id)
+        : store.read(ownerOf(request.token), id)
     const responded = task instanceof Promise ? task.then(respond) : respond(task)
     responded?.catch((error) => reply.send(error))
   }

@@ -106,7 +106,8 @@ export const tags = {
     'Receive events at your own URL. Each request is a `WebhookEvent`, signed according to Standard Webhooks: OpenAI’s ' +
     'SDKs check it with `client.webhooks.unwrap()`. Respond with any 2xx; otherwise it is sent again, for three days.',
   Models: 'The models, and what each accepts.',
-  Operator: 'Tasks, attempts and accounts. Requires the operator token, which can’t create videos.',
+  Operator:
+    'Tasks, attempts, accounts, tokens and the audit log. Requires an operator token, which can’t create videos; a viewer may only read.',
   Service: 'Health and documentation. No token is needed.',
 }
 

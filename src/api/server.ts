@@ -12,6 +12,7 @@ import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
+import { includesAddress } from './addresses.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { ignoredHeader } from './extras.ts'
@@ -29,6 +30,8 @@ export interface ServerDependencies {
   azure?: boolean
   /** The origins whose pages may read responses; none by default. */
   corsOrigins?: readonly string[]
+  /** The proxies whose X-Forwarded-For counts; none by default. */
+  trustedProxies?: readonly string[]
   /** Set for a worker process, which has no other routes. */
   healthOnly?: boolean
   /** Set if the system limits how many files may be open. */
@@ -51,6 +54,7 @@ const maxSmallBodyBytes = 128 * 2 ** 10
 /** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections, answerPlain } = dependencies
+  const { trustedProxies = [] } = dependencies
   // The first half is random and unique, the second counts. A random id for each request costs more than reading the
   // row.
   const series = Buffer.from(random(8)).toString('hex')
@@ -74,6 +78,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
       optimizeEmptyRequests: true,
     },
     ...azureOptions(azure),
+    ...proxyOptions(trustedProxies),
     ajv: {
       customOptions: {
         // Nothing is changed silently: no coercion, no dropped fields, no defaults.
@@ -200,6 +205,11 @@ function refuseTinyPieces({ raw }: FastifyRequest, reply: FastifyReply): void {
 /** No function if it is off: one that is called for each request slows polls by 2 %. */
 function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>, 'rewriteUrl'> {
   return azure ? { rewriteUrl: ({ url = '' }) => fromAzure(url) } : {}
+}
+
+/** The address of a request is the last one that no trusted proxy has added. */
+function proxyOptions(ranges: readonly string[]): Pick<FastifyHttpOptions<RawServerDefault>, 'trustProxy'> {
+  return ranges.length === 0 ? {} : { trustProxy: (address) => includesAddress(ranges, address) }
 }
 
 /** Azure has the same routes at /openai/v1, and some clients omit one of the two parts, or both. */

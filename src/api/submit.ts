@@ -10,7 +10,7 @@ import { Problem } from '../core/problem.ts'
 import { capsAt } from '../core/spend.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
 import { digestRequest, newTaskId, queueTask } from '../core/task.ts'
-import type { Token, UnknownParameters } from '../core/token.ts'
+import { ownerOf, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
@@ -115,7 +115,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
     const digest = digestRequest({ ...fields, image, source: named, ignored: order.ignored })
     const now = clock.now()
     const times = fitDeadlines(entry.card, order.deadlines, now)
-    const owner = request.token.name
+    const owner = ownerOf(request.token)
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()

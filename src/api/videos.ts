@@ -4,6 +4,7 @@ import type { FairTurns } from '../core/fair.ts'
 import { readSizeWords } from '../core/parameters.ts'
 import { Problem } from '../core/problem.ts'
 import type { Parameters } from '../core/task.ts'
+import { ownerOf } from '../core/token.ts'
 import type { Static } from '../wire/schema.ts'
 import { CreateVideo, CreateVideoQuery, Video, VideoGeneration, type VideoQuote } from '../wire/videos.ts'
 import { maxBodyBytes } from './body.ts'
@@ -150,9 +151,9 @@ function submitVideo(dependencies: VideoDependencies, submit: Submit, quote: Quo
     const { body } = request
     const resolved = resolve(request, reply)
     const { entry, parameters } = resolved
-    const { name } = request.token
-    const outbound = dependencies.outbound.of(name)
-    const reference = await readReference(body.image as NamedImage | undefined, name, { media, outbound })
+    const owner = ownerOf(request.token)
+    const outbound = dependencies.outbound.of(owner)
+    const reference = await readReference(body.image as NamedImage | undefined, owner, { media, outbound })
     refuseImageMismatch(reference !== null, entry, parameters)
     await checkUrls(entry.card, parameters, outbound)
     return submit(request, { ...resolved, reference, deadlines: body, source: null })

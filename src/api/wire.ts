@@ -121,6 +121,13 @@ export function secondsOrNull(ms: number | null): number | null {
   return ms === null ? null : unixSeconds(ms)
 }
 
+/** The time of operators: ISO 8601 in UTC with milliseconds. */
+export function iso(ms: number): string
+export function iso(ms: number | null): string | null
+export function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
+}
+
 function toWireFacts({ audio, imageIs, price, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
   const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   return {

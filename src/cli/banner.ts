@@ -16,7 +16,7 @@ interface Start {
 
 /** What `serve` prints when the service is ready, in 80 columns. */
 export function banner(service: Service, config: Config, start: Start): string {
-  const { url, firstSecret, operatorSecret, readOnly } = service
+  const { url, operatorUrl, firstSecret, operatorSecret, readOnly } = service
   const models = [...config.catalog.entries.keys()]
   if (config.role === 'worker') return workerBanner(service, models, config)
   const once = '(shown once: keep it)'
@@ -25,6 +25,7 @@ export function banner(service: Service, config: Config, start: Start): string {
     ['Base URL', `${url}/v1`],
     ['Docs', config.docs ? `${url}/docs` : ''],
     ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
+    ['Operators', operatorUrl ? `${operatorUrl}/operator/v1` : ''],
     ['Operator', operatorSecret ? `${operatorSecret}  ${once}` : operatorHint(config, start)],
     ['Models', listed(models, 67) || 'none: enable a provider in filmgate.yaml'],
     ['Data', resolve(config.data)],

@@ -157,7 +157,7 @@ it('lists tasks until it has enough, over pages that may be empty', async () => 
   const asked: (string | undefined)[] = []
   await using api = await startFakeApi((request, response) => {
     asked.push(request.url)
-    send(response, 200, { has_more: false, last_id: null, ...pages[turn++] })
+    return send(response, 200, { has_more: false, last_id: null, ...pages[turn++] })
   })
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const search = ['--owner', 'a b', '--error', 'timeout', '--since', '2026-11-15', '--deleted']

@@ -47,7 +47,11 @@ export async function readFailure(
   const plain = `the server at ${baseUrl} responded with ${status}${response.statusText ? ` ${response.statusText}` : ''}`
   const said = text instanceof TooLong ? `${plain}; ${text.message}` : message || plain
   const missing = status === 404 && /\/videos\/[^/]+/.test(response.url) ? 'Your videos:\n  filmgate list' : null
-  return new ServerFailure(said, facts, hint ?? (status === 401 ? `The token came from ${tokenSource}.` : missing))
+  return new ServerFailure(
+    said,
+    facts,
+    hint ?? (status === 401 || status === 403 ? `The token came from ${tokenSource}.` : missing),
+  )
 }
 
 /** Replaces names of the API with the flags and commands of the command line. */

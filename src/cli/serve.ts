@@ -74,16 +74,29 @@ async function startClearly(config: Config): Promise<Service> {
   }
 }
 
+/** What Node adds to the errors of addresses. */
+interface Refused {
+  hostname?: string
+  port?: number
+}
+
+interface Listening {
+  host: string
+  port: number
+  operatorPort?: number | null
+}
+
 /** A clear message if the address can't be used. Other errors stay as they are. */
-export function startFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
-  const { code, syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string }
+export function startFailure(error: unknown, { host, port, operatorPort }: Listening): unknown {
+  const { code, syscall, hostname, port: refused = port } = error as NodeJS.ErrnoException & Refused
+  const flag = refused !== port && refused === operatorPort ? '--operator-port' : '--port'
   // Errors of a database or a bucket may have the same codes.
   if (code === 'ENOTFOUND' && hostname === host) return noAddress(host)
   if (syscall !== 'listen') return error
-  const address = `port ${port} on ${host}`
+  const address = `port ${refused} on ${host}`
   if (code === 'EADDRINUSE')
-    return new Error(`${address} is already in use; choose another with --port, or 0 for any free one`)
-  if (code === 'EACCES') return new Error(`this user may not use ${address}; choose a port above 1023 with --port`)
+    return new Error(`${address} is already in use; choose another with ${flag}, or 0 for any free one`)
+  if (code === 'EACCES') return new Error(`this user may not use ${address}; choose a port above 1023 with ${flag}`)
   return code === 'EADDRNOTAVAIL' ? noAddress(host) : error
 }
 

@@ -1,3 +1,4 @@
+import { readIpRange } from '../core/ip-range.ts'
 import type { UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
@@ -152,6 +153,30 @@ export const settings = {
       return value.every(isOrigin)
         ? { value }
         : { value: [], fix: 'use origins such as https://app.example, with commas between them, or *' }
+    },
+  },
+  'operator-port': {
+    variable: 'FILMGATE_OPERATOR_PORT',
+    fallback: '',
+    help: 'another port for /operator/v1 alone; 0 for any free one',
+    parse(text: string): Parsed<number | null> {
+      if (text === '') return { value: null }
+      const value = Number(text)
+      return /^\d{1,5}$/.test(text) && value <= 65_535 ? { value } : { value, fix: 'use a number from 0 to 65535' }
+    },
+  },
+  'trusted-proxies': {
+    variable: 'FILMGATE_TRUSTED_PROXIES',
+    fallback: '',
+    help: 'proxies whose X-Forwarded-For counts: 10.0.0.0/8,::1',
+    parse(text: string): Parsed<readonly string[]> {
+      const value = text
+        .split(',')
+        .map((range) => range.trim())
+        .filter((range) => range !== '')
+      return value.every((range) => readIpRange(range))
+        ? { value }
+        : { value: [], fix: 'use addresses and ranges such as 10.0.0.0/8, with commas between them' }
     },
   },
   docs: {

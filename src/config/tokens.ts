@@ -1,13 +1,9 @@
 import { type Catalog, matchesModel } from '../core/catalog.ts'
 import type { SpendCap } from '../core/spend.ts'
-import { digestSecret, isPossibleSecret, type Token, type UnknownParameters } from '../core/token.ts'
+import { digestSecret, generatedNames, isPossibleSecret, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Mistakes } from './mistakes.ts'
 import { readSpend } from './prices.ts'
 import type { TokenSettings } from './schema.ts'
-
-/** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start generates. */
-export const defaultTokenName = 'default'
-export const operatorTokenName = 'operator'
 
 interface Given {
   where: string
@@ -42,12 +38,18 @@ export function readTokens(
   const clash = client.where === 'FILMGATE_TOKEN' ? clashOf(client.text, entries) : undefined
   if (clash === 'name')
     warnings.push(
-      `FILMGATE_TOKEN is not accepted by this service: tokens of filmgate.yaml has another token named '${defaultTokenName}'`,
+      `FILMGATE_TOKEN is not accepted by this service: tokens of filmgate.yaml has another token named '${generatedNames.client}'`,
     )
   if (client.text !== undefined && clash === undefined)
-    given.push({ where: client.where, kind: 'client', name: defaultTokenName, secret: client.text, models: ['*'] })
+    given.push({ where: client.where, kind: 'client', name: generatedNames.client, secret: client.text, models: ['*'] })
   if (operator.text !== undefined)
-    given.push({ where: operator.where, kind: 'operator', name: operatorTokenName, secret: operator.text, models: [] })
+    given.push({
+      where: operator.where,
+      kind: 'operator',
+      name: generatedNames.operator,
+      secret: operator.text,
+      models: [],
+    })
   for (const [at, entry] of entries.entries()) {
     const where = `tokens[${at}]`
     const { name, secret, models = ['*'], unknown_parameters: unknownParameters, spend, ...limits } = entry
@@ -61,6 +63,7 @@ export function readTokens(
   given.forEach((token, at) => {
     refuseRepeated(token, given.slice(0, at), mistakes)
   })
+  warnings.push(...given.flatMap(warningOfLength))
   const tokens: Token[] = given.map(({ where: _, secret, ...token }) => ({ ...token, digest: digestSecret(secret) }))
   const patterns: Pattern[] = given.flatMap(({ where, models }) =>
     models.map((glob, at) => ({ where: `${where}.models[${at}]`, glob })),
@@ -75,7 +78,7 @@ export function readTokens(
 function clashOf(secret: string | undefined, entries: readonly TokenSettings[]): 'secret' | 'name' | undefined {
   if (secret === undefined) return undefined
   if (entries.some((entry) => entry.secret === secret)) return 'secret'
-  return entries.some((entry) => entry.name === defaultTokenName) ? 'name' : undefined
+  return entries.some((entry) => entry.name === generatedNames.client) ? 'name' : undefined
 }
 
 function refuseRepeated({ where, name, secret }: Given, earlier: readonly Given[], mistakes: Mistakes): void {
@@ -96,4 +99,11 @@ export function warningsOfPatterns(patterns: readonly Pattern[], { entries }: Ca
     if (glob === '*' || [...entries.values()].some((entry) => matchesModel(glob, entry))) return []
     return [`${where}: ${mistakes.quote(where, glob)} matches no model`]
   })
+}
+
+const fewestCharacters = 20
+
+function warningOfLength({ where, secret }: Given): string[] {
+  if (secret.length >= fewestCharacters) return []
+  return [`${where}: the secret has fewer than ${fewestCharacters} characters; use a random one: openssl rand -hex 32`]
 }

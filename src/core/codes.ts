@@ -54,7 +54,12 @@ const codes = {
     meaning: 'The price of the video can’t be computed, and the operator does not offer it for free.',
   },
   operation_taken: { status: 400, meaning: 'This operation already belongs to another attempt.' },
-  invalid_api_key: { status: 401, meaning: 'The token is missing, wrong, or of the other kind.' },
+  invalid_api_key: {
+    status: 401,
+    meaning: 'The token is missing, wrong, expired, disabled, revoked, or an operator’s at a route for clients.',
+  },
+  permission_denied: { status: 403, meaning: 'This route needs an operator token, or one that is an admin.' },
+  token_not_found: { status: 404, meaning: 'There is no such token.' },
   model_not_found: { status: 404, meaning: 'There is no such model, or this token may not use it.' },
   account_not_found: { status: 404, meaning: 'There is no such account.' },
   unknown_url: { status: 404, meaning: 'There is nothing at this path.' },

@@ -1,4 +1,6 @@
+import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
+import type { AuditEntry } from './audit.ts'
 import { costOfEnd, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import {
@@ -45,6 +47,8 @@ export interface DecisionRecord {
   /** The fact is written only under the lease: it is true only if no other process has claimed the task. */
   isFactFenced?: true
   events?: readonly TaskEvent[]
+  /** An operator made the decision. */
+  audit?: AuditEntry
 }
 
 /** One change of one task. */
@@ -86,7 +90,7 @@ interface Needs {
  */
 export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete' | 'add'
-  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'entries' | 'spends'
+  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'audit' | 'entries' | 'spends'
   readonly columns: readonly string[]
   /** An insert skips a row whose key, of these columns, exists. */
   readonly skipsExisting?: readonly string[]
@@ -174,6 +178,7 @@ const statements = {
   eventAdded: statement('insert', 'events', ...eventColumns),
   eventsRemoved: statement('delete', 'events', 'task'),
   notified: statement('insert', 'notices', ...noticeColumns),
+  audited: statement('insert', 'audit', ...auditColumns),
   // Its id is derived from the event, its time and the endpoint: what is written again is delivered once.
   delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: ['id'] },
   // Without `skipsExisting`: a reservation that ends twice must fail.
@@ -193,7 +198,7 @@ function hasLease({ leased, fence }: TaskBefore, by: number): boolean {
 }
 
 function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: Before): Plan {
-  const { task, opened, fact, isFactFenced = false, events = [] } = entry
+  const { task, opened, fact, isFactFenced = false, events = [], audit } = entry
   // Nothing is sent for a deleted task.
   const isGone = opened !== undefined && was?.deletedAt !== null
   if (!was || !hasLease(was, task.fence) || isGone)
@@ -210,6 +215,7 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
       ...planAttempts(entry, was, before),
       ...(keepsSlots(entry) ? [] : [write(statements.slotsFreed, task.id)]),
       ...events.map((event) => addEvent(task.id, event)),
+      ...(audit ? [write(statements.audited, ...fromAudit(audit))] : []),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
       ...(settlement ? planClose(task.id, was, settlement, decidedAt(entry)) : []),
       ...planEndCost(entry, was),

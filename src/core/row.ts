@@ -4,7 +4,6 @@ import type { LedgerEntry } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { AttemptBefore, TaskBefore } from './plan.ts'
 import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
-import type { Token } from './token.ts'
 import type { QueuedTask } from './turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EventType, WebhookDelivery } from './webhook.ts'
 
@@ -294,22 +293,6 @@ export function toHealth(row: Row): AccountHealth {
     keyVersion: row.key_version as string,
     health: parse(row.health),
     changedAt: row.changed_at as number,
-  }
-}
-
-export const tokenColumns = namesIn('name kind digest models created_at')
-
-/** In the order of `tokenColumns`. */
-export function fromToken({ name, kind, digest, models }: Token, createdAt: number): ColumnValue[] {
-  return [name, kind, digest, JSON.stringify(models), createdAt]
-}
-
-export function toToken(row: Row): Token {
-  return {
-    name: row.name as string,
-    kind: row.kind as Token['kind'],
-    digest: row.digest as string,
-    models: parse(row.models),
   }
 }
 

@@ -2,43 +2,138 @@ import { hash } from 'node:crypto'
 import type { Random } from './clock.ts'
 import type { SpendCap } from './spend.ts'
 
-/** An access token. Only the digest of its secret is stored. */
-export interface Token {
-  /** An operator sees and manages all tasks, and can't create videos. */
-  readonly kind: 'client' | 'operator'
-  /** The owner of its tasks: a new secret with the same name sees the same videos. */
-  readonly name: string
-  readonly digest: string
+/** What an operator sets for a token. Null stands for the default. */
+export interface TokenFields {
+  /** Tokens of a project share its videos. A token without a project is its own project. */
+  readonly project: string | null
   /** Globs of model names; `*` stands for any run of characters. */
   readonly models: readonly string[]
-  /** How many of its tasks may run at once; by default, as many as there are slots. */
-  readonly concurrency?: number
   /** How many videos it may create in a minute; 0: no limit; by default, the rate of the service. */
-  readonly rate?: number
+  readonly rate: number | null
+  /** How many tasks of its project may run at once; by default, as many as there are slots. */
+  readonly concurrency: number | null
+  /** The addresses and ranges that it may be used from; by default, all. */
+  readonly ipRanges: readonly string[] | null
+  readonly expiresAt: number | null
+  readonly enabled: boolean
+  /** Of an operator token; by default `admin`. */
+  readonly role: OperatorRole | null
+  /** Names and values that the service does not use. */
+  readonly metadata: Readonly<Record<string, string>> | null
+}
+
+/** An access token. Only digests of its secrets are stored. */
+export interface Token extends Partial<TokenFields> {
+  /** An operator sees and manages all tasks, and can't create videos. */
+  readonly kind: TokenKind
+  readonly name: string
+  /** Of its newest secret. */
+  readonly digest: string
+  /** Earlier secrets, each valid until its time. */
+  readonly older?: readonly OldSecret[]
+  readonly models: readonly string[]
+  /** Its public id. Only tokens of the store have one. */
+  readonly id?: string
+  readonly revokedAt?: number | null
   /** How much its videos may cost; by default, any amount. */
   readonly spend?: readonly SpendCap[]
   /** What happens to an unknown parameter; by default, the setting of the service. */
   readonly unknownParameters?: UnknownParameters
 }
 
+/** A token that was created while the service ran, or that a start generated. */
+export interface StoredToken extends TokenFields {
+  readonly kind: TokenKind
+  readonly name: string
+  readonly digest: string
+  readonly older: readonly OldSecret[]
+  readonly id: string
+  readonly createdAt: number
+  readonly changedAt: number
+  readonly revokedAt: number | null
+  /** Each change of any token gets the next number. */
+  readonly revision: number
+}
+
+interface OldSecret {
+  readonly digest: string
+  readonly until: number
+}
+
+export const tokenKinds = ['client', 'operator'] as const
+export type TokenKind = (typeof tokenKinds)[number]
+
+/** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start generates. */
+export const generatedNames: Readonly<Record<TokenKind, string>> = { client: 'default', operator: 'operator' }
+
+/** A viewer may read everything that an admin may, and change nothing. */
+export const operatorRoles = ['admin', 'viewer'] as const
+type OperatorRole = (typeof operatorRoles)[number]
+
+/** `overridden`: the configuration has a token of the same name, which is used instead. */
+export const tokenStatuses = ['active', 'disabled', 'expired', 'overridden', 'revoked'] as const
+export type TokenStatus = (typeof tokenStatuses)[number]
+
 /** Refuse the request, or leave the parameter out and add a warning. */
 export type UnknownParameters = 'refuse' | 'warn'
+
+/** Who owns the videos of a token. */
+export function ownerOf({ project, id, name }: Token): string {
+  return project ?? id ?? name
+}
+
+/** The id that operators use. A configured token is known by its name. */
+export function idOf({ id, name }: Pick<Token, 'id' | 'name'>): string {
+  return id ?? `config:${name}`
+}
 
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex')
 }
 
-/** `fg_` and 40 characters of base62: about 238 bits. */
-export function newSecret(random: Random): string {
-  const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-  let text = 'fg_'
-  while (text.length < 43) {
+/** In order of creation. */
+export function newTokenId(now: number, random: Random): string {
+  const [a = 0, b = 0, c = 0] = random(3)
+  const chance = (((a << 16) | (b << 8) | c) % 36 ** 4).toString(36).padStart(4, '0')
+  return `tok_${now.toString(36).padStart(8, '0')}${chance}`
+}
+
+export function isTokenId(text: string): boolean {
+  return /^tok_[0-9a-z]{12}$/.test(text)
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/**
+ * `fg_`, the id of the token, 22 characters of base62 (131 bits), and a checksum of 6. The banner has room for all 44.
+ */
+export function newSecret(id: string, random: Random): string {
+  let chance = ''
+  while (chance.length < 22) {
     for (const byte of random(64)) {
       // 248 = 4 × 62: greater bytes would make the first letters more likely.
-      if (byte < 248 && text.length < 43) text += alphabet[byte % 62]
+      if (byte < 248 && chance.length < 22) chance += alphabet[byte % 62]
     }
   }
-  return text
+  const text = `fg_${id.replace('tok_', '')}_${chance}`
+  return text + checksumOf(text)
+}
+
+/** Whether the text has the form of a secret, but was not copied as a whole, or has a typo. */
+export function isMistyped(secret: string): boolean {
+  if (!/^fg_[0-9a-z]{12}_/.test(secret)) return false
+  return secret.length !== 44 || checksumOf(secret.slice(0, -6)) !== secret.slice(-6)
+}
+
+/** 32 bits of its digest in base62. */
+function checksumOf(text: string): string {
+  let rest = Number.parseInt(digestSecret(text).slice(0, 8), 16)
+  let checksum = ''
+  for (let place = 0; place < 6; place += 1) {
+    checksum = `${alphabet[rest % 62]}${checksum}`
+    rest = Math.floor(rest / 62)
+  }
+  return checksum
 }
 
 /** Only these secrets can be sent in a header: HTTP trims it, and only ASCII is safe. */

@@ -12,6 +12,7 @@ import { testSearch } from './contract/search.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
+import { testTokens } from './contract/tokens.ts'
 import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
 
@@ -35,6 +36,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testOrphans,
       testNotices,
       testWebhooks,
+      testTokens,
     ])
       test(world)
   })

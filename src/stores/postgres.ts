@@ -1,7 +1,7 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
-import { fromHealth, fromToken, healthColumns, tokenColumns } from '../core/row.ts'
+import { fromHealth, healthColumns } from '../core/row.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
@@ -12,6 +12,7 @@ import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
 import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
+import { openTokens } from './postgres/tokens.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
 import { openWakeups } from './postgres/wakeups.ts'
@@ -69,6 +70,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...claims,
     ...openQueue(database),
     ...openWebhooks(database, announce),
+    ...openTokens(database, wakeups.announceTokens),
     async checkWritable() {
       await tidy()
       await probe.check()
@@ -113,6 +115,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     },
     onDue: wakeups.onDue,
     onNotice: wakeups.onNotice,
+    onTokens: wakeups.onTokens,
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },
@@ -127,12 +130,6 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     },
     async trimRemovedAttempts(keptMs, limit) {
       return (await database.run(trimRemovedStatement, [keptMs, limit])).length
-    },
-    async insertToken(token, createdAt) {
-      await database.run(insertStatement('tokens', tokenColumns), fromToken(token, createdAt))
-    },
-    async deleteToken(name) {
-      await database.run('DELETE FROM tokens WHERE name = $1', [name])
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

@@ -123,8 +123,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     saveHealth: (health) => write('saveHealth', health),
     trimHealths: (accounts, before) => write('trimHealths', accounts, before),
     trimRemovedAttempts: (keptMs, limit) => write('trimRemovedAttempts', keptMs, limit),
-    insertToken: (token, createdAt) => write('insertToken', token, createdAt),
-    deleteToken: (name) => write('deleteToken', name),
+    insertToken: async (token, entry) => (await write('insertToken', token, entry)) ?? undefined,
+    updateToken: async (token, entry) => (await write('updateToken', token, entry)) ?? undefined,
+    // No other process uses the folder.
+    onTokens: () => () => {},
+    appendAudit: (entry) => write('appendAudit', entry),
     [Symbol.asyncDispose]: connections.close,
   }
 }

@@ -1,11 +1,12 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
+import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { CapCounter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
-import type { Token } from '../core/token.ts'
+import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
@@ -217,12 +218,23 @@ export interface HealthStore {
   trimHealths(accounts: readonly string[], before: number): Promise<number>
 }
 
-interface TokenStore {
-  tokens(): Promise<Token[]>
-  insertToken(token: Token, createdAt: number): Promise<void>
-  /** A token that does not exist is no error. */
-  deleteToken(name: string): Promise<void>
+/** Tokens, and the log of what operators changed. */
+export interface TokenStore {
+  /** The tokens that changed after that revision, in the order of their changes, revoked ones too. By default all. */
+  tokens(since?: number): Promise<StoredToken[]>
+  /** Writes the entry in the same transaction. Undefined if another token that is not revoked has the name. */
+  insertToken(token: NewToken, entry: AuditEntry | null): Promise<StoredToken | undefined>
+  /** The same for a change of a token. Undefined if its revision is no longer the given one, or the name is in use. */
+  updateToken(token: StoredToken, entry: AuditEntry | null): Promise<StoredToken | undefined>
+  /** Calls back soon after another process may have changed a token. Returns a function that ends this. */
+  onTokens(listener: () => void): () => void
+  /** The newest first. `after` need not exist: it is only a position in that order. */
+  auditLog(page: { after?: number; limit: number }): Promise<AuditRecord[]>
+  /** For a change that is not a row of this store. */
+  appendAudit(entry: AuditEntry): Promise<void>
 }
+
+export type NewToken = Omit<StoredToken, 'revision'>
 
 export interface ReplayStep {
   state: 'failed' | 'pending'

@@ -18,10 +18,14 @@ interface TelemetryOptions {
   secrets: readonly string[]
 }
 
+/** A token that was created while the service runs: only its digest is known. Its id stays. */
+const tokenSecret = /(fg_[0-9a-z]{12}_)[0-9A-Za-z]{28}/g
+
 function openRedactor(secrets: readonly string[]): (json: string) => string {
   // A secret of a few letters would match ordinary words.
   const hidden = secrets.filter(({ length }) => length >= 8).map((secret) => JSON.stringify(secret).slice(1, -1))
-  return (json) => hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json)
+  return (json) =>
+    hidden.reduce((safe, secret) => safe.replaceAll(secret, '[redacted]'), json).replace(tokenSecret, '$1[redacted]')
 }
 
 export function openTelemetry({ write, now, secrets }: TelemetryOptions): Telemetry {

@@ -4,7 +4,7 @@ import { states, statuses } from '../core/task.ts'
 import { always, count, flag, listOf, orNull, request, type Static, shape, shapeOrNull, text } from './schema.ts'
 import { VideoError, VideoOutput } from './videos.ts'
 
-const time = (description: string) =>
+export const time = (description: string) =>
   ({ type: 'string', format: 'date-time', description, examples: ['2026-11-15T09:30:00.000Z'] }) as const
 
 const problem = shapeOrNull('The error; null if there is no error.', VideoError)
@@ -50,7 +50,7 @@ const OperatorEntry = shape('An entry of the ledger. The amounts of a step sum t
 const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
-  owner: text('The name of the token that created it.'),
+  owner: text('Who owns it: the project of its token; else the id of the token, or its name if it is configured.'),
   model: text('The model that was requested.'),
   card: text('The model’s own name; `model` may be an alias of it.'),
   prompt: text('The prompt of the request.'),

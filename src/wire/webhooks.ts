@@ -6,9 +6,9 @@ import {
   flag,
   listOf,
   orNull,
+  page,
   query,
   request,
-  type Schema,
   type Static,
   shape,
   text,
@@ -28,16 +28,6 @@ const endpoint = {
   signing_secret_hint: text('The last characters of its secret, to recognise it.'),
   disabled_at: orNull(unixTime('Since when it is disabled and receives nothing; null while it is enabled')),
   disabled_reason: orNull(text('Why it is disabled.')),
-}
-
-function page<const S extends Schema>(description: string, items: S) {
-  return shape(description, {
-    object: always('list'),
-    data: listOf('The items of this page.', items),
-    first_id: orNull(text('The id of the first item; null on an empty page.')),
-    last_id: orNull(text('The id of the last item, for `after`; null on an empty page.')),
-    has_more: flag('Whether there is another page.'),
-  })
 }
 
 /* Responses. */

@@ -78,6 +78,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     ],
   },
   {
+    name: 'changed-token-stays-cached',
+    file: 'src/api/auth.ts',
+    find: 'access.onChange(() => known.clear())',
+    replace: '',
+    tests: [
+      {
+        file: 'src/access.test.ts',
+        name: 'a token is accepted only while it is enabled, not expired and not revoked',
+      },
+    ],
+  },
+  {
+    name: 'cached-token-never-expires',
+    file: 'src/api/auth.ts',
+    find: 'if (!found || isOver(found)) {',
+    replace: 'if (!found) {',
+    tests: [
+      {
+        file: 'src/access.test.ts',
+        name: 'a token is accepted only while it is enabled, not expired and not revoked',
+      },
+    ],
+  },
+  {
     name: 'retry-after-unclamped',
     file: 'src/core/health.ts',
     find: 'return Math.min(longestPauseMs, Math.max(1_000, Number.isFinite(wanted) ? wanted : longestPauseMs))',

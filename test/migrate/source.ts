@@ -9,6 +9,7 @@ import { deliveryColumns, fromDelivery } from '../../src/core/row.ts'
 import { newTaskId, type State, type Task } from '../../src/core/task.ts'
 import { digestSecret } from '../../src/core/token.ts'
 import { newDelivery } from '../../src/core/webhook.ts'
+import { newAuditEntry, newToken } from '../../src/stores/contract/tokens.ts'
 import { newEndpoint } from '../../src/stores/contract/webhooks.ts'
 import { newTask } from '../../src/stores/contract/world.ts'
 import { openSqlite } from '../../src/stores/sqlite.ts'
@@ -120,13 +121,8 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
   {
     await using store = await openSqlite({ folder: data, now: Date.now(), onFatal })
     await Promise.all(tasks.map((task) => store.insert(task)))
-    const token = {
-      kind: 'client',
-      name: 'team',
-      digest: digestSecret('the token of the team'),
-      models: ['*'],
-    } as const
-    await store.insertToken(token, 7)
+    const token = newToken('7', { name: 'team', project: 'team', digest: digestSecret('the token of the team') })
+    await store.insertToken(token, newAuditEntry(token.id))
     for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
   }
   using database = new DatabaseSync(join(data, 'filmgate.db'))

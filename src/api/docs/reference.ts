@@ -62,7 +62,7 @@ function renderOthers(): Html {
 
 const tokenNeeds: Readonly<Record<string, string>> = {
   client: 'Needs a client token.',
-  operator: 'Needs the operator token.',
+  operator: 'Needs an operator token.',
 }
 
 function renderOperation({ method, path, operation }: Listed, base: string, schemas: Schemas): Html {

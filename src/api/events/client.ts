@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
+import { ownerOf } from '../../core/token.ts'
 import { wantsNulls } from '../wire.ts'
 import type { Unread } from './unread.ts'
 
@@ -46,7 +47,7 @@ export function openClient({ request, reply, clock, unread, onGone }: ClientOpti
   let wake: (() => void) | undefined
   const isGone = () => raw.destroyed
   const drop = () => void raw.destroy()
-  const { name: owner } = request.token
+  const owner = ownerOf(request.token)
   raw.once('close', () => {
     unread.set(owner, drop, 0)
     wake?.()

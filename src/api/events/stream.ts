@@ -7,8 +7,9 @@ import type { Listener, Listeners } from '../listeners.ts'
 import { openClient, type StreamClient } from './client.ts'
 import type { Member, Pulse } from './pulse.ts'
 import { type PendingItem, type Receiver, sendInTurns } from './replay.ts'
-import { goodbye, interrupted } from './texts.ts'
+import { goodbye, interrupted, tokenEnded } from './texts.ts'
 import type { Unread } from './unread.ts'
+import type { TokenWatch } from './watch.ts'
 
 interface StreamDependencies {
   store: NoticeStore & TaskStore
@@ -17,6 +18,7 @@ interface StreamDependencies {
   pulse: Pulse
   unread: Unread
   turns: FairTurns
+  watch: TokenWatch
 }
 
 /** The client's request, and the tasks that it follows. */
@@ -42,16 +44,18 @@ interface Stream {
 }
 
 export function openStream(dependencies: StreamDependencies, subject: Subject): Stream {
-  const { store, clock, listeners, pulse, unread, turns } = dependencies
+  const { store, clock, listeners, pulse, unread, turns, watch } = dependencies
   const { request, reply, task, running, send, onLeave } = subject
   const leave = () => {
     listeners.leave(listener)
     pulse.remove(member)
+    watch.remove(refuse)
     onLeave?.()
   }
   const client = openClient({ request, reply, clock, unread, onGone: leave })
   const backlog = openBacklog({ store, client, send, turns })
   const dismiss = () => client.end(goodbye)
+  const refuse = () => client.end(tokenEnded)
   const listener: Listener = { owner: client.owner, task, receive: backlog.receive, dismiss }
   // The client can continue from a number only if nothing waits for it, and never in the stream of one task.
   const isCurrent = () => backlog.isLive() && !listeners.isBehind(client.owner)
@@ -61,6 +65,7 @@ export function openStream(dependencies: StreamDependencies, subject: Subject): 
     client,
     start(text) {
       pulse.add(member)
+      watch.add(request.token, refuse)
       client.start(text)
     },
     async run(begin) {

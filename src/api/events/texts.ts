@@ -17,6 +17,7 @@ export function heartbeat(id: number | null): string {
 }
 
 export const goodbye = ': the service is stopping, please reconnect\n\n'
+export const tokenEnded = ': the token is no longer valid\n\n'
 export const interrupted = ": the rest can't be read now, please reconnect\n\n"
 
 /** With a number, the client can continue from here later, even without an event until then. */

@@ -4,6 +4,7 @@ import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
 import { ErrorResponse, serviceResponses } from '../../wire/service.ts'
+import { tokenRequests, tokenResponses } from '../../wire/tokens.ts'
 import { videoRequests, videoResponses } from '../../wire/videos.ts'
 import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
 import { sampleOf } from '../docs/sample.ts'
@@ -14,14 +15,19 @@ export const responseSchemas: Schemas = {
   ...webhookResponses,
   ...modelResponses,
   ...operatorResponses,
+  ...tokenResponses,
   ...serviceResponses,
 }
 
 /** The shapes that have a name in the document. Elsewhere in it they are references. */
 const names = new Map<Schema, string>(
-  Object.entries({ ...responseSchemas, ...videoRequests, ...webhookRequests, ...operatorRequests }).map(
-    ([name, schema]) => [schema, name],
-  ),
+  Object.entries({
+    ...responseSchemas,
+    ...videoRequests,
+    ...webhookRequests,
+    ...operatorRequests,
+    ...tokenRequests,
+  }).map(([name, schema]) => [schema, name]),
 )
 
 export type Document = ReturnType<typeof buildDocument>
@@ -56,7 +62,7 @@ export function buildDocument(routes: readonly Route[], version: string) {
       schemas: { ...Object.fromEntries(responses), ...bodies } as Schemas,
       securitySchemes: {
         client: { type: 'http', scheme: 'bearer', description: 'A client token: it creates videos and sees its own.' },
-        operator: { type: 'http', scheme: 'bearer', description: 'The operator token: it can’t create videos.' },
+        operator: { type: 'http', scheme: 'bearer', description: 'An operator token: it can’t create videos.' },
       },
     },
   }
@@ -189,6 +195,7 @@ function responsesOf(route: Route) {
   const codes = [
     ...errors,
     ...(accessTo(route) === 'anyone' ? [] : (['invalid_api_key'] as const)),
+    ...(accessTo(route) === 'operator' ? (['permission_denied'] as const) : []),
     ...(at.startsWith('GET ') ? [] : bodyErrors),
   ]
   const byStatus = Object.groupBy(codes, (code) => problemCodes[code].status)

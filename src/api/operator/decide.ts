@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type AccountView, hasOtherAddress } from '../../core/account.ts'
 import { type Attempt, handleBytes, maxHandleBytes, operationKey } from '../../core/attempt.ts'
+import type { AuditEntry } from '../../core/audit.ts'
 import { Problem } from '../../core/problem.ts'
 import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
 import { apply } from '../../core/states.ts'
@@ -11,6 +12,7 @@ import type { TaskStore } from '../../stores/store.ts'
 import { AdoptTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
+import { auditOf } from './audit.ts'
 
 /*
  * An operator's decisions about a held task, whose submit has an unknown outcome. A decision takes the same lease as a
@@ -23,6 +25,14 @@ interface Held {
   attempt: Attempt
   now: number
 }
+
+/** How a decision is called in the timeline and in the audit log. */
+interface Described {
+  name: string
+  action: AuditEntry['action']
+}
+
+const resubmission: Described = { name: 'operator: resubmitted', action: 'task.resubmit' }
 
 /** All refusals have this code. A state conflict is not 409, because SDKs would repeat the request. */
 const refusal = (message: string, param?: string) =>
@@ -86,7 +96,7 @@ function adoptTask(dependencies: OperatorDependencies) {
         throw refusal(`'operation' can't be the operation of attempt '${id}'. ${form}.`, 'operation')
       }
       const { change, fact } = accepted(attempt, { operation }, { now, dueAt: now })
-      return { change: { ...change, tried: [] }, fact, name: 'operator: adopted' }
+      return { change: { ...change, tried: [] }, fact, name: 'operator: adopted', action: 'task.adopt' }
     })
   }
 }
@@ -111,7 +121,7 @@ function resubmitTask(dependencies: OperatorDependencies) {
       }
       const { change, fact } = resubmitted(attempt, now, attempt.problem ?? undefined)
       // The task may have been held past its `startBy`.
-      return { change: { ...change, startBy: finishBy, tries: 0, tried: [] }, fact, name: 'operator: resubmitted' }
+      return { change: { ...change, startBy: finishBy, tries: 0, tried: [] }, fact, ...resubmission }
     })
 }
 
@@ -120,13 +130,14 @@ function giveUpTask(dependencies: OperatorDependencies) {
     decide(request, dependencies, async ({ attempt, now }) => ({
       ...givenUp(attempt, now, attempt.problem ?? undefined),
       name: 'operator: given up',
+      action: 'task.give_up',
     }))
 }
 
 async function decide(
   request: FastifyRequest,
   { store, clock, log }: OperatorDependencies,
-  decision: (held: Held) => Promise<Outcome & { name: string }>,
+  decision: (held: Held) => Promise<Outcome & Described>,
 ) {
   const id = pathParam(request, 'id')
   const now = clock.now()
@@ -137,10 +148,17 @@ async function decide(
     const attempt = await store.attempt(task.attempt ?? '')
     if (!attempt) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
     refuseAccepted(attempt)
-    const { change, fact, name } = await decision({ task, attempt, now })
+    const { change, fact, name, action } = await decision({ task, attempt, now })
     const after = apply(task, change)
     const detail = { operator: request.token.name, attempt: attempt.id, account: attempt.account }
-    if (!(await store.record({ task: after, fact, events: eventsOf(task, after, now, [name, detail]) })))
+    const audit = auditOf(request, {
+      at: now,
+      action,
+      target: id,
+      before: auditedPart(task),
+      after: auditedPart(after),
+    })
+    if (!(await store.record({ task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) })))
       throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
     log.info(name, { task: id, ...detail })
     return await describeTask(after, store)
@@ -179,4 +197,9 @@ function readOperation(operation: unknown): Json {
 function isFlat(value: unknown, levels: number): value is Json {
   if (value === null || typeof value !== 'object') return true
   return levels > 0 && Object.values(value).every((inner) => isFlat(inner, levels - 1))
+}
+
+/** What a decision changes of a task. */
+function auditedPart({ state, account, attempt, operation, error }: Task): object {
+  return { state, account, attempt, operation, error }
 }

@@ -1,5 +1,6 @@
 import type { FairTurns } from '../../core/fair.ts'
 import { Problem } from '../../core/problem.ts'
+import { idOf } from '../../core/token.ts'
 import type { TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
@@ -36,7 +37,7 @@ function search({ store, turns }: SearchDependencies) {
     const data: OperatorTaskSummary[] = []
     let next = request.query.after ?? null
     for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
-      using _turn = await turns.take(request.token.name)
+      using _turn = await turns.take(idOf(request.token))
       const found = await store.search(wanted, { ...(next !== null && { after: next }), limit: limit - data.length })
       data.push(...found.tasks.map(toTaskSummary))
       next = found.next

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock, Random } from '../../core/clock.ts'
 import { Problem } from '../../core/problem.ts'
 import { hintOf, newSigningSecret } from '../../core/signature.ts'
+import { ownerOf } from '../../core/token.ts'
 import {
   type Endpoint,
   type EndpointChange,
@@ -179,7 +180,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
   }
   const tests = openShare(testLimits)
   const checkUrl = ({ token }: FastifyRequest, url: string) =>
-    outbound.of(token.name).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(receiverMs))
+    outbound.of(ownerOf(token)).checkReceiver(text(url, 'url'), 'url', AbortSignal.timeout(receiverMs))
 
   return {
     async create(request: BodyRequest<CreateWebhookEndpoint>) {
@@ -188,7 +189,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
       const now = clock.now()
       const endpoint: Endpoint = {
         id: newEndpointId(now, random),
-        owner: request.token.name,
+        owner: ownerOf(request.token),
         name: text(name, 'name'),
         url,
         eventTypes: unique(types),
@@ -207,7 +208,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
     async list(request: QueryRequest<ListWebhookEndpointsQuery>) {
       const { after = '' } = request.query
       const limit = readLimit(request, ListWebhookEndpointsQuery)
-      const found = await store.endpoints(request.token.name, { ...pageStart(after), limit: limit + 1 })
+      const found = await store.endpoints(ownerOf(request.token), { ...pageStart(after), limit: limit + 1 })
       return toWirePage(found.slice(0, limit).map(toWireEndpoint), { hasMore: found.length > limit })
     },
     retrieve: async (request: FastifyRequest) => toWireEndpoint(await ownEndpoint(request, store)),
@@ -227,7 +228,7 @@ function openEndpoints({ store, outbound, clock, random }: WebhookDependencies) 
     },
     async remove(request: FastifyRequest) {
       const id = pathParam(request, 'id')
-      if (!isEndpointId(id) || !(await store.deleteEndpoint(request.token.name, id))) throw endpointNotFound(id)
+      if (!isEndpointId(id) || !(await store.deleteEndpoint(ownerOf(request.token), id))) throw endpointNotFound(id)
       return { id, object: 'webhook_endpoint.deleted', deleted: true }
     },
     async rotate(request: BodyRequest<RotateWebhookSecret | null>) {
@@ -306,7 +307,7 @@ const failureReasons: Readonly<Record<Extract<Posted, { error: string }>['error'
 /** The endpoint in the path, if it belongs to the token. */
 export async function ownEndpoint(request: FastifyRequest, store: EndpointStore): Promise<Endpoint> {
   const id = pathParam(request, 'id')
-  const endpoint = isEndpointId(id) ? await store.endpoint(request.token.name, id) : undefined
+  const endpoint = isEndpointId(id) ? await store.endpoint(ownerOf(request.token), id) : undefined
   if (!endpoint) throw endpointNotFound(id)
   return endpoint
 }

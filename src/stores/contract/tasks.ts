@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type Health, healthy } from '../../core/health.ts'
 import { newTaskId, type Task } from '../../core/task.ts'
-import type { Token } from '../../core/token.ts'
 import type { Page, Store } from '../store.ts'
 import { decide, fresh, idsOf, newTask, type StoreWorld, take, taken } from './world.ts'
 
@@ -274,19 +273,6 @@ function testQuestions(world: StoreWorld): void {
       (await store.healths()).map(({ account }) => account),
       ['p'],
     )
-  })
-
-  it('keeps tokens, each of its kind', async () => {
-    await using store = await fresh(world)
-    const token: Token = { kind: 'client', name: 'a', digest: 'd', models: ['*'] }
-    const operator: Token = { kind: 'operator', name: 'o', digest: 'p', models: [] }
-    await store.insertToken(token, 1)
-    assert.deepEqual(await store.tokens(), [token])
-    await store.insertToken(operator, 2)
-    assert.deepEqual(await store.tokens(), [token, operator])
-    await assert.rejects(store.insertToken({ ...token, digest: 'e', models: [] }, 2))
-    for (const name of ['a', 'a', 'never', 'o']) await store.deleteToken(name)
-    assert.deepEqual(await store.tokens(), [])
   })
 
   // That it throws on a full or broken disk is shown by tests of the whole service.

@@ -42,3 +42,5 @@ const migrationLock = 6_025_001
 export const queueLock = 6_025_002
 export const moveLock = 6_025_003
 export const endpointLock = 6_025_004
+/** One change of tokens at a time. */
+export const tokenLock = 6_025_005

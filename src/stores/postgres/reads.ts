@@ -12,10 +12,8 @@ import {
   toEntry,
   toEvent,
   toHealth,
-  tokenColumns,
   toNotice,
   toRival,
-  toToken,
   toView,
   viewColumns,
 } from '../../core/row.ts'
@@ -32,7 +30,7 @@ import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'tokens' | 'read'>
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -146,8 +144,6 @@ export function openReads(database: Database): Reads {
     durations: () => durations(database),
     healths: async () =>
       mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
-    tokens: async () =>
-      mapReadable(await query(`SELECT ${tokenColumns.join(', ')} FROM tokens ORDER BY created_at, name`), toToken),
   }
 }
 

@@ -109,7 +109,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     async finish() {
       await write(database, async (query) => {
         // The rows brought their numbers: the next number must be greater.
-        for (const table of ['events', 'notices'])
+        for (const table of ['events', 'notices', 'audit'])
           await query(
             `SELECT setval(pg_get_serial_sequence('${table}', 'number'), max(number)) FROM ${table} HAVING count(*) > 0`,
           )
@@ -156,7 +156,7 @@ async function hasTable(database: Database, table: string): Promise<boolean> {
 function insertStatement(table: TableName): string {
   const { key, columns } = tables[table]
   const names = [...columns, ...(table === 'attempts' ? ['operation_hash'] : [])].join(', ')
-  const own = table === 'events' || table === 'notices' ? 'OVERRIDING SYSTEM VALUE' : ''
+  const own = ['events', 'notices', 'audit'].includes(table) ? 'OVERRIDING SYSTEM VALUE' : ''
   return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }

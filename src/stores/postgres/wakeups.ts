@@ -5,6 +5,7 @@ import { moveLock } from './migrate.ts'
 import { Moved, refuseMoved } from './transfer.ts'
 
 const channel = 'filmgate_due'
+const tokenChannel = 'filmgate_tokens'
 const retryMs = 2_000
 /** The shortest time between two messages of a process: each is a commit, which the database has to sync. */
 const spacingMs = 10
@@ -13,12 +14,15 @@ const spacingMs = 10
 interface Wakeups extends AsyncDisposable {
   onDue(listener: () => void): () => void
   onNotice(listener: () => void): () => void
+  onTokens(listener: () => void): () => void
   /** Calls the due listeners of this process. */
   wakeLocal(): void
   /** Calls the notice listeners of this process. */
   notifyLocal(): void
   /** Calls the due listeners of this process now, and all listeners of the others soon. */
   wakeAll(): void
+  /** Calls the token listeners of the other processes soon. */
+  announceTokens(): void
 }
 
 interface WakeupOptions {
@@ -29,6 +33,7 @@ interface WakeupOptions {
 
 export function openWakeups(database: Database, { clock, name, onFatal }: WakeupOptions): Wakeups {
   const [dueListeners, noticeListeners] = [new Set<() => void>(), new Set<() => void>()]
+  const tokenListeners = new Set<() => void>()
   const stop = new AbortController()
   let isSent = true
   let sending: Promise<void> | undefined
@@ -38,6 +43,9 @@ export function openWakeups(database: Database, { clock, name, onFatal }: Wakeup
   }
   const notifyLocal = () => {
     for (const listener of noticeListeners) listener()
+  }
+  const callTokenListeners = () => {
+    for (const listener of tokenListeners) listener()
   }
   const callAllListeners = () => {
     wakeLocal()
@@ -56,11 +64,13 @@ export function openWakeups(database: Database, { clock, name, onFatal }: Wakeup
 
   async function listen(client: Client): Promise<void> {
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
-    client.on('notification', ({ payload }) => {
-      if (payload !== name) callAllListeners()
+    client.on('notification', ({ channel: from, payload }) => {
+      if (payload === name) return
+      if (from === tokenChannel) callTokenListeners()
+      else callAllListeners()
     })
     const patience = { query_timeout: retryMs }
-    await client.query({ text: `LISTEN ${channel}`, ...patience })
+    await client.query({ text: `LISTEN ${channel}; LISTEN ${tokenChannel}`, ...patience })
     // While this lock is held, no move can start. An earlier move is refused below.
     const share = { text: `SELECT pg_try_advisory_lock_shared(${moveLock}) AS shared`, ...patience }
     const { rows } = await client.query<{ shared: boolean }>(share)
@@ -68,6 +78,7 @@ export function openWakeups(database: Database, { clock, name, onFatal }: Wakeup
     if (!rows[0]?.shared) return
     // Messages from before this connection were lost.
     callAllListeners()
+    callTokenListeners()
     if (stop.signal.aborted) return
     const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()))
     await Promise.race([gone, stopped])
@@ -102,12 +113,20 @@ export function openWakeups(database: Database, { clock, name, onFatal }: Wakeup
       noticeListeners.add(listener)
       return () => noticeListeners.delete(listener)
     },
+    onTokens(listener) {
+      tokenListeners.add(listener)
+      return () => tokenListeners.delete(listener)
+    },
     wakeLocal,
     notifyLocal,
     wakeAll() {
       wakeLocal()
       isSent = false
       sending ??= send()
+    },
+    announceTokens() {
+      // A lost message is no harm: each process also looks by itself.
+      void database.read('SELECT pg_notify($1, $2)', [tokenChannel, name]).catch(() => {})
     },
     async [Symbol.asyncDispose]() {
       stop.abort()

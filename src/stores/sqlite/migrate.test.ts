@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, it } from 'node:test'
+import { isTokenId, ownerOf } from '../../core/token.ts'
 import { newTask } from '../contract.ts'
 import { openSqlite } from '../sqlite.ts'
 
@@ -37,4 +38,32 @@ it('a migration that fails leaves the database as it was, and succeeds once its 
   await using store = await open()
   await store.insert(newTask('1'))
   assert.equal((await store.find(newTask('1').id))?.state, 'queued')
+})
+
+it('a generated token of an earlier release stays valid, and owns the same videos', async () => {
+  const older = mkdtempSync(join(tmpdir(), 'filmgate-migrate-'))
+  after(() => rmSync(older, { recursive: true }))
+  const migrations = new URL('../migrations/sqlite/', import.meta.url)
+  const files = readdirSync(migrations).sort().slice(0, 8)
+  {
+    using database = new DatabaseSync(join(older, 'filmgate.db'))
+    for (const name of files) database.exec(readFileSync(new URL(name, migrations), 'utf8'))
+    database.exec(`PRAGMA user_version = ${files.length}`)
+    const insert = database.prepare('INSERT INTO tokens VALUES (?, ?, ?, ?, ?)')
+    insert.run('operator', 'operator', 'digest 2', '[]', 1_700_000_000_001)
+    insert.run('default', 'client', 'digest 1', '["*"]', 1_700_000_000_000)
+  }
+  await using store = await openSqlite({ folder: older, now: 0, onFatal: assert.ifError })
+  const tokens = await store.tokens()
+  assert.deepEqual(
+    tokens.map(({ name, kind, digest, models, revision }) => [name, kind, digest, models, revision]),
+    [
+      ['default', 'client', 'digest 1', ['*'], 1],
+      ['operator', 'operator', 'digest 2', [], 2],
+    ],
+  )
+  for (const token of tokens) {
+    assert.ok(isTokenId(token.id), token.id)
+    assert.deepEqual([ownerOf(token), token.enabled, token.revokedAt, token.older], [token.name, true, null, []])
+  }
 })

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
+import { prepareTokenReads } from './tokens.ts'
 import { refuseMoved } from './transfer.ts'
 import { prepareDeliveryReads, prepareEndpointReads } from './webhooks.ts'
 
@@ -113,6 +114,7 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...reads,
     ...prepareEndpointReads(database),
     ...prepareDeliveryReads(database),
+    ...prepareTokenReads(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

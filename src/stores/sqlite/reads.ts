@@ -11,10 +11,8 @@ import {
   toEntry,
   toEvent,
   toHealth,
-  tokenColumns,
   toNotice,
   toRival,
-  toToken,
   toView,
   viewColumns,
 } from '../../core/row.ts'
@@ -27,7 +25,7 @@ import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.t
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'tokens'> & {
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
@@ -97,7 +95,6 @@ export function prepareReads(reader: DatabaseSync): Reads {
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
-  const tokens = reader.prepare(`SELECT ${tokenColumns.join(', ')} FROM tokens ORDER BY created_at, name`)
 
   return {
     read(owner, id) {
@@ -167,7 +164,6 @@ export function prepareReads(reader: DatabaseSync): Reads {
     },
     durations: async () => toDurations(durations.all()),
     healths: async () => mapReadable(healths.all(), toHealth),
-    tokens: async () => mapReadable(tokens.all(), toToken),
   }
 }
 

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountHealth } from '../../core/account.ts'
-import { type ColumnValue, columns, fromHealth, fromToken, healthColumns, tokenColumns } from '../../core/row.ts'
+import { type ColumnValue, columns, fromHealth, healthColumns } from '../../core/row.ts'
 import type { Admission } from '../../core/spend.ts'
-import type { Token } from '../../core/token.ts'
 import { prepareAdmissions } from './admissions.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
+import { prepareTokens } from './tokens.ts'
 import { prepareWebhooks } from './webhooks.ts'
 
 /** All writes by name; they run in the writer thread, inside its transaction. */
@@ -22,20 +22,19 @@ export function prepareVerbs(database: DatabaseSync) {
     `DELETE FROM notices WHERE number IN (SELECT number FROM notices ORDER BY number LIMIT ?2)
      AND at < ?1 AND number < (SELECT max(number) FROM notices)`,
   )
-  const insertToken = database.prepare(insertStatement('tokens', tokenColumns))
   const saveHealth = database.prepare(
     `${insertStatement('healths', healthColumns)}
      ON CONFLICT (account) DO UPDATE SET key_version = excluded.key_version, health = excluded.health,
        changed_at = excluded.changed_at WHERE healths.changed_at <= excluded.changed_at`,
   )
   const trimHealth = database.prepare('DELETE FROM healths WHERE account = ? AND changed_at < ?')
-  const deleteToken = database.prepare('DELETE FROM tokens WHERE name = ?')
 
   return {
     ...claims,
     ...webhooks,
     ...prepareMutations(database),
     ...prepareProbe(database),
+    ...prepareTokens(database),
     insert(row: ColumnValue[]): void {
       insert.run(...row)
     },
@@ -51,12 +50,6 @@ export function prepareVerbs(database: DatabaseSync) {
     },
     trimHealths: (accounts: readonly string[], before: number) =>
       accounts.reduce((sum, account) => sum + Number(trimHealth.run(account, before).changes), 0),
-    deleteToken(name: string): void {
-      deleteToken.run(name)
-    },
-    insertToken(token: Token, createdAt: number): void {
-      insertToken.run(...fromToken(token, createdAt))
-    },
   }
 }
 

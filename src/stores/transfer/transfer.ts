@@ -1,3 +1,4 @@
+import { auditColumns, tokenColumns } from '../../core/access-row.ts'
 import {
   attemptColumns,
   columns,
@@ -9,7 +10,6 @@ import {
   noticeColumns,
   type Row,
   spendColumns,
-  tokenColumns,
 } from '../../core/row.ts'
 
 /**
@@ -63,7 +63,8 @@ export const tables = {
   notices: { key: ['number'], columns: ['number', ...noticeColumns] },
   endpoints: { key: ['id'], columns: endpointColumns },
   deliveries: { key: ['id'], columns: deliveryColumns },
-  tokens: { key: ['name'], columns: tokenColumns },
+  tokens: { key: ['id'], columns: tokenColumns },
+  audit: { key: ['number'], columns: ['number', ...auditColumns] },
   slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
   healths: { key: ['account'], columns: healthColumns },
   entries: { key: ['task', 'step', 'account'], columns: entryColumns },

@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import type { AuditEntry, AuditRecord } from '../../core/audit.ts'
+import { Problem } from '../../core/problem.ts'
+import { idOf } from '../../core/token.ts'
+import type { TokenStore } from '../../stores/store.ts'
+import { AuditEntryList, ListAuditQuery, type AuditEntry as WireEntry } from '../../wire/tokens.ts'
+import { defineRoute, type QueryRequest, type Route } from '../route.ts'
+import { readLimit } from '../validation.ts'
+import { iso, toWirePage } from '../wire.ts'
+
+/** The entry of a change that this request makes. */
+export function auditOf(
+  { token, ip }: Pick<FastifyRequest, 'token' | 'ip'>,
+  change: Omit<AuditEntry, 'actor' | 'actorName' | 'address'>,
+): AuditEntry {
+  return { ...change, actor: idOf(token), actorName: token.name, address: ip }
+}
+
+export function auditRoutes({ store }: { store: TokenStore }): Route[] {
+  return [
+    defineRoute({
+      at: 'GET /operator/v1/audit',
+      id: 'listAuditEntries',
+      summary: 'List changes by operators',
+      description: 'Who changed what, when and from where, the newest first. Entries are never changed or removed.',
+      query: { schema: ListAuditQuery },
+      responses: { 200: { description: 'One page.', schema: AuditEntryList } },
+      errors: ['invalid_value', 'storage_unavailable'],
+      handler: async (request: QueryRequest<ListAuditQuery>) => {
+        const limit = readLimit(request, ListAuditQuery)
+        const found = await store.auditLog({ ...readAfter(request.query.after), limit: limit + 1 })
+        return toWirePage(found.slice(0, limit).map(toWireEntry), { hasMore: found.length > limit })
+      },
+    }),
+  ]
+}
+
+function readAfter(text: string | undefined): { after?: number } {
+  if (text === undefined) return {}
+  if (/^\d{1,15}$/.test(text)) return { after: Number(text) }
+  throw new Problem('invalid_value', '`after` is not the id of an entry. Use `last_id` of a page.', { param: 'after' })
+}
+
+function toWireEntry({ number, at, actorName, ...entry }: AuditRecord): WireEntry {
+  const { actor, address, action, target, before, after } = entry
+  return {
+    ...{ id: String(number), object: 'operator.audit_entry', at: iso(at), actor, actor_name: actorName, address },
+    ...{ action, target, before, after },
+  }
+}

@@ -1,0 +1,339 @@
+import type { FastifyRequest } from 'fastify'
+import type { Access } from '../../access.ts'
+import { plainFields } from '../../core/access-row.ts'
+import type { AuditEntry } from '../../core/audit.ts'
+import type { Clock, Random } from '../../core/clock.ts'
+import { readIpRange } from '../../core/ip-range.ts'
+import { Problem } from '../../core/problem.ts'
+import {
+  digestSecret,
+  generatedNames,
+  idOf,
+  isTokenId,
+  newSecret,
+  newTokenId,
+  ownerOf,
+  type StoredToken,
+  type Token,
+  type TokenFields,
+} from '../../core/token.ts'
+import type { NewToken, TokenStore } from '../../stores/store.ts'
+import {
+  ChangeToken,
+  CreateToken,
+  ListTokensQuery,
+  OperatorToken,
+  OperatorTokenList,
+  OperatorTokenWithSecret,
+  RotateToken,
+} from '../../wire/tokens.ts'
+
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
+import { readLimit } from '../validation.ts'
+import { iso, toWirePage } from '../wire.ts'
+import { auditOf } from './audit.ts'
+
+export interface TokenDependencies {
+  store: TokenStore
+  access: Access
+  clock: Clock
+  random: Random
+}
+
+const path = { token_id: 'The id of the token.' }
+const theToken = { 200: { description: 'The token.', schema: OperatorToken } }
+const withSecret = { 200: { description: 'The token with its secret.', schema: OperatorTokenWithSecret } }
+const changeErrors = ['invalid_request', 'token_not_found', 'storage_unavailable'] as const
+const example = { name: 'anna', models: ['studio', 'kling-*'], rate: 30, concurrency: 2 }
+
+/** Tokens are created, changed and revoked while the service runs. A change is in force in every process within a second. */
+export function tokenRoutes(dependencies: TokenDependencies): Route[] {
+  const tokens = openTokens(dependencies)
+  return [
+    defineRoute({
+      at: 'POST /operator/v1/tokens',
+      id: 'createToken',
+      summary: 'Create a token',
+      description: 'Save `secret`: it is shown only here. The token is valid in every process within a second.',
+      body: { schema: CreateToken, as: 'json', example },
+      responses: withSecret,
+      errors: ['invalid_request', 'storage_unavailable', ...bodyFaults],
+      handler: tokens.create,
+    }),
+    defineRoute({
+      at: 'GET /operator/v1/tokens',
+      id: 'listTokens',
+      summary: 'List tokens',
+      description: 'Configured tokens first, then the others, the newest first. Revoked ones stay in the list.',
+      query: { schema: ListTokensQuery },
+      responses: { 200: { description: 'One page.', schema: OperatorTokenList } },
+      errors: ['invalid_value'],
+      handler: tokens.list,
+    }),
+    {
+      at: 'GET /operator/v1/tokens/:id',
+      id: 'showToken',
+      summary: 'Show a token',
+      description: 'The token, without its secret.',
+      path,
+      responses: theToken,
+      errors: ['token_not_found'],
+      handler: tokens.show,
+    },
+    defineRoute({
+      at: 'POST /operator/v1/tokens/:id',
+      id: 'changeToken',
+      summary: 'Change a token',
+      description:
+        'Omitted fields stay the same, and null restores the default. The change is in force in every process within a second.',
+      path,
+      body: { schema: ChangeToken, as: 'json', example: { rate: 60, enabled: true } },
+      responses: theToken,
+      errors: [...changeErrors, ...bodyFaults],
+      handler: tokens.change,
+    }),
+    defineRoute({
+      at: 'POST /operator/v1/tokens/:id/rotate',
+      id: 'rotateToken',
+      summary: 'Replace the secret of a token',
+      description:
+        'The token keeps its id, its settings and its videos. Its earlier secrets end at once, or after `overlap_seconds`.',
+      path,
+      body: { schema: RotateToken, as: 'json', isOptional: true, example: { overlap_seconds: 86_400 } },
+      responses: withSecret,
+      errors: [...changeErrors, 'unknown_parameter', 'invalid_type', 'invalid_value'],
+      handler: tokens.rotate,
+    }),
+    {
+      at: 'POST /operator/v1/tokens/:id/revoke',
+      id: 'revokeToken',
+      summary: 'Revoke a token',
+      description:
+        'No process accepts it after a second, and it can’t be restored. Its videos stay until they expire; running tasks go on.',
+      path,
+      responses: theToken,
+      errors: changeErrors,
+      handler: tokens.revoke,
+    },
+  ]
+}
+
+function openTokens({ store, access, clock, random }: TokenDependencies) {
+  const show = (token: Token): OperatorToken => toWireToken(token, access, clock.now())
+  const withNewSecret = (id: string) => {
+    const secret = newSecret(id, random)
+    return { secret, digest: digestSecret(secret) }
+  }
+
+  /** Writes what `edit` makes of the token. If another process changed it meanwhile, `edit` gets the changed one. */
+  async function change(
+    request: FastifyRequest,
+    action: AuditEntry['action'],
+    edit: (token: StoredToken, now: number) => StoredToken,
+  ): Promise<StoredToken> {
+    const id = pathParam(request, 'id')
+    for (let tries = 0; tries < 3; tries += 1) {
+      const now = clock.now()
+      const token = changeable(id, access)
+      const edited = { ...edit(token, now), changedAt: now }
+      refuseTakenName(edited, access)
+      const entry = auditOf(request, { at: now, action, target: id, before: show(token), after: show(edited) })
+      const written = await store.updateToken(edited, entry)
+      access.change({ set: written ? [written] : await store.tokens() })
+      if (written) return written
+    }
+    throw new Problem('invalid_request', `Token '${id}' was changed at the same time. Check it, and try again.`)
+  }
+
+  return {
+    async create(request: BodyRequest<CreateToken>): Promise<OperatorTokenWithSecret> {
+      const { kind = 'client' } = request.body
+      const now = clock.now()
+      const id = newTokenId(now, random)
+      const { secret, digest } = withNewSecret(id)
+      const usual = { ...plainFields, models: kind === 'client' ? ['*'] : [] }
+      const named = { kind, name: '', ...usual, ...readFields(request.body, { kind, now }) }
+      const token: NewToken = { ...named, id, digest, older: [], createdAt: now, changedAt: now, revokedAt: null }
+      refuseTakenName(token, access)
+      const entry = auditOf(request, { at: now, action: 'token.create', target: id, before: null, after: show(token) })
+      const written = await store.insertToken(token, entry)
+      if (!written) throw takenName(token.name)
+      access.change({ set: [written] })
+      return { ...show(written), secret }
+    },
+    async list(request: QueryRequest<ListTokensQuery>) {
+      const { after, project } = request.query
+      const limit = readLimit(request, ListTokensQuery)
+      const all = access.all().filter((token) => project === undefined || token.project === project)
+      const rest = after === undefined ? all : all.slice(positionAfter(after, all))
+      return toWirePage(rest.slice(0, limit).map(show), { hasMore: rest.length > limit })
+    },
+    async show(request: FastifyRequest): Promise<OperatorToken> {
+      const id = pathParam(request, 'id')
+      const token = access.token(id)
+      if (!token) throw tokenNotFound(id)
+      return show(token)
+    },
+    async change(request: BodyRequest<ChangeToken>): Promise<OperatorToken> {
+      const changed = await change(request, 'token.change', (token, now) => ({
+        ...token,
+        ...readFields(request.body, { kind: token.kind, now }),
+      }))
+      return show(changed)
+    },
+    async rotate(request: BodyRequest<RotateToken | null>): Promise<OperatorTokenWithSecret> {
+      const { overlap_seconds: overlap = 0 } = request.body ?? {}
+      const { secret, digest } = withNewSecret(pathParam(request, 'id'))
+      const rotated = await change(request, 'token.rotate', (token, now) => {
+        const until = now + overlap * 1000
+        const earlier = [
+          { digest: token.digest, until },
+          ...token.older.map((old) => ({ ...old, until: Math.min(old.until, until) })),
+        ]
+        return { ...token, digest, older: earlier.filter((old) => old.until > now) }
+      })
+      return { ...show(rotated), secret }
+    },
+    async revoke(request: FastifyRequest): Promise<OperatorToken> {
+      const known = access.token(pathParam(request, 'id'))
+      // A repeated request must not change the time, or write a second entry.
+      if (known && access.statusOf(known, clock.now()) === 'revoked') return show(known)
+      return show(await change(request, 'token.revoke', (token, now) => ({ ...token, older: [], revokedAt: now })))
+    },
+  }
+}
+
+/** A token that this process may change. */
+function changeable(id: string, access: Access): StoredToken {
+  const token = access.token(id)
+  if (!token) throw tokenNotFound(id)
+  if (!isStored(token))
+    throw new Problem(
+      'invalid_request',
+      `Token '${id.slice(0, 100)}' is set in filmgate.yaml or by a variable. Change it there, and restart the service.`,
+    )
+  if (token.revokedAt === null) return token
+  throw new Problem('invalid_request', `Token '${id}' was revoked. Create another one.`)
+}
+
+function isStored(token: Token): token is StoredToken {
+  return token.id !== undefined
+}
+
+/** The settings and the name that a request has. */
+function readFields(
+  body: ChangeToken,
+  { kind, now }: { kind: Token['kind']; now: number },
+): Partial<TokenFields & { name: string }> {
+  const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
+  const { enabled, metadata, role } = body
+  if (role !== undefined && kind === 'client')
+    throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
+  return {
+    ...(name !== undefined && { name: readName(name) }),
+    ...(project !== undefined && { project: project && readText(project, 'project') }),
+    ...(models !== undefined && { models: models.map((glob) => readText(glob, 'models')) }),
+    ...(rate !== undefined && { rate }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
+    ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
+    ...(enabled !== undefined && { enabled }),
+    ...(metadata !== undefined && { metadata: metadata && readMetadata(metadata) }),
+    ...(role !== undefined && { role }),
+  }
+}
+
+function readName(name: string): string {
+  if (Object.values(generatedNames).includes(name))
+    throw invalid('name', `\`name\` is '${name}', which is reserved for the token of that name in the configuration.`)
+  return readText(name, 'name')
+}
+
+function readText(value: string, param: string): string {
+  if (value.isWellFormed() && !/\p{Cc}/u.test(value) && value.trim() === value) return value
+  throw invalid(param, `\`${param}\` has control characters, half a surrogate pair, or spaces at an end. Remove them.`)
+}
+
+function readRange(range: string): string {
+  if (readIpRange(range)) return range
+  const message = `\`ip_ranges\` has '${range.toWellFormed()}'. Use addresses and ranges, such as 203.0.113.7 or 10.0.0.0/8.`
+  throw invalid('ip_ranges', message)
+}
+
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+function readExpiry(text: string, now: number): number {
+  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time))
+    throw invalid('expires_at', '`expires_at` is not a time with a time zone. Use a text such as 2027-01-31T00:00:00Z.')
+  if (time > now) return time
+  throw invalid('expires_at', '`expires_at` is in the past. Use a later time, or revoke the token.')
+}
+
+function readMetadata(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const names = Object.keys(metadata)
+  if (names.length > 16) throw invalid('metadata', '`metadata` has more than 16 names. Use fewer.')
+  if (names.some((name) => name === '' || name.length > 64))
+    throw invalid('metadata', '`metadata` has an empty name, or one of more than 64 characters. Shorten it.')
+  for (const text of [...names, ...Object.values(metadata)])
+    if (!text.isWellFormed() || text.includes('\0'))
+      throw invalid('metadata', '`metadata` has a NUL character, or half a surrogate pair. Remove it.')
+  return metadata
+}
+
+function invalid(param: string, message: string): Problem {
+  return new Problem('invalid_value', message, { param })
+}
+
+/** Names are unique among tokens that are not revoked. */
+function refuseTakenName(token: NewToken, access: Access): void {
+  const isTaken = (other: Token) =>
+    other.name === token.name && idOf(other) !== token.id && (other.revokedAt ?? null) === null
+  if (token.revokedAt === null && access.all().some(isTaken)) throw takenName(token.name)
+}
+
+function takenName(name: string): Problem {
+  return invalid('name', `\`name\` is '${name.slice(0, 50)}'. Another token has this name. Choose another one.`)
+}
+
+function tokenNotFound(id: string): Problem {
+  return new Problem('token_not_found', `Token '${id.slice(0, 100)}' not found.`)
+}
+
+/** Where the page after this id begins. The token of the id need not exist. */
+function positionAfter(after: string, all: readonly Token[]): number {
+  const at = all.findIndex((token) => idOf(token) === after)
+  if (at >= 0) return at + 1
+  if (!isTokenId(after)) throw invalid('after', '`after` is not the id of a token. Use `last_id` of a page.')
+  const next = all.findIndex(({ id }) => id !== undefined && id < after)
+  return next < 0 ? all.length : next
+}
+
+function toWireToken(token: Token, access: Access, now: number): OperatorToken {
+  const { kind, name, models, role = null, enabled = true, project = null, rate = null, concurrency = null } = token
+  const { ipRanges = null, expiresAt = null, metadata = null, revokedAt = null, older = [] } = token
+  const times = isStored(token) ? token : { createdAt: null, changedAt: null }
+  const untils = older.map(({ until }) => until).filter((until) => until > now)
+  return {
+    id: idOf(token),
+    object: 'operator.token',
+    kind,
+    role: kind === 'operator' ? (role ?? 'admin') : null,
+    name,
+    project,
+    owner: ownerOf(token),
+    status: access.statusOf(token, now),
+    source: isStored(token) ? 'store' : 'config',
+    models,
+    rate,
+    concurrency,
+    ip_ranges: ipRanges,
+    expires_at: iso(expiresAt),
+    enabled,
+    metadata,
+    created_at: iso(times.createdAt),
+    changed_at: iso(times.changedAt),
+    revoked_at: iso(revokedAt),
+    old_secret_until: untils.length === 0 ? null : iso(Math.max(...untils)),
+  }
+}

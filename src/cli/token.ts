@@ -1,0 +1,334 @@
+import { isObject, pick, type Read } from '../wire/schema.ts'
+import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
+import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { connectionOptions } from './connection.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { facts, table } from './screen/table.ts'
+import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { relative } from './screen/wording.ts'
+import type { Terminal } from './terminal.ts'
+
+const help = `Usage: filmgate token create NAME   create a token and print its secret
+       filmgate token list          list all tokens
+       filmgate token show TOKEN    show one token
+       filmgate token change TOKEN  change its settings
+       filmgate token rotate TOKEN  replace its secret and print the new one
+       filmgate token revoke TOKEN  end it for good
+
+For operators, with an operator's token. TOKEN is an id or a name. Every process
+of the service follows a change within a second. A secret is shown only once.
+Tokens of filmgate.yaml are listed, and can be changed only there.
+
+Examples:
+  filmgate token create anna --models 'kling-*' --concurrency 2 --expires 90d
+  filmgate token create shop-ci --project shop > secret
+  filmgate token create grafana --operator viewer
+  filmgate token change anna --rate 60 --project none
+  filmgate token rotate anna --overlap 24h
+  filmgate token list --json | jq -r '.data[] | [.id, .name, .status] | @tsv'
+
+Options for create and change; \`none\` restores the default:
+  --project NAME      tokens of a project share its videos (its own project)
+  --models LIST       names with * for any run of characters, with commas
+                      between them (all)
+  --rate N            videos a minute, in each process; 0: no limit
+  --concurrency N     tasks of its project that run at once
+  --ip-ranges LIST    addresses that it may be used from: 10.0.0.0/8,203.0.113.7
+  --expires TIME      90m, 24h, 30d, or a time such as 2027-01-31T00:00Z
+  --metadata LIST     names and values for yourself: team=film,ticket=81
+  --operator ROLE     for create: an operator's token, admin or viewer
+  --name NAME         for change: another name
+  --disable, --enable for change: refuse it for now, accept it again
+
+Other options:
+  --overlap TIME      for rotate: the old secret also works for this long (0s)
+  --json              the response of the server; times are ISO 8601 in UTC
+
+${operatorHelp}`
+
+const options = {
+  ...connectionOptions,
+  project: { type: 'string' },
+  models: { type: 'string' },
+  rate: { type: 'string' },
+  concurrency: { type: 'string' },
+  'ip-ranges': { type: 'string' },
+  expires: { type: 'string' },
+  metadata: { type: 'string' },
+  operator: { type: 'string' },
+  name: { type: 'string' },
+  disable: { type: 'boolean' },
+  enable: { type: 'boolean' },
+  overlap: { type: 'string' },
+} as const
+
+type Given = Values<typeof options>
+type Shown = Read<typeof OperatorToken>
+
+interface Invocation {
+  operator: Filmgate
+  /** The name, or the name or id of a token. */
+  operand: string
+  values: Given
+  terminal: Terminal
+}
+
+interface Outcome {
+  response: object
+  show(): string
+}
+
+/** A word after `token`: the options that it accepts, its request, and how to show the response. */
+interface Verb {
+  operands: readonly string[]
+  accepts: readonly (keyof Given)[]
+  run(invocation: Invocation): Promise<Outcome>
+}
+
+const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
+const settings = ['project', 'models', 'rate', 'concurrency', 'ip-ranges', 'expires', 'metadata'] as const
+const theToken = ['the id or name of the token']
+
+const verbs: Record<string, Verb> = {
+  create: {
+    operands: ['the name'],
+    accepts: [...settings, 'operator'],
+    async run({ operator, operand: name, values, terminal }) {
+      const role = values.operator === undefined ? {} : { kind: 'operator', role: values.operator }
+      const body = { name, ...role, ...settingsOf(values, terminal.now()) }
+      const response = await operator.post('/tokens', OperatorTokenWithSecret, body)
+      return { response, show: () => showSecret('created', response, terminal) }
+    },
+  },
+  list: {
+    operands: [],
+    accepts: [],
+    async run({ operator, terminal }) {
+      const data = await allTokens(operator)
+      return { response: { object: 'list', data }, show: () => showTokens(data, terminal) }
+    },
+  },
+  show: {
+    operands: theToken,
+    accepts: [],
+    async run({ operator, operand, terminal }) {
+      const response = await operator.get(await pathOf(operand, operator), OperatorToken)
+      return { response, show: () => showToken(response, terminal) }
+    },
+  },
+  change: {
+    operands: theToken,
+    accepts: [...settings, 'name', 'disable', 'enable'],
+    async run({ operator, operand, values, terminal }) {
+      const { name, enable, disable } = values
+      if (enable && disable) throw new UsageFailure('--enable and --disable contradict each other')
+      const body = {
+        ...(name !== undefined && { name }),
+        ...((enable || disable) && { enabled: enable === true }),
+        ...settingsOf(values, terminal.now()),
+      }
+      if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
+      const response = await operator.post(await pathOf(operand, operator), OperatorToken, body)
+      return { response, show: () => showToken(response, terminal) }
+    },
+  },
+  rotate: {
+    operands: theToken,
+    accepts: ['overlap'],
+    async run({ operator, operand, values: { overlap = '0s' }, terminal }) {
+      const ms = durationOf(overlap)
+      if (ms === undefined) throw new UsageFailure(`--overlap ${overlap}: use 90m, 24h or 7d`)
+      const path = `${await pathOf(operand, operator)}/rotate`
+      const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
+      const what = ms === 0 ? 'the old secret has ended for' : `the old secret works for another ${overlap} for`
+      return { response, show: () => showSecret(what, response, terminal) }
+    },
+  },
+  revoke: {
+    operands: theToken,
+    accepts: [],
+    async run({ operator, operand }) {
+      const response = await operator.post(`${await pathOf(operand, operator)}/revoke`, OperatorToken)
+      return { response, show: () => printable(`revoked ${response.name} (${response.id})`).concat('\n') }
+    },
+  },
+}
+
+export const command: Command = {
+  help,
+  async run([word = '', ...args], terminal) {
+    const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
+    if (!verb) {
+      const known = Object.keys(verbs)
+      const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
+      throw new UsageFailure(
+        word === '' ? `the word after token is missing${advice}` : `there is no 'token ${word}'${advice}`,
+      )
+    }
+    const { values, operands } = readArguments(args, { options, operands: verb.operands })
+    const accepted: readonly string[] = [...Object.keys(connectionOptions), ...verb.accepts]
+    const odd = Object.keys(values).find((name) => !accepted.includes(name))
+    if (odd !== undefined) throw new UsageFailure(`token ${word} does not accept --${odd}`)
+    const operator = openOperator(values, terminal)
+    const { response, show } = await verb.run({ operator, operand: operands[0] ?? '', values, terminal })
+    terminal.out(values.json ? jsonLine(response) : show())
+    return 0
+  },
+}
+
+async function allTokens(operator: Filmgate): Promise<Shown[]> {
+  const tokens: Shown[] = []
+  for (let after = ''; ; ) {
+    const query = new URLSearchParams({ limit: '100', ...(after !== '' && { after }) })
+    const { data, last_id: last, has_more: more } = await operator.get(`/tokens?${query}`, TokenPage)
+    tokens.push(...data)
+    if (!more || last === null || last === after) return tokens
+    after = last
+  }
+}
+
+/** A name is looked up. Several tokens may have had it, but only one that is not revoked. */
+async function pathOf(operand: string, operator: Filmgate): Promise<string> {
+  if (/^(tok_[0-9a-z]{12}$|config:)/.test(operand)) return `/tokens/${encodeURIComponent(operand)}`
+  const named = (await allTokens(operator)).filter(({ name }) => name === operand)
+  const found = named.find(({ status }) => status !== 'revoked') ?? named[0]
+  if (!found) throw new Failure(`there is no token '${operand}'`, { hint: 'All tokens:\n  filmgate token list' })
+  return `/tokens/${encodeURIComponent(found.id)}`
+}
+
+/** The settings of the options, as the API expects them. */
+function settingsOf(values: Given, now: number): Record<string, unknown> {
+  const { project, models, rate, concurrency, 'ip-ranges': ranges, expires, metadata } = values
+  const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
+    text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
+  return {
+    ...set('project', project, (text) => text),
+    ...(models !== undefined && { models: models === 'none' ? ['*'] : listOf(models) }),
+    ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
+    ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
+    ...set('ip_ranges', ranges, listOf),
+    ...set('expires_at', expires, (text) => timeOf(text, now)),
+    ...set('metadata', metadata, pairsOf),
+  }
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function wholeNumber(text: string, option: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
+}
+
+function pairsOf(text: string): Record<string, string> {
+  const pairs = listOf(text).map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new UsageFailure(`--metadata ${pair}: write name=value, with commas between pairs`)
+    return [pair.slice(0, at), pair.slice(at + 1)] as const
+  })
+  return Object.fromEntries(pairs)
+}
+
+const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+function durationOf(text: string): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  return amount === undefined ? undefined : Number(amount) * (unitMs[unit] ?? 0)
+}
+
+/** An ISO time, from a time or from a duration after now. Without a time zone it is the one of this machine. */
+function timeOf(text: string, now: number): string {
+  const ms = durationOf(text)
+  const time = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text) : Number.NaN
+  const at = ms === undefined ? time : now + ms
+  if (Number.isNaN(at))
+    throw new UsageFailure(`--expires ${text}: use 90m, 24h, 30d, a time such as 2027-01-31T00:00Z, or none`)
+  return new Date(at).toISOString()
+}
+
+const colours: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
+  active: 'green',
+  disabled: 'yellow',
+  expired: 'yellow',
+  overridden: 'yellow',
+  revoked: 'dim',
+}
+
+function paintStatus(status: string, text: string, paint: Paint): string {
+  const colour = Object.hasOwn(colours, status) ? colours[status] : undefined
+  return colour ? paint(colour, text) : text
+}
+
+function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
+  if (tokens.length === 0) {
+    terminal.err('There is no token. Create one:\n  filmgate token create NAME\n')
+    return ''
+  }
+  const paint = painter(terminal.colour.stdout)
+  const now = terminal.now()
+  return table(
+    tokens,
+    [
+      { title: 'NAME', text: ({ name }) => name, least: 8, paint: (_, text) => paint('bold', text) },
+      { title: 'STATUS', text: ({ status }) => status, paint: ({ status }, text) => paintStatus(status, text, paint) },
+      { title: 'KIND', text: ({ kind, role }) => role ?? kind },
+      { title: 'PROJECT', text: ({ project }) => project ?? '', least: 8, extra: true },
+      {
+        title: 'EXPIRES',
+        text: ({ expires_at: at }) => (at === null ? '' : relative(Date.parse(at), now)),
+        extra: true,
+      },
+      { title: 'RATE', text: ({ rate }) => String(rate ?? ''), align: 'right', extra: true },
+      { title: 'TASKS', text: ({ concurrency }) => String(concurrency ?? ''), align: 'right', extra: true },
+      { title: 'ID', text: ({ id }) => id, least: 16, extra: true },
+      { title: 'MODELS', text: ({ models }) => models.join(' '), least: 8, extra: true },
+    ],
+    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+  )
+}
+
+function showToken(token: Shown, terminal: Terminal): string {
+  const now = terminal.now()
+  const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
+  const { metadata, kind, role, rate, concurrency, ip_ranges: ranges } = token
+  const pairs: [string, string][] = [
+    ['id', token.id],
+    ['name', token.name],
+    ['status', token.status],
+    ['kind', role === null ? kind : `${kind}, ${role}`],
+    ['set in', token.source === 'config' ? 'the configuration' : ''],
+    ['owner of videos', kind === 'client' ? token.owner : ''],
+    ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
+    ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
+    ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
+    ['ip ranges', ranges === null ? '' : ranges.join(', ')],
+    ['expires', time(token.expires_at)],
+    ['created', time(token.created_at)],
+    ['changed', token.changed_at === token.created_at ? '' : time(token.changed_at)],
+    ['revoked', time(token.revoked_at)],
+    ['old secret until', time(token.old_secret_until)],
+    ...(isObject(metadata) ? Object.entries(metadata) : []).map(([name, value]): [string, string] => [
+      `metadata ${name}`,
+      String(value),
+    ]),
+  ]
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    painter(terminal.colour.stdout),
+  )
+}
+
+/** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */
+function showSecret(
+  what: string,
+  { id, name, secret }: Read<typeof OperatorTokenWithSecret>,
+  terminal: Terminal,
+): string {
+  terminal.err(`${printable(`${what} ${name} (${id})`)}. Its secret is shown only once:\n`)
+  return `${printable(secret)}\n`
+}

@@ -1,0 +1,180 @@
+import { auditActions } from '../core/audit.ts'
+import { operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
+import { time } from './operator.ts'
+import { always, count, flag, listOf, orNull, page, query, request, type Static, shape, text } from './schema.ts'
+
+/* Responses. */
+
+const token = {
+  id: text('The id of the token. It is also the part of the secret between `fg_` and the next `_`.'),
+  object: always('operator.token'),
+  kind: { type: 'string', enum: tokenKinds, description: '`client` creates videos, `operator` opens these routes.' },
+  role: orNull(text('`admin`, or `viewer`: it may only read. Null for a client token.')),
+  name: text('Its name.'),
+  project: orNull(text('The project that owns its videos; null if the token is its own project.')),
+  owner: text(
+    'The owner of its videos, as tasks show it: the project, else the id, or the name of a configured token.',
+  ),
+  status: {
+    type: 'string',
+    enum: tokenStatuses,
+    description: 'Only an `active` token is accepted. `overridden`: the configuration has a token of the same name.',
+  },
+  source: {
+    type: 'string',
+    enum: ['config', 'store'],
+    description: '`config`: it is set in filmgate.yaml or by a variable, and can’t be changed here.',
+  },
+  models: listOf('The models that it may use; `*` stands for any run of characters.', { type: 'string' }),
+  rate: orNull(count('How many videos it may create in a minute, in each process; 0: no limit; null: the default.')),
+  concurrency: orNull(count('How many tasks of its project may run at once; null: no limit.')),
+  ip_ranges: orNull(listOf('The addresses that it may be used from; null: all.', { type: 'string' })),
+  expires_at: orNull(time('When it expires; null: never.')),
+  enabled: flag('Whether it is accepted.'),
+  metadata: orNull({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'Names and values that the service does not use.',
+  }),
+  created_at: orNull(time('When it was created; null if it is configured.')),
+  changed_at: orNull(time('When it was last changed; null if it is configured.')),
+  revoked_at: orNull(time('When it was revoked.')),
+  old_secret_until: orNull(time('Until when an earlier secret is accepted too.')),
+} as const
+
+export const OperatorToken = shape('An access token, without its secret.', token)
+export type OperatorToken = Static<typeof OperatorToken>
+
+export const OperatorTokenWithSecret = shape('A token with its new secret.', {
+  ...token,
+  secret: text('The secret, which clients send as `Authorization: Bearer <secret>`. It is shown only here.'),
+})
+export type OperatorTokenWithSecret = Static<typeof OperatorTokenWithSecret>
+
+export const OperatorTokenList = page('One page of tokens.', OperatorToken)
+
+const anything = (description: string) => orNull({ type: 'object', description })
+
+export const AuditEntry = shape('A change that an operator made.', {
+  id: text('The number of the entry. Later entries have greater numbers.'),
+  object: always('operator.audit_entry'),
+  at: time('When it was made.'),
+  actor: text('The id of the operator’s token.'),
+  actor_name: text('The name of that token at the time.'),
+  address: text('The address that the request came from.'),
+  action: { type: 'string', enum: auditActions, description: 'What was done.' },
+  target: text('The id of what was changed.'),
+  before: anything('What was changed, before the change; null if it did not exist.'),
+  after: anything('The same after the change.'),
+})
+export type AuditEntry = Static<typeof AuditEntry>
+
+export const AuditEntryList = page('One page of changes.', AuditEntry)
+
+/* Requests. */
+
+const most = { rate: 10_000_000, concurrency: 100_000 }
+
+const fields = {
+  name: { type: 'string', minLength: 1, maxLength: 100, description: 'A name of your choice, unique among tokens.' },
+  project: {
+    type: ['string', 'null'],
+    minLength: 1,
+    maxLength: 100,
+    description: 'Tokens of the same project share their videos. Without a project, the token is its own project.',
+  },
+  models: {
+    type: 'array',
+    items: { type: 'string', minLength: 1, maxLength: 200 },
+    maxItems: 100,
+    default: ['*'],
+    description: 'The models that it may use; `*` stands for any run of characters.',
+  },
+  rate: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: most.rate,
+    description: 'How many videos it may create in a minute, in each process; 0: no limit; null: the default.',
+  },
+  concurrency: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: most.concurrency,
+    description: 'How many tasks of its project may run at once. Of several tokens, the largest number applies.',
+  },
+  ip_ranges: {
+    type: ['array', 'null'],
+    items: { type: 'string', maxLength: 50 },
+    minItems: 1,
+    maxItems: 100,
+    description: 'The addresses that it may be used from, such as `203.0.113.7`, `10.0.0.0/8` or `2001:db8::/32`.',
+  },
+  expires_at: {
+    type: ['string', 'null'],
+    maxLength: 40,
+    description: 'When it expires, in ISO 8601 with a time zone, such as `2027-01-31T00:00:00Z`.',
+  },
+  enabled: { type: 'boolean', default: true, description: 'Whether it is accepted.' },
+  metadata: {
+    type: ['object', 'null'],
+    additionalProperties: { type: 'string', maxLength: 512 },
+    description: 'Up to 16 names of up to 64 characters, with values of up to 512.',
+  },
+  role: {
+    type: 'string',
+    enum: operatorRoles,
+    description: 'Of an operator token: `admin` (the default), or `viewer`, which may only read.',
+  },
+} as const
+
+export const CreateToken = request(
+  {
+    kind: {
+      type: 'string',
+      enum: tokenKinds,
+      default: 'client',
+      description: '`client` creates videos, `operator` opens the routes for operators.',
+    },
+    ...fields,
+  },
+  { required: ['name'] },
+)
+export type CreateToken = Static<typeof CreateToken>
+
+export const ChangeToken = request(fields)
+export type ChangeToken = Static<typeof ChangeToken>
+
+export const RotateToken = request({
+  overlap_seconds: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2_592_000,
+    default: 0,
+    description: 'How long the earlier secrets are accepted too, up to 30 days.',
+  },
+})
+export type RotateToken = Static<typeof RotateToken>
+
+const places = {
+  after: { type: 'string', maxLength: 200, description: 'The page begins after the item with this id.' },
+  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
+} as const
+
+export const ListTokensQuery = query({
+  ...places,
+  project: { type: 'string', maxLength: 100, description: 'Only tokens of this project.' },
+})
+export type ListTokensQuery = Static<typeof ListTokensQuery>
+
+export const ListAuditQuery = query(places)
+export type ListAuditQuery = Static<typeof ListAuditQuery>
+
+/** The keys are the names in the OpenAPI document. */
+export const tokenResponses = {
+  OperatorToken,
+  OperatorTokenWithSecret,
+  OperatorTokenList,
+  AuditEntry,
+  AuditEntryList,
+}
+export const tokenRequests = { CreateToken, ChangeToken, RotateToken }
