@@ -4,16 +4,17 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { startService, type TestService, token } from './service.ts'
+import { operatorToken, startService, type TestService, token } from './service.ts'
 
-/* Runs the commands of the README as they are, except for the address. */
+/* Runs the commands of the README as they are, except for the address; and those of one more page. */
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const cli = join(root, 'bin', 'filmgate.js')
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-readme-'))
 let service: TestService
 
 before(async () => {
-  service = await startService()
+  service = await startService({ env: { FILMGATE_OPERATOR_TOKEN: operatorToken } })
 })
 after(async () => {
   await service[Symbol.asyncDispose]()
@@ -21,8 +22,8 @@ after(async () => {
 })
 
 /** The first example in that language that contains the text. */
-function example(language: string, text: string): string {
-  const blocks = [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+function example(language: string, text: string, page = readme): string {
+  const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
   const found = blocks.find(([, name, code]) => name === language && code?.includes(text))?.[2]
   assert.ok(found, `the README has no ${language} example with ${text}`)
   return found.replaceAll('http://127.0.0.1:8484', service.url)
@@ -65,8 +66,20 @@ it('the Python example makes a film', async (test) => {
 
 it('the command line makes a film', async () => {
   const line = example('sh', 'generate').match(/^npx filmgate (.+)$/m)?.[1] ?? ''
-  await run('bash', ['-c', `"${process.execPath}" "${join(root, 'bin', 'filmgate.js')}" ${line}`])
+  await run('bash', ['-c', `"${process.execPath}" "${cli}" ${line}`])
   assertFilm()
+})
+
+it('three commands give a colleague a token with a budget, and make a video with it', async () => {
+  const page = readFileSync(join(root, 'docs', 'operations.md'), 'utf8')
+  const commands = example('sh', '--budget 5', page)
+  assert.equal(commands.trim().split('\n').length, 3)
+  const script = commands.replaceAll('fg_…', `'${operatorToken}'`).replaceAll('npx filmgate', `"${process.execPath}" "${cli}"`)
+  await run('bash', ['-ec', script])
+  assertFilm()
+  const { data } = await service.operator<{ data: { name: string; spend: unknown }[] }>('/tokens')
+  const colleague = data.find(({ name }) => name === 'colleague')
+  assert.deepEqual(colleague?.spend, { total: { limit: '5', time_zone: 'UTC' } })
 })
 
 it('the curls make a film', async () => {

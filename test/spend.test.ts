@@ -73,6 +73,49 @@ it('a cap refuses the video that is too much, says which cap and when it resets,
   await created(service, as('team'))
 })
 
+type Created = Refused & { id: string; secret: string; spend: unknown }
+
+async function post(service: TestService, path: string, body: object): Promise<Created> {
+  const headers = { ...as(operatorToken), 'content-type': 'application/json' }
+  const answer = await service.fetch(`/operator/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  return (await answer.json()) as Created
+}
+
+it('the cap of a token that is created, raised and lifted while the service runs', async () => {
+  await using service = await startService({ yaml: prices, env })
+  const token = await post(service, '/tokens', { name: 'anna', spend: { total: { limit: '0.50' } } })
+  assert.deepEqual(token.spend, { total: { limit: '0.5', time_zone: 'UTC' } })
+  await created(service, as(token.secret))
+  assert.equal((await service.submit(film, as(token.secret))).status, 429)
+  const raised = await post(service, `/tokens/${token.id}`, {
+    spend: { day: { limit: '1', time_zone: 'Asia/Tokyo' }, total: null },
+  })
+  assert.deepEqual(raised.spend, { day: { limit: '1', time_zone: 'Asia/Tokyo' } })
+  await created(service, as(token.secret))
+  assert.equal((await service.submit(film, as(token.secret))).status, 429)
+  assert.equal((await post(service, `/tokens/${token.id}`, { spend: null })).spend, null)
+  await created(service, as(token.secret))
+  for (const [spend, message] of [
+    [{ day: { limit: 5 } }, /Expected a string/],
+    [{ day: { limit: '-5' } }, /`spend.day.limit` is '-5'\./],
+    [{ day: { limit: '1', time_zone: 'Mars/Base' } }, /`spend.day.time_zone` is 'Mars\/Base', which is no time zone/],
+    [{ week: { limit: '5' } }, /Unknown parameter: 'spend.week'/],
+  ] as const)
+    assert.match((await post(service, '/tokens', { name: 'x', spend })).error.message, message)
+})
+
+it('without prices of the operator, a token with a cap pays those of the cards, and one without a price is refused', async () => {
+  await using service = await startService({ yaml: 'models: { still: { account: studio } }', env })
+  const { secret } = await post(service, '/tokens', { name: 'anna', spend: { total: { limit: '5' } } })
+  const id = await created(service, as(secret))
+  const path = `/v1/videos/${id}?wait=60&until=done`
+  const done = (await (await service.fetch(path, { headers: as(secret) })).json()) as { usage: unknown }
+  assert.deepEqual(done.usage, { cost: 0, currency: 'USD' })
+  const refused = await service.submit({ ...film, model: 'still' }, as(secret))
+  assert.equal(((await refused.json()) as Refused).error.code, 'price_unknown')
+  assert.equal((await service.submit({ ...film, model: 'still' })).status, 200)
+})
+
 it("OpenAI's SDK does not repeat a submit that a cap refused", async () => {
   await using service = await startService({ yaml: capped('{ total: { limit: "0.10" } }') })
   let requests = 0

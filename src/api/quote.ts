@@ -4,7 +4,7 @@ import { type CatalogEntry, formatSize } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { isPaused } from '../core/health.ts'
 import { fromMicros } from '../core/money.ts'
-import { priceRequest } from '../core/prices.ts'
+import { priceRequest, pricesFor } from '../core/prices.ts'
 import { Problem } from '../core/problem.ts'
 import { orderRoutes } from '../core/routing.ts'
 import { ownerOf } from '../core/token.ts'
@@ -115,7 +115,7 @@ function openAnswer(dependencies: QuoteDependencies) {
     const hasImage = image !== undefined || reference !== undefined
     refuseImageMismatch(hasImage, entry, parameters)
     const asked = { card: entry.card, owner, seconds, size, parameters, hasImage, sourceSeconds: 0 }
-    const price = priceRequest(prices, asked)
+    const price = priceRequest(pricesFor(prices, request.token), asked)
     const amount = (micros: number | null | undefined) =>
       price && typeof micros === 'number' ? { cost: fromMicros(micros), currency: price.currency } : null
     const eta = await estimates.ofNew(entry.card)

@@ -5,7 +5,7 @@ import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { fitDeadlines, type RequestedDeadlines } from '../core/deadlines.ts'
 import type { ImageFacts } from '../core/image.ts'
-import { type PricedRequest, type PriceSettings, priceRequest } from '../core/prices.ts'
+import { type PricedRequest, type PriceSettings, priceRequest, pricesFor } from '../core/prices.ts'
 import { Problem } from '../core/problem.ts'
 import { capsAt } from '../core/spend.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
@@ -31,7 +31,7 @@ export interface VideoDependencies {
   checkSpace?: () => Promise<void>
   /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
-  /** Without it every video is free. */
+  /** Without it, videos of tokens without a spend cap are free. */
   prices?: PriceSettings | null
 }
 
@@ -82,9 +82,9 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
   async function insert(
     fields: Omit<Submission, 'image' | 'source' | 'price'>,
     order: Order,
-    { spend = [] }: Token,
+    token: Token,
   ): Promise<Task> {
-    const price = priceRequest(prices, pricedRequest(order, fields.owner))
+    const price = priceRequest(pricesFor(prices, token), pricedRequest(order, fields.owner))
     try {
       // If the store is unavailable, this fails before anything is put into the bucket, where it would stay forever.
       if (order.reference || order.source) await store.find(fields.id)
@@ -92,7 +92,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
       const task = queueTask({ ...fields, price, image, source }, clock.now())
       task.warnings = warningsOf(order)
-      await store.insert(task, capsAt(spend, task))
+      await store.insert(task, capsAt(token.spend ?? [], task))
       return task
     } catch (error) {
       const { code } = Problem.from(error)

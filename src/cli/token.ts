@@ -22,6 +22,7 @@ Tokens of filmgate.yaml are listed, and can be changed only there.
 
 Examples:
   filmgate token create anna --models 'kling-*' --concurrency 2 --expires 90d
+  filmgate token create colleague --budget 5
   filmgate token create shop-ci --project shop > secret
   filmgate token create grafana --operator viewer
   filmgate token change anna --rate 60 --project none
@@ -34,6 +35,8 @@ Options for create and change; \`none\` restores the default:
                       between them (all)
   --rate N            videos a minute, in each process; 0: no limit
   --concurrency N     tasks of its project that run at once
+  --budget LIST       what its videos may cost: 5, or 1/day,20/month; days begin
+                      in UTC, or as in 1/day@Europe/Berlin
   --ip-ranges LIST    addresses that it may be used from: 10.0.0.0/8,203.0.113.7
   --expires TIME      90m, 24h, 30d, or a time such as 2027-01-31T00:00Z
   --metadata LIST     names and values for yourself: team=film,ticket=81
@@ -54,6 +57,7 @@ const options = {
   rate: { type: 'string' },
   concurrency: { type: 'string' },
   'ip-ranges': { type: 'string' },
+  budget: { type: 'string' },
   expires: { type: 'string' },
   metadata: { type: 'string' },
   operator: { type: 'string' },
@@ -87,7 +91,7 @@ interface Verb {
 }
 
 const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
-const settings = ['project', 'models', 'rate', 'concurrency', 'ip-ranges', 'expires', 'metadata'] as const
+const settings = ['project', 'models', 'rate', 'concurrency', 'ip-ranges', 'budget', 'expires', 'metadata'] as const
 const theToken = ['the id or name of the token']
 
 const verbs: Record<string, Verb> = {
@@ -199,7 +203,7 @@ async function pathOf(operand: string, operator: Filmgate): Promise<string> {
 
 /** The settings of the options, as the API expects them. */
 function settingsOf(values: Given, now: number): Record<string, unknown> {
-  const { project, models, rate, concurrency, 'ip-ranges': ranges, expires, metadata } = values
+  const { project, models, rate, concurrency, 'ip-ranges': ranges, budget, expires, metadata } = values
   const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
     text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
@@ -208,6 +212,7 @@ function settingsOf(values: Given, now: number): Record<string, unknown> {
     ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
     ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
     ...set('ip_ranges', ranges, listOf),
+    ...set('spend', budget, capsOf),
     ...set('expires_at', expires, (text) => timeOf(text, now)),
     ...set('metadata', metadata, pairsOf),
   }
@@ -218,6 +223,28 @@ function listOf(text: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
+}
+
+/** `5`, `1/day`, `20/month@Europe/Berlin`, with commas between them. */
+function capsOf(text: string): Record<string, { limit: string; time_zone?: string }> {
+  const caps = listOf(text).map((part) => {
+    const [, limit = '', period = 'total', zone] = /^(\d[\d.]*)(?:\/(day|month)(?:@(.+))?)?$/.exec(part) ?? []
+    if (limit === '') throw new UsageFailure(`--budget ${part}: use an amount such as 5, 1/day or 20/month`)
+    return [period, { limit, ...(zone && { time_zone: zone }) }] as const
+  })
+  return Object.fromEntries(caps)
+}
+
+function budgetText(spend: Shown['spend']): string {
+  const { total, month, day } = spend ?? {}
+  const zoned = (zone: string | undefined) => (zone === undefined || zone === 'UTC' ? '' : ` (${zone})`)
+  return [
+    day && `${day.limit} a day${zoned(day.time_zone)}`,
+    month && `${month.limit} a month${zoned(month.time_zone)}`,
+    total && `${total.limit} in all`,
+  ]
+    .filter(Boolean)
+    .join(', ')
 }
 
 function wholeNumber(text: string, option: string): number {
@@ -306,6 +333,7 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
     ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
     ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
+    ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
     ['expires', time(token.expires_at)],
     ['created', time(token.created_at)],

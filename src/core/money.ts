@@ -44,15 +44,16 @@ export function toMicros({ digits, scale }: Decimal): number | undefined {
 
 /** 0.42 of 420 000 micros. */
 export function fromMicros(micros: number): number {
-  return Number(microsText(micros))
+  return Number(amountText(micros))
 }
 
 /** `0.42 USD`. */
 export function moneyText(micros: number, currency: string): string {
-  return `${microsText(micros)} ${currency}`
+  return `${amountText(micros)} ${currency}`
 }
 
-function microsText(micros: number): string {
+/** `0.42`. */
+export function amountText(micros: number): string {
   const text = toText({ digits: BigInt(Math.abs(micros)), scale: 6 }).replace(/\.?0+$/, '')
   return micros < 0 ? `-${text}` : text
 }

@@ -2,7 +2,7 @@ import type { ModelCard } from './catalog.ts'
 import { type Decimal, multiply, sum, toDecimal, toMicros, toText } from './money.ts'
 import { Problem } from './problem.ts'
 import type { Parameters, PricePart, Size, TaskPrice } from './task.ts'
-import { matchesGlob } from './token.ts'
+import { matchesGlob, type Token } from './token.ts'
 
 /* What a video costs: the tables of providers, the operator's own prices, and the price that a submit freezes. */
 
@@ -80,6 +80,14 @@ export interface PricedRequest {
   readonly hasImage: boolean
   /** The length of the source video that is sent to the provider; 0 if none is. */
   readonly sourceSeconds: number
+}
+
+/** In US dollars, as on the cards. */
+const plainPrices: PriceSettings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] }
+
+/** The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the cards. */
+export function pricesFor(settings: PriceSettings | null, { spend }: Pick<Token, 'spend'>): PriceSettings | null {
+  return settings ?? (spend?.length ? plainPrices : null)
 }
 
 /** The price of a request; null if it is free. Throws `price_unknown` if it can't be computed and must not be free. */

@@ -14,6 +14,8 @@ export interface TokenFields {
   readonly concurrency: number | null
   /** The addresses and ranges that it may be used from; by default, all. */
   readonly ipRanges: readonly string[] | null
+  /** How much the videos of its project may cost; by default, any amount. */
+  readonly spend: readonly SpendCap[] | null
   readonly expiresAt: number | null
   readonly enabled: boolean
   /** Of an operator token; by default `admin`. */
@@ -35,8 +37,6 @@ export interface Token extends Partial<TokenFields> {
   /** Its public id. Only tokens of the store have one. */
   readonly id?: string
   readonly revokedAt?: number | null
-  /** How much its videos may cost; by default, any amount. */
-  readonly spend?: readonly SpendCap[]
   /** What happens to an unknown parameter; by default, the setting of the service. */
   readonly unknownParameters?: UnknownParameters
 }

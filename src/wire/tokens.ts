@@ -1,7 +1,40 @@
 import { auditActions } from '../core/audit.ts'
+import { decimalPattern } from '../core/money.ts'
 import { operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
 import { time } from './operator.ts'
 import { always, count, flag, listOf, orNull, page, query, request, type Static, shape, text } from './schema.ts'
+
+const cap = (period: string) =>
+  ({
+    type: ['object', 'null'],
+    additionalProperties: false,
+    required: ['limit'],
+    description: `The limit ${period}; null: none.`,
+    properties: {
+      limit: {
+        type: 'string',
+        pattern: decimalPattern,
+        description: 'The amount as text, in the currency of `prices` in filmgate.yaml, by default US dollars.',
+        examples: ['5.00'],
+      },
+      time_zone: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 100,
+        default: 'UTC',
+        description: 'The time zone in which the period begins.',
+        examples: ['Europe/Berlin'],
+      },
+    },
+  }) as const
+
+const spend = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  required: [],
+  description: 'How much the videos of its project may cost, reserved amounts included; null: any amount.',
+  properties: { day: cap('for a day'), month: cap('for a calendar month'), total: cap('for all time') },
+} as const
 
 /* Responses. */
 
@@ -29,6 +62,7 @@ const token = {
   rate: orNull(count('How many videos it may create in a minute, in each process; 0: no limit; null: the default.')),
   concurrency: orNull(count('How many tasks of its project may run at once; null: no limit.')),
   ip_ranges: orNull(listOf('The addresses that it may be used from; null: all.', { type: 'string' })),
+  spend,
   expires_at: orNull(time('When it expires; null: never.')),
   enabled: flag('Whether it is accepted.'),
   metadata: orNull({
@@ -109,6 +143,7 @@ const fields = {
     maxItems: 100,
     description: 'The addresses that it may be used from, such as `203.0.113.7`, `10.0.0.0/8` or `2001:db8::/32`.',
   },
+  spend,
   expires_at: {
     type: ['string', 'null'],
     maxLength: 40,

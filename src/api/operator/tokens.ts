@@ -4,7 +4,9 @@ import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
+import { amountText, toDecimal, toMicros } from '../../core/money.ts'
 import { Problem } from '../../core/problem.ts'
+import { isTimeZone, type SpendCap, spendPeriods } from '../../core/spend.ts'
 import {
   digestSecret,
   generatedNames,
@@ -27,7 +29,6 @@ import {
   OperatorTokenWithSecret,
   RotateToken,
 } from '../../wire/tokens.ts'
-
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
@@ -226,7 +227,7 @@ function readFields(
   { kind, now }: { kind: Token['kind']; now: number },
 ): Partial<TokenFields & { name: string }> {
   const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
-  const { enabled, metadata, role } = body
+  const { enabled, metadata, role, spend } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
   return {
@@ -236,6 +237,7 @@ function readFields(
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
     ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
+    ...(spend !== undefined && { spend: spend && readCaps(spend) }),
     ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
     ...(enabled !== undefined && { enabled }),
     ...(metadata !== undefined && { metadata: metadata && readMetadata(metadata) }),
@@ -258,6 +260,29 @@ function readRange(range: string): string {
   if (readIpRange(range)) return range
   const message = `\`ip_ranges\` has '${range.toWellFormed()}'. Use addresses and ranges, such as 203.0.113.7 or 10.0.0.0/8.`
   throw invalid('ip_ranges', message)
+}
+
+function readCaps(spend: NonNullable<ChangeToken['spend']>): readonly SpendCap[] | null {
+  const caps = spendPeriods.flatMap((period) => {
+    const cap = spend[period]
+    if (!cap) return []
+    const { limit, time_zone: zone = 'UTC' } = cap
+    if (!isTimeZone(zone))
+      throw invalid(
+        'spend',
+        `\`spend.${period}.time_zone\` is '${zone}', which is no time zone. Use UTC or Europe/Berlin.`,
+      )
+    const micros = toMicros(toDecimal(limit))
+    if (micros === undefined) throw invalid('spend', `\`spend.${period}.limit\` is too large. Use a smaller one.`)
+    return [{ period, limit: micros, zone }]
+  })
+  return caps.length === 0 ? null : caps
+}
+
+function toWireCaps(caps: readonly SpendCap[]): OperatorToken['spend'] {
+  return Object.fromEntries(
+    caps.map(({ period, limit, zone }) => [period, { limit: amountText(limit), time_zone: zone }]),
+  )
 }
 
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
@@ -311,7 +336,7 @@ function positionAfter(after: string, all: readonly Token[]): number {
 
 function toWireToken(token: Token, access: Access, now: number): OperatorToken {
   const { kind, name, models, role = null, enabled = true, project = null, rate = null, concurrency = null } = token
-  const { ipRanges = null, expiresAt = null, metadata = null, revokedAt = null, older = [] } = token
+  const { ipRanges = null, spend = null, expiresAt = null, metadata = null, revokedAt = null, older = [] } = token
   const times = isStored(token) ? token : { createdAt: null, changedAt: null }
   const untils = older.map(({ until }) => until).filter((until) => until > now)
   return {
@@ -328,6 +353,7 @@ function toWireToken(token: Token, access: Access, now: number): OperatorToken {
     rate,
     concurrency,
     ip_ranges: ipRanges,
+    spend: spend && toWireCaps(spend),
     expires_at: iso(expiresAt),
     enabled,
     metadata,
