@@ -131,8 +131,8 @@ describe('models, list, get, download, delete', () => {
     await using paid = await startService({ env: { KLING_API_KEY: 'a key' } })
     const its = { FILMGATE_BASE_URL: paid.url, FILMGATE_TOKEN: token }
     const { stdout } = await runCli(['models'], { env: its, cwd: newFolder() })
-    assert.match(stdout, /^MODEL .* US\$ /)
-    assert.match(stdout, /^kling-3\.0 .* 0\.084\/second /m)
+    assert.match(stdout, /^MODEL .* PRICE /)
+    assert.match(stdout, /^kling-3\.0 .* 0\.084 USD\/second /m)
   })
 
   it('show tables, take the end of an id, and speak JSON', async () => {

@@ -15,7 +15,8 @@ const kills = 10
 async function makeDatabase(): Promise<LedgerDatabase & Disposable> {
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-ledger-sqlite-'))
   await (await openSqlite({ folder, now: 0, onFatal: assert.ifError }))[Symbol.asyncDispose]()
-  const open = () => new DatabaseSync(join(folder, 'filmgate.db'), { readOnly: true })
+  // A process that starts after a kill locks the database while it recovers the log.
+  const open = () => new DatabaseSync(join(folder, 'filmgate.db'), { readOnly: true, timeout: 30_000 })
   return {
     place: folder,
     async row(sql) {
