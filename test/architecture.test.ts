@@ -52,6 +52,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/catalog.ts',
       'src/core/health.ts',
       'src/core/image.ts',
+      'src/core/money.ts',
       'src/core/parameters.ts',
       'src/core/prices.ts',
       'src/core/source.ts',
