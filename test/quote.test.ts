@@ -111,5 +111,5 @@ it('the operator also sees the cost and the accounts', async () => {
       [{ account: 'studio', upstream_model: 'studio', paused: false }],
     ],
   )
-  assert.equal((await post(service, '/operator/v1/quote', film)).status, 401)
+  assert.equal((await post(service, '/operator/v1/quote', film)).status, 403)
 })

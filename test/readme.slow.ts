@@ -74,7 +74,9 @@ it('three commands give a colleague a token with a budget, and make a video with
   const page = readFileSync(join(root, 'docs', 'operations.md'), 'utf8')
   const commands = example('sh', '--budget 5', page)
   assert.equal(commands.trim().split('\n').length, 3)
-  const script = commands.replaceAll('fg_…', `'${operatorToken}'`).replaceAll('npx filmgate', `"${process.execPath}" "${cli}"`)
+  const script = commands
+    .replaceAll('fg_…', `'${operatorToken}'`)
+    .replaceAll('npx filmgate', `"${process.execPath}" "${cli}"`)
   await run('bash', ['-ec', script])
   assertFilm()
   const { data } = await service.operator<{ data: { name: string; spend: unknown }[] }>('/tokens')

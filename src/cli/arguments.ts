@@ -103,3 +103,9 @@ export function suggestion(given: string, known: readonly string[]): string {
   const [near] = closest(given, known)
   return near ? `; did you mean ${near}?` : ''
 }
+
+/** Words of one command share their options. An option of another word would be ignored silently. */
+export function refuseOptions(command: string, values: object, accepted: readonly string[]): void {
+  const odd = Object.keys(values).find((name) => !accepted.includes(name))
+  if (odd !== undefined) throw new UsageFailure(`${command} does not accept --${odd}`)
+}

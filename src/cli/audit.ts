@@ -54,8 +54,10 @@ async function exportAll(operator: Filmgate, { out }: Terminal): Promise<void> {
   for (let after = ''; ; ) {
     const { data, last_id: last, has_more: more } = await operator.get(`/audit?limit=100${after}`, Page)
     out(data.map((entry) => jsonLine(entry)).join(''))
-    if (!more || last === null) return
-    after = `&after=${encodeURIComponent(last)}`
+    const next = `&after=${encodeURIComponent(last ?? '')}`
+    // Otherwise a server that repeats a page would be requested without end.
+    if (!more || last === null || next === after) return
+    after = next
   }
 }
 

@@ -174,6 +174,7 @@ it('lists tasks until it has enough, over pages that may be empty', async () => 
     [['--since', 'yesterday'], /--since yesterday: use a time such as 24h \(ago\), 2026-11-15 or /],
     [['--status', 'done'], /--status done: use one of queued, /],
     [['--limit', '1000'], /--limit 1000: use a number from 1 to 999/],
+    [['--yes'], /task list does not accept --yes/],
   ] as const) {
     const refused = await runCli(['task', 'list', ...args], { env, cwd })
     assert.equal(refused.code, 2)

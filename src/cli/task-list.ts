@@ -65,7 +65,7 @@ export async function findTasks(operator: Filmgate, values: SearchValues, termin
     if (after !== null) query.set('after', after)
     const page: ShownPage = await operator.get(`/tasks?${query}`, ShownPage)
     data.push(...page.data)
-    // A server that does not go on would be asked for ever.
+    // Otherwise a server that repeats a page would be requested without end.
     more = page.has_more && page.last_id !== null && page.last_id !== after
     after = page.last_id
   }
@@ -77,13 +77,13 @@ function queryOf(values: SearchValues, now: number): URLSearchParams {
   refuseOther('status', status, statusRule.enum)
   refuseOther('state', state, stateRule.enum)
   const { model, account, owner, text } = values
-  const asked = {
+  const conditions = {
     ...{ status, state, model, account, owner, text, error_code: error },
     created_since: since && timeOf('since', since, now),
     created_before: before && timeOf('before', before, now),
     deleted: deleted ? 'true' : undefined,
   }
-  return new URLSearchParams(Object.entries(asked).filter((pair): pair is [string, string] => Boolean(pair[1])))
+  return new URLSearchParams(Object.entries(conditions).filter((pair): pair is [string, string] => Boolean(pair[1])))
 }
 
 function refuseOther(option: string, value: string | undefined, allowed: readonly string[]): void {

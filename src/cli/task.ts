@@ -1,6 +1,6 @@
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Command, readArguments, refuseOptions, suggestion, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
@@ -40,8 +40,8 @@ Options of list (a task must meet all of them):
   --status STATUS     queued, in_progress, completed or failed
   --state STATE       the internal state, such as held or storing
   --model MODEL       the requested name, or the model's own
-  --account ACCOUNT   that runs it, or ran it last
-  --owner OWNER       whose it is
+  --account ACCOUNT   the account that runs it, or ran it last
+  --owner OWNER       a project, the id of a token, or a configured name
   --error CODE        the code that it failed with, such as generation_failed
   --text TEXT         a part of the prompt
   --since TIME        created since then: 24h (ago), 2026-11-15, or with a time
@@ -97,6 +97,8 @@ type Reason = NonNullable<ShownTask['error']>
 /** A word after `task`: its request, and how to show the response. */
 interface Verb {
   operands: readonly string[]
+  /** Options, besides those of the connection. */
+  accepts?: readonly (keyof Given)[]
   run(operator: Filmgate, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
 }
 
@@ -111,6 +113,7 @@ const orphanTable = { none: 'There are no orphaned attempts.', showsState: true 
 const verbs: Record<string, Verb> = {
   list: {
     operands: [],
+    accepts: [...(Object.keys(searchOptions) as (keyof typeof searchOptions)[]), 'limit'],
     async run(operator, _, values, terminal) {
       const response = await findTasks(operator, values, terminal)
       return { response: { object: 'list', ...response }, show: () => showTasks(response, terminal) }
@@ -125,6 +128,7 @@ const verbs: Record<string, Verb> = {
   },
   held: {
     operands: [],
+    accepts: ['limit'],
     async run(operator, _, values, terminal) {
       const response = onlyHeld(await listed(operator, ['open'], values))
       return { response, show: () => showAttempts(response, heldTable, terminal) }
@@ -132,6 +136,7 @@ const verbs: Record<string, Verb> = {
   },
   orphans: {
     operands: [],
+    accepts: ['limit'],
     async run(operator, _, values, terminal) {
       const response = await listed(operator, ['orphan', 'abandoned'], values)
       return { response, show: () => showAttempts(response, orphanTable, terminal) }
@@ -143,11 +148,13 @@ const verbs: Record<string, Verb> = {
   },
   resubmit: {
     operands: ['the id'],
+    accepts: ['yes'],
     run: async (operator, [id = ''], { yes = false }, terminal) =>
       decided('resubmitted', await decide(operator, { id, decision: 'resubmit', yes }, terminal)),
   },
   'give-up': {
     operands: ['the id'],
+    accepts: ['yes'],
     run: async (operator, [id = ''], { yes = false }, terminal) =>
       decided('given up', await decide(operator, { id, decision: 'give_up', yes }, terminal)),
   },
@@ -165,6 +172,7 @@ export const command: Command = {
       )
     }
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
+    refuseOptions(`task ${word}`, values, [...Object.keys(connectionOptions), ...(verb.accepts ?? [])])
     const { response, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
     terminal.out(values.json ? jsonLine(response) : show())
     return 0

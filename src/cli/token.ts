@@ -1,6 +1,6 @@
 import { isObject, pick, type Read } from '../wire/schema.ts'
 import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
-import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Command, readArguments, refuseOptions, suggestion, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
@@ -171,9 +171,7 @@ export const command: Command = {
       )
     }
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    const accepted: readonly string[] = [...Object.keys(connectionOptions), ...verb.accepts]
-    const odd = Object.keys(values).find((name) => !accepted.includes(name))
-    if (odd !== undefined) throw new UsageFailure(`token ${word} does not accept --${odd}`)
+    refuseOptions(`token ${word}`, values, [...Object.keys(connectionOptions), ...verb.accepts])
     const operator = openOperator(values, terminal)
     const { response, show } = await verb.run({ operator, operand: operands[0] ?? '', values, terminal })
     terminal.out(values.json ? jsonLine(response) : show())

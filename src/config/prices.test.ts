@@ -4,10 +4,10 @@ import { load, mistakesOf, remote } from './load.fixture.ts'
 
 const account = 'accounts: { acme: { base_url: https://acme.example, key: k } }\n'
 
-it('without prices and caps all videos are free, and a cap alone asks for the prices of the catalogue', () => {
-  assert.equal(load('').prices, null)
+it('a cap of one token sets no prices for the others', () => {
   const { prices, tokens } = load('tokens: [{ name: a, secret: s, spend: { day: { limit: "5" } } }]')
-  assert.deepEqual(prices, { currency: 'USD', unpriced: 'refuse', region: null, rules: [] })
+  assert.equal(prices, null)
+  assert.deepEqual(load('prices: {}').prices, { currency: 'USD', unpriced: 'refuse', region: null, rules: [] })
   assert.deepEqual(tokens.find(({ name }) => name === 'a')?.spend, [{ period: 'day', limit: 5_000_000, zone: 'UTC' }])
 })
 

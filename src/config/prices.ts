@@ -81,7 +81,7 @@ const models = {
 export const pricesSchema = {
   type: ['object', 'null'],
   description:
-    'What videos cost. Without this key, and without `spend` of a token, all videos are free and nothing is recorded.',
+    'What videos cost. Without this key, only videos of tokens with `spend` have a price, that of the catalogue in US dollars; all others are free, and nothing is recorded for them.',
   additionalProperties: false,
   properties: {
     currency: {
@@ -102,7 +102,8 @@ export const pricesSchema = {
     models,
     projects: {
       type: ['object', 'null'],
-      description: 'Prices of projects, by the name of the token. They come before the others.',
+      description:
+        'Prices of projects: by the project, else by the id or the configured name of a token. They come before the others.',
       additionalProperties: {
         type: ['object', 'null'],
         description: 'The prices of a project.',
@@ -143,10 +144,9 @@ export const spendSchema = {
   properties: { day: cap('of a day'), month: cap('of a calendar month'), total: cap('of all time') },
 } as const
 
-/** Null if neither prices nor caps are configured. */
-export function readPrices(file: FileSettings, mistakes: Mistakes): PriceSettings | null {
-  const { prices, tokens = [] } = file
-  if (prices === undefined && tokens.every(({ spend }) => spend === undefined)) return null
+/** Null if no prices are configured. */
+export function readPrices({ prices }: FileSettings, mistakes: Mistakes): PriceSettings | null {
+  if (prices === undefined) return null
   const { currency = 'USD', unpriced = 'refuse', region = null, ...all } = prices ?? {}
   const projects = Object.entries(all.projects ?? {}).flatMap(([project, settings = {}]) =>
     readRules(placeIn('prices.projects', project), project, settings, mistakes),

@@ -85,9 +85,12 @@ export interface PricedRequest {
 /** In US dollars, as on the cards. */
 const plainPrices: PriceSettings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] }
 
-/** The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the cards. */
-export function pricesFor(settings: PriceSettings | null, { spend }: Pick<Token, 'spend'>): PriceSettings | null {
-  return settings ?? (spend?.length ? plainPrices : null)
+/**
+ * The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the
+ * cards. Operators see those, too.
+ */
+export function pricesFor(settings: PriceSettings | null, { spend, kind }: Pick<Token, 'spend' | 'kind'>) {
+  return settings ?? (spend?.length || kind === 'operator' ? plainPrices : null)
 }
 
 /** The price of a request; null if it is free. Throws `price_unknown` if it can't be computed and must not be free. */
@@ -184,7 +187,7 @@ function partsOf(
   return isGenerated ? parts : { reason: `'${card.id}' has no price for ${describe(request)}` }
 }
 
-/** The line with the most conditions. If several fit equally, because the request leaves a condition open, the dearest. */
+/** The line with the most conditions. If several fit equally, because the request leaves a condition open, the most expensive. */
 function bestOf(
   lines: readonly PriceLine[],
   unit: PriceUnit,

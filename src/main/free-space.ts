@@ -14,7 +14,7 @@ interface FreeSpace {
 
 /**
  * Refuses new videos while the disk of the data folder has less space than the reserve, which running tasks need to end.
- * A disk that can't be asked counts as large enough: writes to it say what is wrong.
+ * If the free space can't be read, it counts as enough: the write itself reports the fault.
  */
 export function openFreeSpace({ folder, reserveBytes, clock, log }: FreeSpace): () => Promise<void> {
   let isEnough = true
