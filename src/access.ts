@@ -130,15 +130,18 @@ function derive(tokens: readonly Token[]): Derived {
   const clients = tokens.filter(({ kind }) => kind === 'client')
   const [live, revoked] = [clients.filter(isLive), clients.filter((token) => !isLive(token))]
   const owners = new Set(live.map(ownerOf))
+  const configured = new Set(tokens.filter(({ id }) => id === undefined).map(({ name }) => name))
   // Tokens of a project share its tasks: the largest cap applies, and a token without a cap lifts it.
-  const byOwner = Map.groupBy(live, ownerOf)
+  // Disabled and overridden ones do not count.
+  const isUsed = ({ id, name, enabled = true }: Token) => enabled && (id === undefined || !configured.has(name))
+  const byOwner = Map.groupBy(live.filter(isUsed), ownerOf)
   const caps = [...byOwner].flatMap(([owner, some]) => {
     const most = some.map(({ concurrency }) => concurrency ?? Number.POSITIVE_INFINITY).reduce((a, b) => Math.max(a, b))
     return Number.isFinite(most) ? [[owner, most] as const] : []
   })
   return {
     all: tokens.toSorted(byAge),
-    configured: new Set(tokens.filter(({ id }) => id === undefined).map(({ name }) => name)),
+    configured,
     owners,
     revoked: new Set(revoked.map(ownerOf).filter((owner) => !owners.has(owner))),
     caps: Object.fromEntries(caps),

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -174,6 +176,48 @@ it('the stream of a token ends when the token is revoked, and that of another go
   let text = ''
   while (!text.includes('video.')) text += new TextDecoder().decode((await other.read()).value)
   over.abort()
+})
+
+it('the stream of a secret that is replaced ends, also from an address that is no longer allowed', async () => {
+  const [replaced, moved] = [await create(), await create()]
+  const open = async ({ secret }: Shown) => {
+    const { body } = await service.fetch('/v1/videos/events', { headers: as(secret) })
+    const reader = body?.getReader()
+    await reader?.read()
+    return reader
+  }
+  const streams = [await open(replaced), await open(moved)]
+  await call(`/tokens/${replaced.id}/rotate`, {})
+  await call(`/tokens/${moved.id}`, { ip_ranges: ['192.0.2.1'] })
+  for (const stream of streams) while (!(await stream?.read())?.done);
+})
+
+it('a body that ends after its token was revoked creates nothing', async () => {
+  const [client, admin] = [await create(), await create({ kind: 'operator' })]
+  const send = (path: string, { secret }: Shown, body: object) => {
+    const headers = { ...as(secret), 'content-type': 'application/json' }
+    const request = httpRequest(`${service.url}${path}`, { method: 'POST', headers })
+    const response = once(request, 'response') as Promise<[IncomingMessage]>
+    const text = JSON.stringify(body)
+    request.write(text.slice(0, -1))
+    return {
+      async end() {
+        request.end(text.slice(-1))
+        const [answer] = await response
+        answer.resume()
+        return answer.statusCode
+      },
+    }
+  }
+  const pending = [
+    send('/v1/videos', client, film),
+    send('/operator/v1/tokens', admin, { name: 'back door', kind: 'operator' }),
+  ]
+  // The headers have arrived when a later request is answered.
+  await read(client.secret)
+  for (const { id } of [client, admin]) assert.equal((await call(`/tokens/${id}/revoke`, {})).status, 200)
+  for (const { end } of pending) assert.equal(await end(), 401)
+  assert.ok(!(await call('/tokens?limit=100')).body.data.some(({ name }) => name === 'back door'))
 })
 
 it('a token with ranges is refused from other addresses', async () => {

@@ -1,5 +1,5 @@
 import multipart from '@fastify/multipart'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
@@ -68,7 +68,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const app = openServer({ ...dependencies, turns, answerPlain })
   const content = openContent(dependencies)
   app.addHook('onClose', () => content[Symbol.asyncDispose]())
-  const routes = allRoutes({ ...dependencies, turns, estimates, bounds: boundBodies() }, content.route)
+  const routes = allRoutes({ ...dependencies, identify, turns, estimates, bounds: boundBodies() }, content.route)
   if (docs) app.get('/', redirectToDocs)
   const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
   const { anyone = [], client = [], operator = [] } = Object.groupBy(served, accessTo)
@@ -79,7 +79,10 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
 }
 
 /** In the order of the documentation. */
-function allRoutes(dependencies: AppDependencies & UploadHooks & { estimates: Estimates }, download: Route): Route[] {
+function allRoutes(
+  dependencies: AppDependencies & UploadHooks & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
+  download: Route,
+): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
   const submit = openSubmit(dependencies)
   const quotes = openQuotes(dependencies)
@@ -157,14 +160,29 @@ function addClientRoutes(
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.decorateRequest('sentAs')
+    const { checkSpace } = dependencies
+    // Before files are written to the disk.
+    uploads.addHook('preValidation', async ({ headers }) => {
+      if (headers['content-type']?.startsWith('multipart/')) await checkSpace?.()
+    })
     const takeQuote = limitQuotes(dependencies)
     uploads.addHook('onRequest', (request, reply, done) =>
       isQuote(request) ? takeQuote(request, reply, done) : rates.take(request, reply, done),
     )
-    for (const route of routes.filter(acceptsForm)) addRoute(uploads, route)
+    for (const route of routes.filter(acceptsForm)) addRoute(uploads, checkedAgain(route, identify))
   })
-  for (const route of routes) if (!acceptsForm(route)) addRoute(scope, route)
+  for (const route of routes) if (!acceptsForm(route)) addRoute(scope, checkedAgain(route, identify))
   addRefusals(scope)
+}
+
+/** A body may arrive minutes after its headers. Its token is checked again then: it may be revoked, or have other limits. */
+function checkedAgain(route: Route, identify: (request: FastifyRequest) => void): Route {
+  if (!route.body) return route
+  const preHandler = (request: FastifyRequest, _: FastifyReply, done: () => void) => {
+    identify(request)
+    done()
+  }
+  return { ...route, options: { ...route.options, preHandler } }
 }
 
 /** Routes of OpenAI's Videos API that are not offered. Their paths would otherwise match the id of a video. */
@@ -213,5 +231,9 @@ function addOperatorRoutes(
     done()
   })
   scope.addHook('onRequest', dropStalled)
-  for (const route of routes) addRoute(scope, route)
+  const identifyAdmin = (request: FastifyRequest) => {
+    identify(request)
+    requireAdmin(request)
+  }
+  for (const route of routes) addRoute(scope, checkedAgain(route, identifyAdmin))
 }

@@ -27,6 +27,8 @@ interface EventDependencies {
   estimates: Estimates
   listeners: Listeners
   access: Access
+  /** Sets the token of the request, or throws. */
+  identify(request: FastifyRequest): void
 }
 
 interface Parts extends EventDependencies {
@@ -50,7 +52,7 @@ const stream: RouteResponse = {
 export function eventRoutes(dependencies: EventDependencies): Route[] {
   const texts = openTexts(dependencies.estimates)
   const pulse = openPulse({ ...dependencies, texts })
-  const watch = openTokenWatch(dependencies.access, dependencies.clock)
+  const watch = openTokenWatch(dependencies)
   const parts = { ...dependencies, texts, pulse, watch, unread: openUnread() }
   // Fastify would create a HEAD route from the handler, and its response would never end.
   const options = { exposeHeadRoute: false }

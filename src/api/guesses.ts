@@ -47,8 +47,9 @@ export function openGuesses(clock: Clock): Guesses {
       const waitMs = problem instanceof UnknownSecret ? take(request.ip.slice(0, 100)) : 0
       if (waitMs === 0) return done(problem)
       if (waiting >= mostWaiting) {
-        reply.header('connection', 'close')
-        return done(problem)
+        // Without a response, which would show whether the secret is right.
+        reply.hijack()
+        return void request.raw.destroy()
       }
       waiting += 1
       void clock.sleep(waitMs).then(() => {

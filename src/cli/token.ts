@@ -224,13 +224,14 @@ function listOf(text: string): string[] {
 }
 
 /** `5`, `1/day`, `20/month@Europe/Berlin`, with commas between them. */
-function capsOf(text: string): Record<string, { limit: string; time_zone?: string }> {
+function capsOf(text: string): Record<string, { limit: string; time_zone?: string } | null> {
   const caps = listOf(text).map((part) => {
     const [, limit = '', period = 'total', zone] = /^(\d[\d.]*)(?:\/(day|month)(?:@(.+))?)?$/.exec(part) ?? []
     if (limit === '') throw new UsageFailure(`--budget ${part}: use an amount such as 5, 1/day or 20/month`)
     return [period, { limit, ...(zone && { time_zone: zone }) }] as const
   })
-  return Object.fromEntries(caps)
+  // The whole budget is replaced.
+  return { day: null, month: null, total: null, ...Object.fromEntries(caps) }
 }
 
 function budgetText(spend: Shown['spend']): string {

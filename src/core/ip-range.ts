@@ -15,7 +15,8 @@ export function readIpRange(text: string): IpRange | undefined {
 }
 
 export function familyOf(address: string): IpRange['family'] | undefined {
-  if (/^\d{1,3}(\.\d{1,3}){3}$/.test(address))
+  // With a zero before it, a number would be octal for some programs.
+  if (/^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}$/.test(address))
     return address.split('.').every((part) => Number(part) <= 255) ? 'ipv4' : undefined
   return /^[\da-f:.]{2,45}$/i.test(address) && URL.canParse(`http://[${address}]/`) ? 'ipv6' : undefined
 }

@@ -96,6 +96,13 @@ describe('the price of a table', () => {
   it('is the highest that fits if the request leaves the provider a choice', () => {
     const lines = [second('0.1', { audio: false }), second('0.3', { audio: true }), second('0.2', { audio: true })]
     assert.equal(price({ lines })?.charge, 1_500_000)
+    const [silent, general] = [second('0.2', { audio: false }), second('0.4')]
+    assert.equal(price({ lines: [general, silent] })?.charge, 2_000_000, 'a cheaper line with more conditions')
+    assert.equal(price({ lines: [general, silent], parameters: { audio: false } })?.charge, 1_000_000)
+    const modes = [second('0.4'), second('0.1', { mode: 'std' })]
+    assert.equal(price({ lines: modes })?.charge, 2_000_000)
+    assert.equal(price({ lines: modes, parameters: { mode: 'std' } })?.charge, 500_000)
+    assert.equal(price({ lines: modes, parameters: { mode: 'pro' } })?.charge, 2_000_000)
   })
 
   it('includes images and source videos only if the request has them', () => {

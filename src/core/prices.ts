@@ -187,18 +187,29 @@ function partsOf(
   return isGenerated ? parts : { reason: `'${card.id}' has no price for ${describe(request)}` }
 }
 
-/** The line with the most conditions. If several fit equally, because the request leaves a condition open, the most expensive. */
+/** The line with the most conditions. If the request leaves a choice to the provider, that of its most expensive choice. */
 function bestOf(
   lines: readonly PriceLine[],
   unit: PriceUnit,
   request: PricedRequest,
   region: string | null,
 ): PriceLine | undefined {
+  const fitting = lines.filter((line) => line.unit === unit && fits(line, request, region))
+  const [sounds, mode] = [soundOf(request), request.parameters.mode]
+  const modes = mode === undefined ? [undefined, ...fitting.map((line) => line.mode)] : [mode]
+  const choices = (sounds === undefined ? [true, false] : [sounds]).flatMap((audio) =>
+    modes.map((mode) => ({ audio, mode })),
+  )
   const conditions = (line: PriceLine) =>
     [line.resolution, line.audio, line.mode, line.region].filter((condition) => condition !== undefined).length
-  return lines
-    .filter((line) => line.unit === unit && fits(line, request, region))
-    .sort((a, b) => conditions(b) - conditions(a) || compare(toDecimal(b.price), toDecimal(a.price)))[0]
+  const byPrice = (a: PriceLine, b: PriceLine) => compare(toDecimal(b.price), toDecimal(a.price))
+  const bests = choices.flatMap(
+    ({ audio, mode }) =>
+      fitting
+        .filter((line) => (line.audio ?? audio) === audio && (line.mode ?? mode) === mode)
+        .sort((a, b) => conditions(b) - conditions(a) || byPrice(a, b))[0] ?? [],
+  )
+  return bests.sort(byPrice)[0]
 }
 
 function fits(line: PriceLine, request: PricedRequest, region: string | null): boolean {

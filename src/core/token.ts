@@ -66,7 +66,7 @@ export type TokenKind = (typeof tokenKinds)[number]
 /** The names of the tokens that FILMGATE_TOKEN and FILMGATE_OPERATOR_TOKEN set, or that a start generates. */
 export const generatedNames: Readonly<Record<TokenKind, string>> = { client: 'default', operator: 'operator' }
 
-/** A viewer may read everything that an admin may, and change nothing. */
+/** A viewer may send every GET that an admin may, and nothing else: no quotes, for example. */
 export const operatorRoles = ['admin', 'viewer'] as const
 type OperatorRole = (typeof operatorRoles)[number]
 

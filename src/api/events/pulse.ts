@@ -14,6 +14,8 @@ export interface Member {
   readonly running: Map<string, number>
   /** The number from which the client could continue; null if it can't. */
   position(): number | null
+  /** Ends the stream if its token is no longer accepted. */
+  check(): void
 }
 
 /** Heartbeats and progress for all streams, by one timer that runs only while there are streams. */
@@ -47,8 +49,11 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
       await clock.sleep(beatMs, signal)
       if (signal.aborted) return
       beats += 1
-      for (const [{ client, position }, { phase }] of members)
-        if ((beats - phase) % heartbeatBeats === 0) client.send(heartbeat(position()))
+      for (const [{ client, position, check }, { phase }] of members)
+        if ((beats - phase) % heartbeatBeats === 0) {
+          client.send(heartbeat(position()))
+          check()
+        }
       if (beats % progressBeats === 0) lookForProgress()
     }
   }

@@ -60,13 +60,13 @@ export function openStream(dependencies: StreamDependencies, subject: Subject): 
   // The client can continue from a number only if nothing waits for it, and never in the stream of one task.
   const isCurrent = () => backlog.isLive() && !listeners.isBehind(client.owner)
   const position = () => (task === null && isCurrent() ? listeners.safe() : null)
-  const member: Member = { client, running, position }
+  const member: Member = { client, running, position, check: () => watch.check(refuse) }
   return {
     client,
     start(text) {
       pulse.add(member)
-      watch.add(request.token, refuse)
       client.start(text)
+      watch.add(request, refuse)
     },
     async run(begin) {
       try {

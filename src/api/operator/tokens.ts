@@ -153,7 +153,7 @@ function openTokens({ store, access, clock, random }: TokenDependencies) {
       const id = newTokenId(now, random)
       const { secret, digest } = withNewSecret(id)
       const usual = { ...plainFields, models: kind === 'client' ? ['*'] : [] }
-      const named = { kind, name: '', ...usual, ...readFields(request.body, { kind, now }) }
+      const named = { kind, name: '', ...usual, ...readFields(request.body, { kind, spend: null, now }) }
       const token: NewToken = { ...named, id, digest, older: [], createdAt: now, changedAt: now, revokedAt: null }
       refuseTakenName(token, access)
       const entry = auditOf(request, { at: now, action: 'token.create', target: id, before: null, after: show(token) })
@@ -178,7 +178,7 @@ function openTokens({ store, access, clock, random }: TokenDependencies) {
     async change(request: BodyRequest<ChangeToken>): Promise<OperatorToken> {
       const changed = await change(request, 'token.change', (token, now) => ({
         ...token,
-        ...readFields(request.body, { kind: token.kind, now }),
+        ...readFields(request.body, { ...token, now }),
       }))
       return show(changed)
     },
@@ -224,7 +224,7 @@ function isStored(token: Token): token is StoredToken {
 /** The settings and the name that a request has. */
 function readFields(
   body: ChangeToken,
-  { kind, now }: { kind: Token['kind']; now: number },
+  { kind, spend: caps, now }: Pick<StoredToken, 'kind' | 'spend'> & { now: number },
 ): Partial<TokenFields & { name: string }> {
   const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
   const { enabled, metadata, role, spend } = body
@@ -237,7 +237,7 @@ function readFields(
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
     ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
-    ...(spend !== undefined && { spend: spend && readCaps(spend) }),
+    ...(spend !== undefined && { spend: spend && readCaps(spend, caps ?? []) }),
     ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
     ...(enabled !== undefined && { enabled }),
     ...(metadata !== undefined && { metadata: metadata && readMetadata(metadata) }),
@@ -262,10 +262,12 @@ function readRange(range: string): string {
   throw invalid('ip_ranges', message)
 }
 
-function readCaps(spend: NonNullable<ChangeToken['spend']>): readonly SpendCap[] | null {
+/** An omitted period keeps its cap, and null removes it. */
+function readCaps(spend: NonNullable<ChangeToken['spend']>, before: readonly SpendCap[]): readonly SpendCap[] | null {
   const caps = spendPeriods.flatMap((period) => {
     const cap = spend[period]
-    if (!cap) return []
+    if (cap === undefined) return before.filter((old) => old.period === period)
+    if (cap === null) return []
     const { limit, time_zone: zone = 'UTC' } = cap
     if (!isTimeZone(zone))
       throw invalid(

@@ -1,4 +1,4 @@
--- usable by: 11
+-- usable by: 12
 -- The ledger: the same rows as in the SQLite store. A version without it would end tasks and post nothing.
 ALTER TABLE tasks ADD COLUMN price text, ADD COLUMN usage text;
 
