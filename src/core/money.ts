@@ -54,6 +54,13 @@ export function moneyText(micros: number, currency: string): string {
 
 /** `0.42`. */
 export function amountText(micros: number): string {
-  const text = toText({ digits: BigInt(Math.abs(micros)), scale: 6 }).replace(/\.?0+$/, '')
+  const text = withoutZeros(toText({ digits: BigInt(Math.abs(micros)), scale: 6 }))
   return micros < 0 ? `-${text}` : text
+}
+
+/** Without the zeros after its last digit: 0.42 of 0.420000. The text must have a point. */
+export function withoutZeros(text: string): string {
+  let end = text.length
+  while (text[end - 1] === '0') end -= 1
+  return text.slice(0, text[end - 1] === '.' ? end - 1 : end)
 }

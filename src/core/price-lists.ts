@@ -1,4 +1,5 @@
 import type { ModelCard } from './catalog.ts'
+import { withoutZeros } from './money.ts'
 import type { PriceLine } from './prices.ts'
 
 /* Price lists that others publish: LiteLLM's `model_prices_and_context_window.json`, and OpenRouter's list of video models. */
@@ -78,7 +79,7 @@ function readOpenRouter({ id, pricing_skus: prices }: Fields): ListedModel[] {
 /** A number of JSON as decimal text: 0.0000025, not 2.5e-6. Prices have far fewer than 12 digits after the point. */
 function decimalOf(value: unknown): string | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value < 1e9)) return undefined
-  return value.toFixed(12).replace(/\.?0+$/, '')
+  return withoutZeros(value.toFixed(12))
 }
 
 function withoutRepeats(lines: readonly PriceLine[]): PriceLine[] {
