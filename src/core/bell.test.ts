@@ -50,3 +50,24 @@ it('ends a rest when its signal aborts', async () => {
   stop.abort()
   await resting
 })
+
+it('rests longer after long work, up to five times', async () => {
+  const clock = manualClock(10_000)
+  const bell = openBell(clock, 50)
+  const { signal } = new AbortController()
+  bell.ring()
+  await bell.wait(1_000, signal)
+  const rests: number[] = []
+  for (const workedMs of [0, 20, 100, 400]) {
+    const begin = clock.now()
+    clock.advance(workedMs)
+    bell.ring()
+    const resting = bell.wait(1_000, signal)
+    for (let isOver = false; !isOver; clock.advance(isOver ? 0 : 10)) {
+      await turn()
+      isOver = await Promise.race([resting.then(() => true), turn().then(() => false)])
+    }
+    rests.push(clock.now() - begin)
+  }
+  assert.deepEqual(rests, [50, 100, 250, 400])
+})
