@@ -61,7 +61,7 @@ const video = { seconds: 4, size: { width: 1280, height: 720 } }
 const repetitions = 5
 
 /** A video is decoded from the first to the last frame before its task completes: that is most of the CPU of a task. */
-export async function benchVerify(folder: string): Promise<{ line: Line; verify: number }> {
+export async function benchVerify(folder: string): Promise<{ line: Line; verify: number; film: string }> {
   const clock = { now: () => Date.now(), sleep: () => new Promise<void>(() => {}) }
   await using media = openMedia({ clock, renderers: 1 })
   const { signal } = new AbortController()
@@ -81,5 +81,5 @@ export async function benchVerify(folder: string): Promise<{ line: Line; verify:
     spread: [value, value] as [number, number],
     detail: 'each is decoded once, by a child of its worker: 4 s of 1280x720, drawn by studio',
   }
-  return { line, verify }
+  return { line, verify, film: path }
 }

@@ -42,6 +42,7 @@ export async function benchPostgres(options: PostgresBench): Promise<{ lines: Li
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-postgres-'))
   try {
     const bench = { ...options, url: server.url, port: server.port, bin: server.bin, folder }
+    const { line, verify, film } = await benchVerify(folder)
     // First, on an empty database: rows of the other parts would slow it down.
     say('1, 2 and 4 workers on PostgreSQL')
     const workers = await benchWorkers({
@@ -49,6 +50,7 @@ export async function benchPostgres(options: PostgresBench): Promise<{ lines: Li
       folder,
       rounds: Math.min(rounds, options.workerRounds),
       tasks: options.workerTasks,
+      film,
     })
     say(`PostgreSQL with ${tasks} tasks`)
     await makeTables(server.url)
@@ -59,7 +61,6 @@ export async function benchPostgres(options: PostgresBench): Promise<{ lines: Li
     say(`claims with ${tasks} tasks queued`)
     await fill(server.url, fillQueue(tasks))
     const claims = await benchClaims(bench)
-    const { line, verify } = await benchVerify(folder)
     return {
       lines: [...lines, ...claims.lines, ...workers.lines, ...api.lines, line],
       costs: { api: api.costs, workers: workers.costs, claim: claims.costs, verify },

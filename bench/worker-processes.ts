@@ -70,11 +70,12 @@ export async function startService(
   return running(child, line, 'SIGTERM')
 }
 
-export async function startSimulator(orders: Orders): Promise<Simulator> {
+/** Every job returns `film`, or a tiny one. */
+export async function startSimulator(orders: Orders, film?: string): Promise<Simulator> {
   const script = fileURLToPath(new URL('../simulators/upstream.ts', import.meta.url))
   const env = { PATH: process.env.PATH ?? '' }
   const { child, line } = await startScript(
-    [script, '--mode', 'key', '--orders', JSON.stringify(orders)],
+    [script, '--mode', 'key', '--orders', JSON.stringify(orders), ...(film === undefined ? [] : ['--film', film])],
     env,
     '/dev/null',
   )
@@ -118,7 +119,7 @@ interface Started {
 }
 
 function running(child: ChildProcess, url: string, signal: NodeJS.Signals): Running {
-  // Nobody catches it: the bench would wait for its tasks for ever.
+  // Not caught, so that the bench ends: it would wait for its tasks for ever.
   const fail = () => {
     throw new Error(`${child.spawnargs.slice(1).join(' ')} ended by itself`)
   }

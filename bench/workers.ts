@@ -20,6 +20,8 @@ export interface WorkersBench {
   rounds: number
   /** How many tasks one worker works off in each round; several workers work off twice as many. */
   tasks: number
+  /** The path of a real video: the others are tiny, so that they cost little beside the work of the service. */
+  film: string
 }
 
 /** Seconds of CPU, and bytes, for one task or for one more poll of it. */
@@ -59,11 +61,14 @@ interface World extends WorkersBench {
   s3: TestS3
   /** Tasks of all rounds so far, so that ids do not repeat. */
   created: number
+  /** How many tasks each worker works off before it is measured: compiled code, open connections, running children. */
+  warmUp: number
 }
 
 const name = 'sim-key'
 const owners = 50
-const warmUp = 400
+/** Decoding a real video costs as much as a hundred tasks. */
+const filmShare = 1 / 10
 /** How long a job of the provider takes if polls are counted: dozens of polls, at a cadence of 100 ms. */
 const slowMs = 6_000
 
@@ -71,13 +76,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   await using stack = new AsyncDisposableStack()
   const world = await openWorld(bench, stack)
   const before = await countRows(world.client)
-  const lines: Line[] = []
-  const all: Record<string, Round[]> = {}
-  for (const count of [1, 2, 4]) {
-    const rounds = await runRounds(world, count, bench.tasks * Math.min(count, 2))
-    all[count] = rounds
-    lines.push(lineOf(count, rounds))
-  }
+  const all = await runInTurn(world, (count) => bench.tasks * Math.min(count, 2))
   const [created, after] = [world.created, await countRows(world.client)]
   const quick = all[1] ?? []
   const task = { ...costOf(quick), polls: median(quick.map(({ polls }) => polls)) }
@@ -88,7 +87,21 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
     mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
   const costs = { perSecond, task, poll, rows, bytes }
-  return { lines: [...lines, ...costLines(costs)], costs }
+  await world.simulator[Symbol.asyncDispose]()
+  const films = await openFilms(world, stack)
+  const withFilms = await runInTurn(films, () => bench.tasks * filmShare)
+  return { lines: [...linesOf(all, ''), ...linesOf(withFilms, ' films'), ...costLines(costs)], costs }
+}
+
+/** Numbers of workers in turn, in each round: minutes apart, noise of the machine would dominate. */
+async function runInTurn(world: World, tasksOf: (count: number) => number): Promise<Record<string, Round[]>> {
+  const all: Record<string, Round[]> = {}
+  for (let round = 0; round < world.rounds; round += 1)
+    for (const count of [1, 2, 4]) {
+      await using workers = await startWorkers(world, count)
+      all[count] = [...(all[count] ?? []), await runRound(world, workers.all, tasksOf(count))]
+    }
+  return all
 }
 
 async function openWorld(bench: WorkersBench, stack: AsyncDisposableStack): Promise<World> {
@@ -96,20 +109,23 @@ async function openWorld(bench: WorkersBench, stack: AsyncDisposableStack): Prom
   await client.connect()
   stack.defer(() => client.end())
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-  const simulator = stack.use(await startSimulator({ speed: 0 }))
   const s3 = stack.use(await startS3())
-  const config = join(bench.folder, 'workers.yaml')
+  const world = { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), s3, created: 0, warmUp: 400 }
+  return { ...world, ...(await openProvider(bench.folder, stack)) }
+}
+
+/** The same with a provider whose videos are real ones. */
+async function openFilms(world: World, stack: AsyncDisposableStack): Promise<World> {
+  return { ...world, ...(await openProvider(world.folder, stack, world.film)), warmUp: 4 }
+}
+
+async function openProvider(folder: string, stack: AsyncDisposableStack, film?: string) {
+  const simulator = stack.use(await startSimulator({ speed: 0 }, film))
+  const config = join(folder, 'workers.yaml')
   // JSON is YAML. The high concurrency is there to measure the queue, and not a limit.
   const account = { base_url: simulator.url, key: 'bench', concurrency: 100_000 }
   writeFileSync(config, JSON.stringify({ accounts: { [name]: account } }))
-  return { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), simulator, config, s3, created: 0 }
-}
-
-async function runRounds(world: World, count: number, tasks: number): Promise<Round[]> {
-  await using workers = await startWorkers(world, count)
-  const rounds: Round[] = []
-  for (let round = 0; round < world.rounds; round += 1) rounds.push(await runRound(world, workers.all, tasks))
-  return rounds
+  return { simulator, config }
 }
 
 /** The difference between slow and quick tasks, measured in turn: minutes apart, noise of the machine would dominate. */
@@ -135,8 +151,7 @@ async function startWorkers(world: World, count: number): Promise<AsyncDisposabl
     return stack.use(await startWorker({ data, config: world.config, store: world.url, s3: world.s3 }))
   })
   const all = await Promise.all(starts)
-  // Warms up: compiled code, open connections, running children.
-  await workOff(world, warmUp * count)
+  await workOff(world, world.warmUp * count)
   const running = stack.move()
   return { all, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
@@ -232,15 +247,17 @@ function mapValues<From, To>(record: Record<string, From>, change: (value: From,
 
 const ms = (seconds: number) => (seconds * 1000).toFixed(1)
 
-function lineOf(count: number, rounds: readonly Round[]): Line {
-  const { worker, children, database } = costOf(rounds)
-  const waiting = (100 * median(rounds.map((round) => round.waiting))).toFixed(1)
-  return {
-    name: `${count} worker${count > 1 ? 's' : ''}, completed`,
-    unit: ' /s',
-    ...middle(rounds.map(({ perSecond }) => perSecond)),
-    detail: `tasks of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; ${waiting} % of the time spent waiting for locks`,
-  }
+function linesOf(all: Record<string, Round[]>, kind: '' | ' films'): Line[] {
+  return Object.entries(all).map(([count, rounds]) => {
+    const { worker, children, database } = costOf(rounds)
+    const waiting = (100 * median(rounds.map((round) => round.waiting))).toFixed(1)
+    return {
+      name: `${count} worker${count === '1' ? '' : 's'}, completed${kind}`,
+      unit: ' /s',
+      ...middle(rounds.map(({ perSecond }) => perSecond)),
+      detail: `${kind ? 'videos of 4 s of 1280x720' : 'tiny videos'} of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; ${waiting} % of the time spent waiting for locks`,
+    }
+  })
 }
 
 function costLines({ task, poll, rows, bytes }: WorkerCosts): Line[] {
