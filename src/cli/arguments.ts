@@ -104,6 +104,17 @@ export function suggestion(given: string, known: readonly string[]): string {
   return near ? `; did you mean ${near}?` : ''
 }
 
+/** The word after a command, in `verbs`. Throws with the words that there are. */
+export function findVerb<Verb>(command: string, word: string, verbs: Readonly<Record<string, Verb>>): Verb {
+  const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
+  if (verb) return verb
+  const known = Object.keys(verbs)
+  const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
+  throw new UsageFailure(
+    word === '' ? `the word after ${command} is missing${advice}` : `there is no '${command} ${word}'${advice}`,
+  )
+}
+
 /** Words of one command share their options. An option of another word would be ignored silently. */
 export function refuseOptions(command: string, values: object, accepted: readonly string[]): void {
   const odd = Object.keys(values).find((name) => !accepted.includes(name))

@@ -164,14 +164,14 @@ it('lists tasks until it has enough, over pages that may be empty', async () => 
   const { code, stdout } = await runCli(['task', 'list', ...search], { env, cwd })
   assert.equal(code, 0)
   assert.match(stdout, /^ID +STATE .*\nvideo_0+ +completed .*a fox\nvideo_1 +failed .*timeout · a fox\n$/)
-  const query = 'owner=a+b&error_code=timeout&created_since=2026-11-15&deleted=true'
+  const query = 'owner=a+b&error_code=timeout&created_since=2026-11-15T00%3A00%3A00.000Z&deleted=true'
   const rest = ['limit=20', 'limit=19&after=a', 'limit=19&after=b']
   assert.deepEqual(
     asked,
     rest.map((more) => `/operator/v1/tasks?${query}&${more}`),
   )
   for (const [args, message] of [
-    [['--since', 'yesterday'], /--since yesterday: use a time such as 24h \(ago\), 2026-11-15 or /],
+    [['--since', 'yesterday'], /--since yesterday: use 90m, 24h or 3d \(ago\), 2026-11-15, or /],
     [['--status', 'done'], /--status done: use one of queued, /],
     [['--limit', '1000'], /--limit 1000: use a number from 1 to 999/],
     [['--yes'], /task list does not accept --yes/],

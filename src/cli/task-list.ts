@@ -6,6 +6,7 @@ import { type Column, table } from './screen/table.ts'
 import { painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
+import { timeBefore } from './times.ts'
 
 /** The conditions of `filmgate task list`. The query has the same names, except for the two times and the error. */
 export const searchOptions = {
@@ -79,8 +80,8 @@ function queryOf(values: SearchValues, now: number): URLSearchParams {
   const { model, account, owner, text } = values
   const conditions = {
     ...{ status, state, model, account, owner, text, error_code: error },
-    created_since: since && timeOf('since', since, now),
-    created_before: before && timeOf('before', before, now),
+    created_since: since && new Date(timeBefore('since', since, now)).toISOString(),
+    created_before: before && new Date(timeBefore('before', before, now)).toISOString(),
     deleted: deleted ? 'true' : undefined,
   }
   return new URLSearchParams(Object.entries(conditions).filter((pair): pair is [string, string] => Boolean(pair[1])))
@@ -89,17 +90,6 @@ function queryOf(values: SearchValues, now: number): URLSearchParams {
 function refuseOther(option: string, value: string | undefined, allowed: readonly string[]): void {
   if (value !== undefined && !allowed.includes(value))
     throw new UsageFailure(`--${option} ${value}: use one of ${allowed.join(', ')}`)
-}
-
-const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** `24h` is that long ago. The server checks a date or a time. */
-function timeOf(option: string, text: string, now: number): string {
-  const [, number, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  if (number !== undefined) return new Date(now - Number(number) * (units[unit] ?? 0)).toISOString()
-  if (!/^\d{4}-\d\d-\d\d/.test(text))
-    throw new UsageFailure(`--${option} ${text}: use a time such as 24h (ago), 2026-11-15 or 2026-11-15T09:30:00Z`)
-  return text
 }
 
 export function showTasks({ data, has_more: more }: ShownPage, terminal: Terminal): string {

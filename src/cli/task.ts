@@ -1,6 +1,6 @@
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { type Command, readArguments, refuseOptions, suggestion, type Values } from './arguments.ts'
+import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
@@ -163,14 +163,7 @@ const verbs: Record<string, Verb> = {
 export const command: Command = {
   help,
   async run([word = '', ...args], terminal) {
-    const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
-    if (!verb) {
-      const known = Object.keys(verbs)
-      const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
-      throw new UsageFailure(
-        word === '' ? `the word after task is missing${advice}` : `there is no 'task ${word}'${advice}`,
-      )
-    }
+    const verb = findVerb('task', word, verbs)
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
     refuseOptions(`task ${word}`, values, [...Object.keys(connectionOptions), ...(verb.accepts ?? [])])
     const { response, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)

@@ -1,6 +1,7 @@
+import { readDuration } from '../core/duration.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
 import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
-import { type Command, readArguments, refuseOptions, suggestion, type Values } from './arguments.ts'
+import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
@@ -8,6 +9,7 @@ import { facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
+import { timeAfter } from './times.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
@@ -141,7 +143,7 @@ const verbs: Record<string, Verb> = {
     operands: theToken,
     accepts: ['overlap'],
     async run({ operator, operand, values: { overlap = '0s' }, terminal }) {
-      const ms = durationOf(overlap)
+      const ms = readDuration(overlap)
       if (ms === undefined) throw new UsageFailure(`--overlap ${overlap}: use 90m, 24h or 7d`)
       const path = `${await pathOf(operand, operator)}/rotate`
       const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
@@ -162,14 +164,7 @@ const verbs: Record<string, Verb> = {
 export const command: Command = {
   help,
   async run([word = '', ...args], terminal) {
-    const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
-    if (!verb) {
-      const known = Object.keys(verbs)
-      const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
-      throw new UsageFailure(
-        word === '' ? `the word after token is missing${advice}` : `there is no 'token ${word}'${advice}`,
-      )
-    }
+    const verb = findVerb('token', word, verbs)
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
     refuseOptions(`token ${word}`, values, [...Object.keys(connectionOptions), ...verb.accepts])
     const operator = openOperator(values, terminal)
@@ -211,7 +206,7 @@ function settingsOf(values: Given, now: number): Record<string, unknown> {
     ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
     ...set('ip_ranges', ranges, listOf),
     ...set('spend', budget, capsOf),
-    ...set('expires_at', expires, (text) => timeOf(text, now)),
+    ...set('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
     ...set('metadata', metadata, pairsOf),
   }
 }
@@ -258,23 +253,6 @@ function pairsOf(text: string): Record<string, string> {
     return [pair.slice(0, at), pair.slice(at + 1)] as const
   })
   return Object.fromEntries(pairs)
-}
-
-const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-function durationOf(text: string): number | undefined {
-  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  return amount === undefined ? undefined : Number(amount) * (unitMs[unit] ?? 0)
-}
-
-/** An ISO time, from a time or from a duration after now. Without a time zone it is the one of this machine. */
-function timeOf(text: string, now: number): string {
-  const ms = durationOf(text)
-  const time = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text) : Number.NaN
-  const at = ms === undefined ? time : now + ms
-  if (Number.isNaN(at))
-    throw new UsageFailure(`--expires ${text}: use 90m, 24h, 30d, a time such as 2027-01-31T00:00Z, or none`)
-  return new Date(at).toISOString()
 }
 
 const colours: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {

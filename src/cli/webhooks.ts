@@ -9,7 +9,7 @@ import {
   WebhookReplay,
   WebhookTest,
 } from '../wire/webhooks.ts'
-import { type Command, readArguments, suggestion, type Values } from './arguments.ts'
+import { type Command, findVerb, readArguments, type Values } from './arguments.ts'
 import { type Filmgate, openFilmgate } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { UsageFailure } from './failure.ts'
@@ -17,6 +17,7 @@ import { facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
+import { timeBefore } from './times.ts'
 
 const help = `Usage: filmgate webhooks list                list your endpoints
        filmgate webhooks add URL             add an endpoint for finished videos
@@ -176,7 +177,7 @@ const verbs: Record<string, Verb> = {
 const replayFailed: Verb = {
   operands: [theId],
   async run({ filmgate, operands: [id], values, terminal }) {
-    const since = readSince(values['failed-since'] ?? '', terminal.now())
+    const since = Math.floor(timeBefore('failed-since', values['failed-since'] ?? '', terminal.now()) / 1000)
     const response = await filmgate.post(`${pathOf(id)}/replay`, Replayed, { since })
     return { response, show: () => showReplayed(response.replayed) }
   },
@@ -185,37 +186,14 @@ const replayFailed: Verb = {
 export const command: Command = {
   help,
   async run([word = '', ...args], terminal) {
-    const verb = word === 'replay' && args.some((arg) => arg.startsWith('--failed-since')) ? replayFailed : verbOf(word)
+    const replaysFailed = word === 'replay' && args.some((arg) => arg.startsWith('--failed-since'))
+    const verb = replaysFailed ? replayFailed : findVerb('webhooks', word, verbs)
     const { values, operands } = readArguments(args, { options, operands: verb.operands })
     const filmgate = openFilmgate(findConnection(values, terminal.env))
     const { response, show, code = 0 } = await verb.run({ filmgate, operands, values, terminal })
     terminal.out(values.json ? jsonLine(response) : show())
     return code
   },
-}
-
-function verbOf(word: string): Verb {
-  const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined
-  if (verb) return verb
-  const known = Object.keys(verbs)
-  const advice = suggestion(word, known) || `; use one of: ${known.join(', ')}`
-  throw new UsageFailure(
-    word === '' ? `the word after webhooks is missing${advice}` : `there is no 'webhooks ${word}'${advice}`,
-  )
-}
-
-const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-// `Date.parse` also reads 'last 7': as a day in 2001.
-const isoTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/
-
-/** Unix seconds, from a time or from a duration before now. */
-function readSince(text: string, now: number): number {
-  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
-  const at = amount === undefined ? time : now - Number(amount) * (unitMs[unit] ?? 0)
-  if (!Number.isNaN(at)) return Math.max(0, Math.floor(at / 1000))
-  throw new UsageFailure(`--failed-since ${text}: use 90m, 24h, 3d, or a time such as 2026-11-15T09:00Z`)
 }
 
 const colours: Record<string, 'green' | 'red' | 'yellow'> = { delivered: 'green', failed: 'red', pending: 'yellow' }

@@ -1,3 +1,4 @@
+import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
 import type { UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
@@ -9,12 +10,9 @@ export interface Parsed<T> {
   fix?: string
 }
 
-const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
 /** '90s', '30m', '24h' or '7d' in milliseconds. */
 export function parseDuration(text: string): number | undefined {
-  if (!new RegExp(durationPattern).test(text)) return undefined
-  return Number(text.slice(0, -1)) * (units[text.slice(-1)] ?? 0)
+  return new RegExp(durationPattern).test(text) ? readDuration(text) : undefined
 }
 
 function parseSwitch(text: string): Parsed<boolean> {

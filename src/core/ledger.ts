@@ -7,7 +7,7 @@ import { isFinished, type PricePart, type Task, type TaskPrice, type TaskUsage }
  * is posted once, in the transaction of the change that causes it. These accounts are never below 0:
  *   reserved OWNER     the maximum price of the owner's unfinished tasks
  *   revenue OWNER      what was charged for completed tasks
- *   cost ACCOUNT       what a provider account charges the operator, whoever pays for the video
+ *   cost ACCOUNT       what a provider account charges the operator, paid for by a client or not
  * and these two, their other sides, are never above 0:
  *   funds OWNER        what the owner owes or has reserved
  *   providers ACCOUNT  what the operator owes to the provider
@@ -43,7 +43,7 @@ export function settlementOf(was: Priced, task: Pick<Task, 'state' | 'usage'>): 
   return { charge, refund: price.charge - charge, usage: { ...task.usage, cost: charge, currency: price.currency } }
 }
 
-/** A deletion ends the reservation of an unfinished task: nobody can download its video any more. */
+/** A deletion ends the reservation of an unfinished task: its video can never be downloaded. */
 export function isReserved({ price, state, deletedAt }: Priced): boolean {
   return price !== null && deletedAt === null && !isFinished({ state })
 }

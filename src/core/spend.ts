@@ -50,7 +50,7 @@ export interface CapRefusal {
 /** The end of the last period: later than any task. */
 const endOfTime = 8_640_000_000_000_000
 
-/** The counter that every owner has. Whoever changes a counter of the owner locks this one first. */
+/** The counter that every owner has. A change of any counter of the owner locks this one first. */
 function totalCounter(scope: string, currency: string): Counter {
   return { scope, currency, period: 'total', starts: 0, ends: endOfTime }
 }

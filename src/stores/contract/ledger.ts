@@ -101,7 +101,7 @@ function testPostings(world: StoreWorld): void {
     assert.deepEqual(await balances(store, failing, deleted, newTask('9')), reserved)
   })
 
-  it('ends a reservation once, whoever comes later', async () => {
+  it('ends a reservation once, whatever comes later', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a', { price })
     const running = decide(task, { state: 'running' }, { fact: factOf('a', 'accepted', 'op'), keepsLease: true })

@@ -36,8 +36,8 @@ async function admitAll(database: Database, submits: readonly Submit[], again = 
 }
 
 /**
- * The scopes are locked before the tasks are inserted. Nobody else locks the new rows, and a task with the same key has the
- * same owner, so it waits for the same scope: there is no deadlock.
+ * The scopes are locked before the tasks are inserted. No other transaction locks the new rows, and a task with the same
+ * key has the same owner, so it waits for the same scope: there is no deadlock.
  */
 async function admit(query: Query, submits: readonly Submit[], again: boolean): Promise<ItemResult<void>[]> {
   const spent = await readCounters(query, submits.flatMap(countersOf))
