@@ -118,6 +118,11 @@ export interface Claims {
 
 /** A worker that is not woken looks this often (`src/engine/options.ts`). */
 const idleMs = 1_000
+/**
+ * Rounds of a worker that is woken are at least this far apart (`src/main.ts`), and five times as far as one takes, up to
+ * five times this (`src/core/bell.ts`).
+ */
+const roundMs = 50
 
 function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): Claims {
   const { given, costs } = model
@@ -127,7 +132,8 @@ function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): C
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
   const rings = (perSecond * demand.runs) / workers + (pooled ? 0 : perSecond * notificationsPerTask)
-  const cycleMs = Math.max(given.thinkMs + tripMs, Math.min(idleMs, 1000 / rings))
+  const restMs = Math.min(5 * roundMs, Math.max(roundMs, 5 * (given.thinkMs + tripMs)))
+  const cycleMs = Math.max(restMs, Math.min(idleMs, 1000 / rings))
   const claimMs = costs.claim.baseMs + costs.claim.taskMs * submits + costs.claim.slotMs * slots + trips * tripMs
   return {
     mostPerSecond: (submits * 1000) / claimMs,

@@ -6,7 +6,9 @@ export function timeBefore(option: string, text: string, now: number): number {
   const ms = readDuration(text)
   const at = ms === undefined ? timeOf(text) : now - ms
   if (!Number.isNaN(at)) return Math.max(0, at)
-  throw new UsageFailure(`--${option} ${text}: use 90m, 24h or 3d (ago), 2026-11-15, or a time such as 2026-11-15T09:00Z`)
+  throw new UsageFailure(
+    `--${option} ${text}: use 90m, 24h or 3d (ago), 2026-11-15, or a time such as 2026-11-15T09:00Z`,
+  )
 }
 
 /** From a time, or from a duration after now. */

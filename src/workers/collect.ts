@@ -86,21 +86,23 @@ function whyOf(cause: unknown): { why?: string } {
   return typeof detail === 'string' ? { why: `${detail}; to allow it, add it to outbound.allow in filmgate.yaml` } : {}
 }
 
-/**
- * Returns whether the file itself is in the bucket now. Closes it even if the bucket failed before it read a byte:
- * `await using` would hide the error of the bucket.
- */
+/** Returns whether the file itself is in the bucket now. */
 async function store(bucket: Bucket, video: Asset, file: string, signal: AbortSignal): Promise<boolean> {
   if (await bucket.adopt?.(file, video)) return true
-  // Opened first: a stream that fails to open its file before it has a listener ends the whole process.
-  const source = (await open(file)).createReadStream()
-  try {
-    const { bytes, sha256 } = await bucket.put(video.key, source, signal)
-    if (bytes !== video.bytes || sha256 !== video.sha256)
-      throw Problem.ofStorage(new Error(`${file} has other bytes than were written to it`))
-    return false
-  } finally {
-    source.destroy()
+  await using opened = await open(file)
+  const { bytes, sha256 } = await bucket.put(video.key, blocksOfFile(opened, video.bytes), signal)
+  if (bytes !== video.bytes || sha256 !== video.sha256)
+    throw Problem.ofStorage(new Error(`${file} has other bytes than were written to it`))
+  return false
+}
+
+/** Each block is the same memory, which a stream would allocate for each. */
+async function* blocksOfFile(file: FileHandle, bytes: number): AsyncGenerator<Uint8Array, undefined> {
+  const block = Buffer.allocUnsafe(Math.max(blockBytes.least, Math.min(blockBytes.most, bytes)))
+  for (;;) {
+    const { bytesRead } = await file.read(block)
+    if (bytesRead === 0) return
+    yield block.subarray(0, bytesRead)
   }
 }
 

@@ -15,10 +15,11 @@ import type { ByteRange } from '../../core/range.ts'
 import { type Bucket, type OpenObject, splitKey } from '../bucket.ts'
 import type { S3Options } from '../s3.ts'
 import { openClient, orStorageProblem, s3ErrorOf } from './client.ts'
-import { type ObjectAddress, splitIntoParts, upload } from './upload.ts'
+import { type ObjectAddress, openSpares, splitIntoParts, upload } from './upload.ts'
 
 export function openObjects(options: S3Options): Bucket {
   const client = openClient(options)
+  const spares = openSpares()
   const prefix = options.prefix.replace(/(?<!\/)\/*$/, options.prefix === '' ? '' : '/')
   const addressOf = (key: string): ObjectAddress => {
     const { folder, name } = splitKey(key)
@@ -28,11 +29,12 @@ export function openObjects(options: S3Options): Bucket {
   return {
     async put(key, body, signal) {
       const address = addressOf(key)
-      const { parts, measure } = splitIntoParts(body, signal)
+      const { parts, measure, end } = splitIntoParts(body, signal, spares)
       const { publish, abort } = await upload(client, address, parts, signal)
       const facts = measure()
       try {
         await publish()
+        end()
       } catch (error) {
         await abort()
         if (!mayExist(error) || !(await hasSameBytes(await openObject(client, address), facts, key))) throw error

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { it } from 'node:test'
-import { splitIntoParts } from './upload.ts'
+import { openSpares, splitIntoParts } from './upload.ts'
 
 const mebibyte = 2 ** 20
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -10,13 +10,12 @@ function* inPieces(bytes: Buffer, length: number) {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
 }
 
-async function split(body: Buffer, piece: number) {
-  const { parts, measure } = splitIntoParts(inPieces(body, piece), new AbortController().signal)
-  const found: { bytes: Buffer; sha256: string; takenBytes: number }[] = []
+async function split(body: Buffer, piece: number, spares = openSpares()) {
+  const { parts, measure, end } = splitIntoParts(inPieces(body, piece), new AbortController().signal, spares)
+  const found: { bytes: Buffer; sha256: string; memory: ArrayBufferLike }[] = []
   // Copied: the memory of a part is used again.
-  for await (const { bytes, sha256 } of parts)
-    found.push({ bytes: Buffer.from(bytes), sha256, takenBytes: bytes.buffer.byteLength })
-  return { found, measured: measure() }
+  for await (const { bytes, sha256 } of parts) found.push({ bytes: Buffer.from(bytes), sha256, memory: bytes.buffer })
+  return { found, measured: measure(), end }
 }
 
 for (const [length, piece] of [
@@ -40,6 +39,28 @@ for (const [length, piece] of [
 
 it('a part of a small body takes little memory', async () => {
   const { found } = await split(Buffer.alloc(100_000), 10_000)
-  assert.equal(found.length, 1)
-  assert.ok((found[0]?.takenBytes ?? 0) < 300_000, `${found[0]?.takenBytes} bytes for 100 000`)
+  assert.deepEqual(
+    found.map(({ memory }) => memory.byteLength),
+    [128 * 1024],
+  )
+})
+
+it('memory is used again when its upload has ended, and not before', async () => {
+  const spares = openSpares()
+  const first = await split(Buffer.alloc(3 * mebibyte, 'a'), 100_000, spares)
+  const second = await split(Buffer.alloc(3 * mebibyte, 'b'), 100_000, spares)
+  first.end()
+  const third = await split(Buffer.alloc(3 * mebibyte, 'c'), 100_000, spares)
+  const [one, other, again] = [first, second, third].map(({ found }) => found[0]?.memory)
+  assert.notEqual(other, one)
+  assert.equal(again, one)
+  assert.ok(third.found[0]?.bytes.equals(Buffer.alloc(3 * mebibyte, 'c')))
+})
+
+it('at most 32 MiB are kept', async () => {
+  const spares = openSpares()
+  const taken = Array.from({ length: 6 }, () => spares.take(8 * mebibyte))
+  spares.give(taken)
+  const again = Array.from({ length: 6 }, () => spares.take(8 * mebibyte))
+  assert.equal(again.filter((buffer) => taken.includes(buffer)).length, 4)
 })

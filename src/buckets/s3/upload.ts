@@ -24,29 +24,65 @@ interface Part {
 const partBytes = 8 * 2 ** 20
 
 /** Enough for a thumbnail. */
-const firstBytes = 64 * 1024
+const leastBytes = 64 * 1024
+const spareBytes = 4 * partBytes
+
+/** Memory that is used again. If each upload allocated its own, Node would collect its garbage after every second video. */
+export interface Spares {
+  /** At least so many bytes, with any content. */
+  take(bytes: number): Buffer
+  give(buffers: readonly Buffer[]): void
+}
+
+export function openSpares(): Spares {
+  const spares = new Map<number, Buffer[]>()
+  let kept = 0
+  return {
+    take(bytes) {
+      let size = leastBytes
+      while (size < bytes) size *= 2
+      const spare = spares.get(size)?.pop()
+      if (spare) kept -= size
+      return spare ?? Buffer.allocUnsafeSlow(size)
+    },
+    give(buffers) {
+      for (const buffer of buffers) {
+        if (kept + buffer.length > spareBytes) return
+        kept += buffer.length
+        spares.set(buffer.length, [...(spares.get(buffer.length) ?? []), buffer])
+      }
+    },
+  }
+}
 
 /**
  * Splits a body into parts of one size (the last may be smaller), and measures it. Two buffers alternate: a part is valid
- * until the second next one is requested. They grow with their part: whole ones for small bodies made Node collect its
- * garbage every eighth upload.
+ * until the second next one is requested. They grow with their part, so that small bodies take little memory. `end` gives
+ * them back: call it when the parts have arrived. After a failure they may still be read.
  */
-export function splitIntoParts(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal) {
+export function splitIntoParts(
+  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  spares: Spares,
+) {
   const digest = createHash('sha256')
   let bytes = 0
+  const buffers: Buffer[] = []
   const parts = async function* (): AsyncGenerator<Part, void> {
-    const buffers: Buffer[] = []
     let [count, filled] = [0, 0]
     let partDigest = createHash('sha256')
     const buffer = (needed: number) => {
-      const before = buffers[count % 2] ?? Buffer.alloc(0)
-      if (needed <= before.length) return before
-      const larger = Buffer.allocUnsafe(Math.min(partBytes, Math.max(firstBytes, 2 * before.length, needed)))
-      larger.set(before.subarray(0, filled))
+      const before = buffers[count % 2]
+      if (before && needed <= before.length) return before
+      const larger = spares.take(needed)
+      if (before) {
+        larger.set(before.subarray(0, filled))
+        spares.give([before])
+      }
       buffers[count % 2] = larger
       return larger
     }
-    const end = () => {
+    const endPart = () => {
       const part = { bytes: buffer(filled).subarray(0, filled), sha256: partDigest.digest('hex') }
       count++
       filled = 0
@@ -63,12 +99,16 @@ export function splitIntoParts(body: Iterable<Uint8Array> | AsyncIterable<Uint8A
         buffer(filled + piece.length).set(piece, filled)
         at += piece.length
         filled += piece.length
-        if (filled === partBytes) yield end()
+        if (filled === partBytes) yield endPart()
       }
     }
-    if (filled > 0 || count === 0) yield end()
+    if (filled > 0 || count === 0) yield endPart()
   }
-  return { parts: parts(), measure: () => ({ bytes, sha256: digest.digest('hex') }) }
+  return {
+    parts: parts(),
+    measure: () => ({ bytes, sha256: digest.digest('hex') }),
+    end: () => spares.give(buffers.splice(0)),
+  }
 }
 
 /** Sends the parts. `publish` creates the object unless its key exists; `abort` removes the parts that were sent. */
