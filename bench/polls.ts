@@ -1,15 +1,15 @@
 import { compare, type Line, median } from './measure.ts'
 import { load, startServer } from './processes.ts'
-import { token } from './servers.ts'
+import { limitedToken, token } from './servers.ts'
 import { submitRequests } from './submits.ts'
 
 const connections = 32
 
 /** Random tasks of the whole store, so that no cache is warm. */
-export function pollRequests(ids: readonly string[], count: number): string[] {
+export function pollRequests(ids: readonly string[], count: number, secret = token): string[] {
   return Array.from({ length: count }, () => {
     const id = ids[Math.floor(Math.random() * ids.length)]
-    return `GET /v1/videos/${id} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\n\r\n`
+    return `GET /v1/videos/${id} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${secret}\r\nAccept: application/json\r\n\r\n`
   })
 }
 
@@ -33,6 +33,12 @@ export async function benchPolls(
     () => rate(app.port),
     () => rate(bare.port),
   )
+  const limitedRequests = pollRequests(ids, 20_000, limitedToken)
+  const limited = await compare(
+    rounds,
+    async () => (await load({ port: app.port, connections, seconds, requests: limitedRequests })).perSecond,
+    () => rate(app.port),
+  )
   const busy = await underSubmits(app.port, requests, { rounds, seconds })
   return [
     {
@@ -43,6 +49,14 @@ export async function benchPolls(
       goal: 0.7,
       spread: result.spread,
       detail: `of bare node:http; ${Math.round(result.ours)} against ${Math.round(result.limit)} a second, random ids of ${ids.length} tasks, ${connections} connections`,
+    },
+    {
+      name: 'poll with limits',
+      value: limited.ratio,
+      unit: ' ×',
+      must: { atLeast: 0.9 },
+      spread: limited.spread,
+      detail: `of a poll by a token without limits; ${Math.round(limited.ours)} against ${Math.round(limited.limit)} a second; a rate, tasks at once, a budget, ranges of addresses and an expiry`,
     },
     {
       name: 'poll p99 while submitting',

@@ -3,7 +3,7 @@ import { openAccess } from '../src/access.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
-import { digestSecret } from '../src/core/token.ts'
+import { digestSecret, type Token } from '../src/core/token.ts'
 import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
@@ -20,6 +20,21 @@ export type ServerKind =
   | { kind: 'app'; folder: string; store: 'postgres' | 'postgres-single'; url: string }
 
 export const token = 'bench'
+/** Of a token with every limit that there is. It reads the videos of the other. */
+export const limitedToken = 'bench-with-limits'
+
+const limited: Token = {
+  kind: 'client',
+  name: 'limited',
+  digest: digestSecret(limitedToken),
+  project: 'bench',
+  models: ['*'],
+  rate: 10_000_000,
+  concurrency: 100_000,
+  ipRanges: ['10.0.0.0/8', '127.0.0.0/8', '::1/128'],
+  spend: [{ period: 'month', limit: 1_000_000_000_000, zone: 'Europe/Berlin' }],
+  expiresAt: Date.now() + 86_400_000,
+}
 
 async function serve(wanted: ServerKind): Promise<number> {
   if (wanted.kind === 'bare') {
@@ -37,7 +52,7 @@ async function serve(wanted: ServerKind): Promise<number> {
   const app = buildApp({
     catalog,
     access: openAccess({
-      tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }],
+      tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }, limited],
       // Never reached, but each response has the headers of a rate limit, as in production.
       ratePerMinute: 10_000_000,
     }),
