@@ -28,7 +28,7 @@ const leastBytes = 64 * 1024
 const spareBytes = 4 * partBytes
 
 /** Memory that is used again. If each upload allocated its own, Node would collect its garbage after every second video. */
-export interface Spares {
+interface Spares {
   /** At least so many bytes, with any content. */
   take(bytes: number): Buffer
   give(buffers: readonly Buffer[]): void
