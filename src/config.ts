@@ -29,6 +29,8 @@ export interface Config {
   handover: Handover
   role: Role
   retentionMs: number
+  /** How long the usage of ended tasks is kept. */
+  usageKeptMs: number
   /** Whether `/docs` and `/openapi.json` exist. */
   docs: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
@@ -86,6 +88,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
+  const usageKeptMs = read('usage-keep')
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
@@ -114,6 +117,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     data,
     ...places,
     retentionMs,
+    usageKeptMs,
     docs,
     ratePerMinute,
     diskReserveBytes,

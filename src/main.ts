@@ -160,10 +160,11 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
   const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
+  const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []
-      : [await startEngine(engine), startDeliveries({ ...common, outbound }), startUpkeep(common)]
+      : [await startEngine(engine), startDeliveries({ ...common, outbound }), startUpkeep(upkeep)]
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.

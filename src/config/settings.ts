@@ -90,6 +90,15 @@ export const settings = {
       return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
     },
   },
+  'usage-keep': {
+    variable: 'FILMGATE_USAGE_KEEP',
+    fallback: '400d',
+    help: 'how long the usage of ended tasks is kept: 90d, 400d',
+    parse(text: string): Parsed<number> {
+      const value = parseDuration(text)
+      return value === undefined ? { value: 0, fix: 'use a number and a unit: 24h, 90d, 400d' } : { value }
+    },
+  },
   'disk-reserve': {
     variable: 'FILMGATE_DISK_RESERVE',
     fallback: '200MB',

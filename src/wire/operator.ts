@@ -51,6 +51,7 @@ const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
   owner: text('Who owns it: the project of its token; else the id of the token, or its name if it is configured.'),
+  token: orNull(text('The id of the token that created it; null if an earlier release created it.')),
   model: text('The model that was requested.'),
   card: text('The model’s own name; `model` may be an alias of it.'),
   prompt: text('The prompt of the request.'),
