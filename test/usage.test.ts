@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { operatorToken, startService, type TestService, token } from './service.ts'
+import { operatorToken, startService, type TestService, token, until } from './service.ts'
+import { startReceiver } from './webhook-world.ts'
 
 /* What ended videos used, cost and brought, as clients and operators see it. */
 
@@ -173,4 +174,63 @@ it('refuses what it can not answer, with the field and the fix', async () => {
   }
   const response = await service.fetch('/v1/usage?group_by=account')
   assert.match(((await response.json()) as Refused).error.message, /Allowed: token, model, day, hour;/)
+})
+
+interface Event {
+  specversion: string
+  type: string
+  id: string
+  source: string
+  subject: string
+  time: string
+  data: Record<string, unknown>
+}
+
+it('the usage webhook gets each ended video as a CloudEvent, with the token of the operator', async () => {
+  await using receiver = await startReceiver()
+  let isDown = true
+  receiver.handle = (_, response) => void response.writeHead(isDown ? 503 : 204).end()
+  const env = {
+    FILMGATE_USAGE_WEBHOOK: `${receiver.url}/api/v1/events`,
+    FILMGATE_USAGE_WEBHOOK_TOKEN: 'the token of the meter',
+  }
+  const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }\n${prices}`
+  await using metered = await startService({ yaml, env })
+  const { id } = (await (await metered.submit(film)).json()) as { id: string }
+  await metered.finish(id)
+  await until('it was refused', () => receiver.all.length > 0)
+  isDown = false
+  await until('it was sent again', () => receiver.all.length > 1)
+  const { headers, path, body } = receiver.all.at(-1) ?? assert.fail()
+  assert.deepEqual([path, headers.authorization], ['/api/v1/events', 'Bearer the token of the meter'])
+  assert.equal(headers['content-type'], 'application/cloudevents-batch+json')
+  const [event, ...others] = JSON.parse(body) as Event[]
+  assert.ok(event)
+  assert.deepEqual(others, [])
+  const { time, data, ...about } = event
+  assert.ok(!Number.isNaN(Date.parse(time)))
+  assert.deepEqual(about, {
+    specversion: '1.0',
+    type: 'filmgate.video',
+    id: `${id}:completed`,
+    source: 'filmgate',
+    subject: 'default',
+    datacontenttype: 'application/json',
+  })
+  const { took_ms: tookMs, ...counted } = data
+  assert.ok(Number(tookMs) > 0)
+  assert.deepEqual(counted, {
+    task: id,
+    token: 'config:default',
+    model: 'studio',
+    account: 'studio',
+    outcome: 'completed',
+    error_code: null,
+    seconds: 1,
+    cost: 0.2,
+    revenue: 0.5,
+    currency: 'USD',
+  })
+  assert.ok(metered.log.some((line) => line.includes('usage events could not be sent')))
+  assert.ok(!metered.log.join('').includes('the token of the meter'))
 })
