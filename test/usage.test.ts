@@ -134,9 +134,14 @@ it('a client sees its own project, what it pays, and neither accounts nor the co
   assert.ok(own && !('revenue' in own) && !('account' in own) && !('token_name' in own))
 })
 
-it('a task of an operator has the id of its token', async () => {
+it('operators see which token created a task, and find its tasks', async () => {
   const { data } = await service.operator<{ data: { owner: string; token: string }[] }>('/tasks?owner=shop')
   assert.deepEqual([...new Set(data.map((task) => task.token))].sort(), [anna.id, ben.id].sort())
+  const own = await service.operator<{ data: { token: string }[] }>(`/tasks?token=${anna.id}`)
+  assert.deepEqual(
+    own.data.map((task) => task.token),
+    [anna.id],
+  )
 })
 
 it('CSV has a header, and no cell that a spreadsheet would run', async () => {

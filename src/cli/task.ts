@@ -43,6 +43,7 @@ Options of list (a task must meet all of them):
   --model MODEL       the requested name, or the model's own
   --account ACCOUNT   the account that runs it, or ran it last
   --owner OWNER       a project, the id of a token, or a configured name
+  --token-id ID       the token that created it
   --error CODE        the code that it failed with, such as generation_failed
   --text TEXT         a part of the prompt
   --since TIME        created since then: 24h (ago), 2026-11-15, or with a time

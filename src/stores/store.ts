@@ -314,6 +314,8 @@ export interface TaskSearch {
   model?: string
   account?: string
   owner?: string
+  /** The id of the token that created it. */
+  token?: string
   createdSince?: number
   createdBefore?: number
   errorCode?: string

@@ -195,6 +195,7 @@ export const ListTasksQuery = request({
   model: filter('Only tasks of this model, by the name that was requested or by its own.'),
   account: filter('Only tasks that this account runs, or ran last.'),
   owner: filter('Only tasks of this owner.'),
+  token: filter('Only tasks that the token with this id created.'),
   error_code: filter('Only tasks that failed with this code.'),
   text: filter('Only tasks with this text in the prompt. Upper and lower case of A to Z are the same.'),
   created_since: filter(

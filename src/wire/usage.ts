@@ -51,7 +51,7 @@ export type UsageGroup = Static<typeof UsageGroup>
 
 const groupedBy = listOf('The fields that the report is grouped by, in this order.', { type: 'string' })
 
-export const UsageReport = shape('What the videos of your project used, by groups. Tasks count at the time of their end.', {
+export const UsageReport = shape('What the videos of your project used, by groups. They count when they end.', {
   object: always('usage'),
   since: unixTime('The start of the range'),
   before: unixTime('The end of the range, which does not count'),
@@ -75,7 +75,7 @@ export const OperatorUsageGroup = shape(
 )
 export type OperatorUsageGroup = Static<typeof OperatorUsageGroup>
 
-export const OperatorUsageReport = shape('Usage by groups. Tasks count at the time of their end.', {
+export const OperatorUsageReport = shape('Usage by groups. Tasks count when they end.', {
   object: always('operator.usage'),
   since: time('The start of the range.'),
   before: time('The end of the range, which does not count.'),

@@ -49,7 +49,7 @@ function search({ store, turns }: SearchDependencies) {
 }
 
 function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {
-  const { status, state, model, account, owner, text, error_code: errorCode, deleted } = query
+  const { status, state, model, account, owner, token, text, error_code: errorCode, deleted } = query
   refuseNul(query)
   const since = readTime('created_since', query.created_since)
   const before = readTime('created_before', query.created_before)
@@ -59,6 +59,7 @@ function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {
     ...(model !== undefined && { model }),
     ...(account !== undefined && { account }),
     ...(owner !== undefined && { owner }),
+    ...(token !== undefined && { token }),
     ...(errorCode !== undefined && { errorCode }),
     ...(text !== undefined && { text }),
     ...(since !== undefined && { createdSince: since }),
