@@ -8,7 +8,7 @@ import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeBefore } from './times.ts'
 
-/** The conditions of `filmgate task list`. The query has the same names, except for the token, the two times and the error. */
+/** The conditions of `filmgate task list`. The query has the same names, except for token, times and error. */
 export const searchOptions = {
   status: { type: 'string' },
   state: { type: 'string' },

@@ -54,7 +54,7 @@ const options = {
 
 type Given = Values<typeof options>
 
-/** The fields that both reports have. Operators get `revenue` as well, and each group has the fields that it is grouped by. */
+/** The fields that both reports have. Operators also get `revenue`, and each group has the fields that it is grouped by. */
 const Group = pick(OperatorUsageGroup, [
   'tasks',
   'completed',

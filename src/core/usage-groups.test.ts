@@ -74,11 +74,10 @@ it('never adds amounts of different currencies', () => {
 it('counts only what passes the filters, and for a client no cost without a task', () => {
   const unused: Partial<UsageRecord> = { outcome: 'unused' }
   const records = [{}, { token: 'tok_2' }, { model: 'other' }, { account: 'q' }, unused]
+  const both = { model: 'm', account: 'q' }
+  const filters = [{}, { token: 'tok_2' }, { model: 'm' }, { account: 'p' }, both, { token: 'x' }]
   const completed = (filter: object) => sumOf([], records, { filter }).reduce((sum, group) => sum + group.completed, 0)
-  assert.deepEqual(
-    [{}, { token: 'tok_2' }, { model: 'm' }, { account: 'p' }, { model: 'm', account: 'q' }, { token: 'x' }].map(completed),
-    [4, 1, 3, 3, 1, 0],
-  )
+  assert.deepEqual(filters.map(completed), [4, 1, 3, 3, 1, 0])
   const cost = (countsUnused: boolean) => sumOf([], records, { countsUnused })[0]?.cost
   assert.deepEqual([cost(true), cost(false)], [10, 8])
 })

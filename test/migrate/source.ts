@@ -148,9 +148,9 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
   const marks = usageColumns.map(() => '?').join(', ')
   const usage = database.prepare(`INSERT INTO usages (${usageColumns.join(', ')}) VALUES (${marks})`)
   for (const { id, owner, card, createdAt } of tasks.filter(({ state }) => state === 'completed')) {
-    const about = { owner, token: 'config:default', model: card, account: 'elsewhere', code: null, seconds: 4, tookMs: 5 }
-    const money = { revenue: 3_000_000, cost: 2_000_000, currency: 'USD' }
-    usage.run(...fromUsage({ id, task: id, at: createdAt + 5, outcome: 'completed', ...about, ...money }))
+    const about = { owner, token: 'config:default', model: card, account: 'elsewhere', code: null }
+    const counted = { seconds: 4, tookMs: 5, revenue: 3_000_000, cost: 2_000_000, currency: 'USD' }
+    usage.run(...fromUsage({ id, task: id, at: createdAt + 5, outcome: 'completed', ...about, ...counted }))
   }
   database.exec("INSERT INTO cursors VALUES ('usage', 7, 'a process', 9)")
   // As after the kill of a process.

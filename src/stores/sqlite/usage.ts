@@ -32,7 +32,8 @@ export function prepareUsageReads(reader: DatabaseSync): Pick<Store, 'usage' | '
   const steps = (index: string, owned: string) =>
     reader.prepare(
       `SELECT ${names} FROM usages INDEXED BY ${index}
-       WHERE ${owned} at >= :since AND at < :before AND (at > :since OR number > :after) ORDER BY at, number LIMIT :limit`,
+       WHERE ${owned} at >= :since AND at < :before AND (at > :since OR number > :after)
+       ORDER BY at, number LIMIT :limit`,
     )
   const [ofAll, ofOwner] = [steps('usages_at', ''), steps('usages_owner', 'owner = :owner AND')]
   const beyond = reader.prepare(`SELECT ${names} FROM usages WHERE number > ? ORDER BY number LIMIT ?`)
