@@ -177,7 +177,8 @@ function readDimensions(text: string, allowed: readonly UsageDimension[]): Usage
 }
 
 function readRange(query: UsageQueryText, by: readonly UsageDimension[], now: number) {
-  const before = readTime('before', query.before) ?? now
+  // What ended in this millisecond counts.
+  const before = readTime('before', query.before) ?? now + 1
   const since = readTime('since', query.since) ?? Math.max(0, before - usualDays * dayMs)
   const refuse = (message: string) => new Problem('invalid_value', message, { param: 'since' })
   if (since >= before) throw refuse('`since` is not before `before`. Send an earlier time.')
