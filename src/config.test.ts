@@ -193,3 +193,22 @@ it('a FILMGATE_TOKEN for the command line does not keep the service from startin
   // A flag is meant for the service alone.
   assert.throws(() => load(yaml('team'), {}, { token: 'mine' }), /used twice/)
 })
+
+it('the usage webhook needs a web address, its token needs a webhook, and no mistake shows either', () => {
+  const url = 'https://meter.example/api/v1/events?key=secret'
+  const given = { FILMGATE_USAGE_WEBHOOK: url, FILMGATE_USAGE_WEBHOOK_TOKEN: 'a long secret' }
+  const { usageWebhook, secrets } = load('', given)
+  assert.deepEqual(usageWebhook, { url, token: 'a long secret' })
+  assert.ok(secrets.includes('a long secret'))
+  assert.equal(load('').usageWebhook, null)
+  for (const [env, mistake] of [
+    [{ FILMGATE_USAGE_WEBHOOK: 'ftp://secret' }, /FILMGATE_USAGE_WEBHOOK: its value can't be used.*use a URL such as/],
+    [{ FILMGATE_USAGE_WEBHOOK: 'https://me:secret@x.example' }, /without a user name/],
+    [{ FILMGATE_USAGE_WEBHOOK_TOKEN: 'secret' }, /there is no URL for this token.*set FILMGATE_USAGE_WEBHOOK, too/],
+    [{ ...given, FILMGATE_USAGE_WEBHOOK_TOKEN: 'secret\n' }, /FILMGATE_USAGE_WEBHOOK_TOKEN: its value can't be used/],
+  ] as const) {
+    const mistakes = mistakesOf('', env).join('\n')
+    assert.match(mistakes, mistake)
+    assert.doesNotMatch(mistakes, /secret/)
+  }
+})

@@ -29,6 +29,10 @@ export interface Config {
   handover: Handover
   role: Role
   retentionMs: number
+  /** How long the usage of ended tasks is kept. */
+  usageKeptMs: number
+  /** Where the usage of ended tasks is sent; null if it is not. */
+  usageWebhook: { readonly url: string; readonly token: string | null } | null
   /** Whether `/docs` and `/openapi.json` exist. */
   docs: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
@@ -66,6 +70,9 @@ export interface ConfigSources {
 /** Variables of other commands, which may be set in the same environment. */
 const clientVariables = ['FILMGATE_BASE_URL']
 
+/** Their values may contain a password, so no mistake repeats them. */
+const unshown: readonly SettingName[] = ['store', 'bucket', 'usage-webhook', 'usage-webhook-token']
+
 /** Throws `Mistakes` with every mistake. A flag wins over its variable. */
 export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
   const mistakes = new Mistakes()
@@ -78,14 +85,17 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const read = <Name extends SettingName>(name: Name) => {
     const { where, text } = raw(name)
     const { value, fix } = settings[name].parse(text ?? settings[name].fallback)
-    // These URLs may have a password.
-    const shown = name === 'store' || name === 'bucket' ? 'its value' : `'${text}'`
+    const shown = unshown.includes(name) ? 'its value' : `'${text}'`
     if (fix) mistakes.add(where, `${shown} can't be used`, fix)
     return value as ReturnType<(typeof settings)[Name]['parse']>['value']
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
+  const usageKeptMs = read('usage-keep')
+  const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
+  if (webhookToken !== null && raw('usage-webhook').text === undefined)
+    mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
@@ -114,6 +124,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     data,
     ...places,
     retentionMs,
+    usageKeptMs,
+    usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
     docs,
     ratePerMinute,
     diskReserveBytes,
@@ -124,7 +136,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     accounts: accounts.list,
     tokens,
     acceptsGivenToken: acceptsGiven,
-    secrets: [...secrets, ...keys, ...secretsOf(places.store)],
+    secrets: [...secrets, ...keys, ...secretsOf(places.store), ...(webhookToken === null ? [] : [webhookToken])],
     prices,
     outboundAllow,
     warnings: [

@@ -17,6 +17,7 @@ import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
 import type { Token } from './core/token.ts'
 import { type DataFolder, identityOf, openDataFolder } from './data-folder.ts'
+import { startUsageEvents } from './deliveries/usage-events.ts'
 import { startDeliveries } from './deliveries.ts'
 import { openSpill } from './engine/spill.ts'
 import { openUnsentNotes } from './engine/unsent.ts'
@@ -160,10 +161,19 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
   const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
+  const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
+  // Only one process uses a data folder: after a restart it is the same holder.
+  const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
+  const sending = { ...common, outbound, holder }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []
-      : [await startEngine(engine), startDeliveries({ ...common, outbound }), startUpkeep(common)]
+      : [
+          await startEngine(engine),
+          startDeliveries({ ...common, outbound }),
+          startUpkeep(upkeep),
+          ...(config.usageWebhook ? [startUsageEvents({ ...sending, webhook: config.usageWebhook })] : []),
+        ]
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.

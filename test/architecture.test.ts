@@ -59,6 +59,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/storage-fault.ts',
       'src/core/task.ts',
       'src/core/token.ts',
+      'src/core/usage-groups.ts',
       'src/core/webhook.ts',
       'src/wire/',
       'type:typebox/schema',

@@ -159,6 +159,11 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['retrieveModel', 200, () => ({ path: ['studio'] })],
   ['retrieveModel', 200, () => ({ path: ['acme/fast'] })],
   ['retrieveModel', 404],
+  ['retrieveUsage', 200],
+  ['retrieveUsage', 200, () => ({ query: '?group_by=token,model,day,hour&since=2026-01-01&before=2026-01-31' })],
+  ['retrieveUsage', 200, () => ({ query: '?group_by=day&format=csv' })],
+  ['retrieveUsage', 400, () => ({ query: '?group_by=account' })],
+  ['retrieveUsage', 400, () => ({ query: '?colour=red' })],
   ['listTasks', 200],
   ['listTasks', 400, () => ({ query: '?state=odd' })],
   ['listTasks', 400, () => ({ query: '?colour=red' })],
@@ -201,6 +206,11 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['revokeToken', 200, () => ({ path: [ids.token] })],
   ['revokeToken', 400, () => ({ path: ['config:default'] })],
   ['revokeToken', 404],
+  ['showUsage', 200],
+  ['showUsage', 200, () => ({ query: '?group_by=token,project,model,account,day,hour' })],
+  ['showUsage', 200, () => ({ query: '?group_by=account,day&model=studio&format=csv' })],
+  ['showUsage', 400, () => ({ query: '?since=2020-01-01' })],
+  ['showUsage', 400, () => ({ query: '?colour=red' })],
   ['listAuditEntries', 200],
   ['listAuditEntries', 200, () => ({ query: '?after=2&limit=1' })],
   ['listAuditEntries', 400, () => ({ query: '?after=now' })],
@@ -354,6 +364,7 @@ it('every route that waits, streams or searches refuses a token that has too man
       if (status) searches += 1
       return new Promise(() => {})
     },
+    usage: () => new Promise(() => {}),
   }))
   const { id } = await stage.queued('1')
   const over = new AbortController()
@@ -362,6 +373,16 @@ it('every route that waits, streams or searches refuses a token that has too man
   await Promise.all([...open(64, `/v1/videos/${id}/events`), ...open(64, '/v1/videos/events')])
   const lists = Promise.allSettled(open(32, '/v1/videos?status=queued'))
   await until('all lists are open', () => searches === 32)
+  const reports = open(8, '/v1/usage')
+  let refusals = 0
+  for (const report of reports)
+    report.then(
+      ({ status }) => {
+        refusals += Number(status === 429)
+      },
+      () => {},
+    )
+  await until('four reports are open, and the others are refused', () => refusals === 4)
   const headers = { authorization: 'Bearer alice' }
   const refused = (name: string, asked: Ask = {}) =>
     responses.ask(sendTo(stage.url), name, 429, { path: [id], headers, ...asked })
@@ -369,8 +390,9 @@ it('every route that waits, streams or searches refuses a token that has too man
     await refused(name, { query: '?wait=60' })
   for (const name of ['streamVideo', 'streamVideos']) await refused(name)
   await refused('listVideos', { query: '?status=queued' })
+  await refused('retrieveUsage')
   over.abort()
-  await lists
+  await Promise.allSettled([lists, ...reports])
 })
 
 it('a video that expired is gone, and still what it was', async () => {

@@ -32,6 +32,7 @@ import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
 import { parseUrlencoded, urlencoded } from './urlencoded.ts'
+import { operatorUsageRoute, usageRoute } from './usage.ts'
 import { createVideo, generationRoutes, generations, type UploadHooks } from './videos.ts'
 import { deliveryRoutes } from './webhooks/deliveries.ts'
 import { endpointRoutes, type WebhookDependencies } from './webhooks/endpoints.ts'
@@ -101,6 +102,7 @@ function allRoutes(
     ...endpointRoutes(dependencies, limit),
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
+    usageRoute(dependencies),
     ...allOperatorRoutes(dependencies, quotes.operatorRoute),
     ...healthRoutes(dependencies),
   ]
@@ -113,6 +115,7 @@ function allOperatorRoutes(dependencies: AppDependencies & UploadHooks, quote: R
     quote,
     ...decisionRoutes(dependencies),
     ...tokenRoutes(dependencies),
+    operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),
   ]
 }

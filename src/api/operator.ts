@@ -197,6 +197,7 @@ export function toTaskSummary(task: Task): OperatorTaskSummary {
     id: task.id,
     object: 'operator.task',
     owner: task.owner,
+    token: task.token,
     model: task.model,
     card: task.card,
     prompt: task.prompt,

@@ -54,6 +54,8 @@ export interface RouteResponse {
   readonly type?: string | readonly string[]
   /** Absent if there is no body. */
   readonly schema?: Schema
+  /** The schemas of other content types that it may have instead. */
+  readonly others?: Schemas
   /** The fields of the example that follow from the example of the request. The others come from the schema. */
   readonly example?: Readonly<Record<string, unknown>>
   /** The `data` of each event of a stream. */
@@ -106,8 +108,9 @@ export const tags = {
     'Receive events at your own URL. Each request is a `WebhookEvent`, signed according to Standard Webhooks: OpenAI’s ' +
     'SDKs check it with `client.webhooks.unwrap()`. Respond with any 2xx; otherwise it is sent again, for three days.',
   Models: 'The models, and what each accepts.',
+  Usage: 'How many videos you created, and what they cost.',
   Operator:
-    'Tasks, attempts, accounts, tokens and the audit log. Requires an operator token, which can’t create videos; a viewer may only read.',
+    'Tasks, attempts, accounts, tokens, usage and the audit log. Requires an operator token, which can’t create videos; a viewer may only read.',
   Service: 'Health and documentation. No token is needed.',
 }
 
@@ -117,6 +120,7 @@ export function tagOf({ at }: Pick<Route, 'at'>): keyof typeof tags {
   if (at.includes(' /operator/')) return 'Operator'
   if (at.endsWith('/events')) return 'Events'
   if (at.includes(' /v1/webhook_')) return 'Webhooks'
+  if (at.endsWith(' /v1/usage')) return 'Usage'
   return at.includes(' /v1/models') ? 'Models' : 'Videos'
 }
 

@@ -10,7 +10,7 @@ import { Problem } from '../core/problem.ts'
 import { capsAt } from '../core/spend.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
 import { digestRequest, newTaskId, queueTask } from '../core/task.ts'
-import { ownerOf, type Token, type UnknownParameters } from '../core/token.ts'
+import { idOf, ownerOf, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
@@ -119,7 +119,8 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()
-      const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
+      const token = idOf(request.token)
+      const identity = { id: newTaskId(now, random), owner, token, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
       return insert({ ...identity, remixedFrom, ...fields, ...times }, order, request.token)

@@ -95,6 +95,25 @@ export function readLimit({ query }: { query: { limit?: string } }, { properties
   throw new Problem('invalid_value', message, { param: 'limit' })
 }
 
+const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** A time in a query: ISO 8601, a date, which is midnight in UTC, or Unix seconds. */
+export function readTime(param: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{10}$/.test(text)) return Number(text) * 1_000
+  const ms = timeForm.test(text) ? Date.parse(text) : Number.NaN
+  if (ms >= 0) return ms
+  const message = `\`${param}\` is ${shown(text)}. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z.`
+  throw new Problem('invalid_value', message, { param })
+}
+
+/** No database accepts NUL. */
+export function refuseNul(query: object): void {
+  for (const [param, value] of Object.entries(query))
+    if (String(value).includes('\0'))
+      throw new Problem('invalid_value', `\`${param}\` has a NUL character. Remove it.`, { param })
+}
+
 /** A value of a request, cut at 50 characters. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array'

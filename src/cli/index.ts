@@ -32,6 +32,7 @@ const commands: Record<string, Entry> = {
   delete: { summary: 'delete a video, or cancel a running one', load: videos('remove') },
   models: { summary: 'list the models', load: () => import('./models.ts') },
   webhooks: { summary: 'manage webhook endpoints and their deliveries', load: () => import('./webhooks.ts') },
+  usage: { summary: 'what videos used and cost; for operators, all of them', load: () => import('./usage.ts') },
   task: { summary: 'for operators: inspect a task, decide on a held one', load: () => import('./task.ts') },
   token: { summary: 'for operators: create, change and revoke tokens', load: () => import('./token.ts') },
   accounts: { summary: 'for operators: the health of provider accounts', load: () => import('./accounts.ts') },

@@ -284,3 +284,25 @@ describe('a task that is shown', () => {
     assert.match(bare, /\nerror +The service cannot store anything\. \(storage_unavailable\)\n/)
   })
 })
+
+it('task show has the money of a task after its timeline, entry by entry, and nothing of a free one', () => {
+  const entry = (step: string, account: string, amount: number, seconds: number) => ({
+    step,
+    account,
+    amount,
+    currency: 'USD',
+    at: at(seconds),
+  })
+  const posted = [
+    entry('reserve', 'funds shop', -0.5, 0),
+    entry('reserve', 'reserved shop', 0.5, 0),
+    entry('close', 'revenue shop', 0.42, 9),
+  ]
+  const shown = showTask({ ...task, entries: posted }, terminalAt(10))
+  assert.match(
+    shown,
+    /EVENT[\s\S]*TIME +STEP +ACCOUNT +AMOUNT\n\+0:00\.000 +reserve +funds shop +-0\.5 USD\n.*reserved shop +0\.5 USD\n\+0:09\.000 +close +revenue shop +0\.42 USD\n/,
+  )
+  for (const none of [[], undefined, 'no list', [{ amount: 'much' }]])
+    assert.doesNotMatch(showTask({ ...task, entries: none }, terminalAt(10)), /AMOUNT/)
+})

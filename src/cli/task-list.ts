@@ -8,13 +8,14 @@ import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeBefore } from './times.ts'
 
-/** The conditions of `filmgate task list`. The query has the same names, except for the two times and the error. */
+/** The conditions of `filmgate task list`. The query has the same names, except for token, times and error. */
 export const searchOptions = {
   status: { type: 'string' },
   state: { type: 'string' },
   model: { type: 'string' },
   account: { type: 'string' },
   owner: { type: 'string' },
+  'token-id': { type: 'string' },
   error: { type: 'string' },
   text: { type: 'string' },
   since: { type: 'string' },
@@ -77,9 +78,9 @@ function queryOf(values: SearchValues, now: number): URLSearchParams {
   const { status, state, error, since, before, deleted = false } = values
   refuseOther('status', status, statusRule.enum)
   refuseOther('state', state, stateRule.enum)
-  const { model, account, owner, text } = values
+  const { model, account, owner, text, 'token-id': token } = values
   const conditions = {
-    ...{ status, state, model, account, owner, text, error_code: error },
+    ...{ status, state, model, account, owner, token, text, error_code: error },
     created_since: since && new Date(timeBefore('since', since, now)).toISOString(),
     created_before: before && new Date(timeBefore('before', before, now)).toISOString(),
     deleted: deleted ? 'true' : undefined,

@@ -1,5 +1,6 @@
+import { moneyText } from '../core/money.ts'
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
-import { isObject, pick, type Read } from '../wire/schema.ts'
+import { fits, isObject, pick, type Read } from '../wire/schema.ts'
 import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
@@ -42,6 +43,7 @@ Options of list (a task must meet all of them):
   --model MODEL       the requested name, or the model's own
   --account ACCOUNT   the account that runs it, or ran it last
   --owner OWNER       a project, the id of a token, or a configured name
+  --token-id ID       the token that created it
   --error CODE        the code that it failed with, such as generation_failed
   --text TEXT         a part of the prompt
   --since TIME        created since then: 24h (ago), 2026-11-15, or with a time
@@ -90,7 +92,7 @@ const ShownTask = pick(OperatorTask, [
   'attempts',
   'timeline',
 ])
-export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: unknown }
+export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: unknown; entries?: unknown }
 type ShownAttempt = Read<typeof OperatorAttempt>
 type Reason = NonNullable<ShownTask['error']>
 
@@ -292,11 +294,11 @@ function refuseDecided({ id, state, deleted_at: deleted }: ShownTask): void {
   if (state !== 'held' || deleted !== null) throw new Failure(`task '${id}' ${what}: there is nothing to decide`)
 }
 
-/** The facts of a task, its attempts, and its timeline. */
+/** The facts of a task, its attempts, its timeline, and its money. */
 export function showTask(task: ShownTask, terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
   const parts = [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)]
-  return [...parts, ...nextCommands(task, terminal)].join('\n')
+  return [...parts, ...entries(task, paint), ...nextCommands(task, terminal)].join('\n')
 }
 
 /** The commands for a held task, which waits for a decision. */
@@ -405,6 +407,26 @@ function timeline({ created_at: from, timeline }: ShownTask, paint: Paint): stri
     ],
     { columns: null, paint },
   )
+}
+
+/** What was posted for it in the ledger. A free task has no entries, and an older server sends none. */
+function entries({ created_at: from, entries: posted }: ShownTask, paint: Paint): string[] {
+  if (!fits(OperatorTask.properties.entries, posted) || posted.length === 0) return []
+  const money = table(
+    posted,
+    [
+      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => paint('dim', text) },
+      { title: 'STEP', text: ({ step }) => step, paint: (_, text) => paint('bold', text) },
+      { title: 'ACCOUNT', text: ({ account }) => account },
+      {
+        title: 'AMOUNT',
+        text: ({ amount, currency }) => moneyText(Math.round(amount * 1e6), currency),
+        align: 'right',
+      },
+    ],
+    { columns: null, paint },
+  )
+  return [money]
 }
 
 /** `+0:07.412`: since the task was created. */

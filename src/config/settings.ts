@@ -1,6 +1,6 @@
 import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
-import type { UnknownParameters } from '../core/token.ts'
+import { isPossibleSecret, type UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
 
@@ -89,6 +89,36 @@ export const settings = {
       const value = parseDuration(text)
       return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
     },
+  },
+  'usage-keep': {
+    variable: 'FILMGATE_USAGE_KEEP',
+    fallback: '400d',
+    help: 'how long the usage of ended tasks is kept: 90d, 400d',
+    parse(text: string): Parsed<number> {
+      const value = parseDuration(text)
+      return value === undefined ? { value: 0, fix: 'use a number and a unit: 24h, 90d, 400d' } : { value }
+    },
+  },
+  'usage-webhook': {
+    variable: 'FILMGATE_USAGE_WEBHOOK',
+    fallback: '',
+    help: 'a URL that receives the usage of ended tasks',
+    parse(text: string): Parsed<string | null> {
+      if (text === '') return { value: null }
+      const url = URL.parse(text)
+      return url !== null && /^https?:$/.test(url.protocol) && url.username === ''
+        ? { value: text }
+        : { value: null, fix: 'use a URL such as https://meter.example/api/v1/events, without a user name' }
+    },
+  },
+  'usage-webhook-token': {
+    variable: 'FILMGATE_USAGE_WEBHOOK_TOKEN',
+    fallback: '',
+    help: 'the token for that URL, sent as Authorization: Bearer',
+    parse: (text: string): Parsed<string | null> => ({
+      value: text === '' ? null : text,
+      ...(text === '' || isPossibleSecret(text) ? {} : { fix: 'use printable ASCII characters' }),
+    }),
   },
   'disk-reserve': {
     variable: 'FILMGATE_DISK_RESERVE',

@@ -55,6 +55,7 @@ function shown(mutation: Mutation, world: World) {
       return `decide ${row.state} due ${row.due_at} start by ${row.start_by} ${row.leased ? 'kept' : 'free'}`
     if (table === 'attempts') return `${verb} attempts ${row.id} ${row.state ?? ''}`
     if (table === 'deliveries') return `insert deliveries ${row.endpoint} ${row.owner} ${row.event} ${row.type}`
+    if (table === 'usages') return `insert usages ${row.id} ${row.outcome} ${row.revenue} ${row.cost}`
     return `${verb} ${table} ${values.slice(0, 4).join(' ')}`
   })
   return [...(isApplied ? [] : ['lost']), ...lines]
@@ -186,6 +187,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         free,
         'insert notices alice t 8 completed',
         'insert deliveries e alice evt_tc video.completed',
+        'insert usages t completed 0 0',
       ],
     ],
     [record(completed), { was: completed }, ['decide completed due 1 start by 900 free', free]],
@@ -220,12 +222,12 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     [
       { verb: 'delete', task: 't', owner: 'alice', at: 50 },
       { was: queued, leased: false },
-      ['update tasks t 50 50 0', 'insert notices alice t 50 deleted'],
+      ['update tasks t 50 50 0', 'insert notices alice t 50 deleted', 'insert usages t cancelled 0 0'],
     ],
     [
       { verb: 'delete', task: 't', owner: 'alice', at: 50 },
       { was: running },
-      ['update tasks t 50 100 900', 'insert notices alice t 50 deleted'],
+      ['update tasks t 50 100 900', 'insert notices alice t 50 deleted', 'insert usages t cancelled 0 0'],
     ],
     [{ verb: 'delete', task: 't', owner: 'bob', at: 50 }, { was: queued }, ['lost']],
     [{ verb: 'delete', task: 't', owner: 'alice', at: 50 }, { was: { ...queued, deletedAt: 4 } }, ['lost']],
@@ -243,6 +245,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         'insert entries t close revenue alice 3',
         'insert entries t cost a cost p 2',
         'insert entries t cost a providers p -2',
+        'insert usages t completed 3 2',
       ],
     ],
     [
@@ -255,6 +258,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         'insert entries t close reserved alice -3',
         'insert entries t close funds alice 3',
         'add spends alice USD 1 -3',
+        'insert usages t failed 0 0',
       ],
     ],
     // A task that was deleted has no reservation any more, and its work still costs.
@@ -266,6 +270,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         free,
         'insert entries t cost a cost p 2',
         'insert entries t cost a providers p -2',
+        'insert usages a unused 0 2',
       ],
     ],
     [
@@ -274,6 +279,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       [
         'update tasks t 50 50 0',
         'insert notices alice t 50 deleted',
+        'insert usages t cancelled 0 0',
         'insert entries t close reserved alice -3',
         'insert entries t close funds alice 3',
         'add spends alice USD 1 -3',
@@ -283,6 +289,17 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { verb: 'delete', task: 't', owner: 'alice', at: 50 },
       { was: { ...failed, price }, leased: false },
       ['update tasks t 50 50 900', 'insert notices alice t 50 deleted'],
+    ],
+    // Accepted after its task had failed: the operator pays, and the task is counted once.
+    [
+      { verb: 'settle', task: 't', fact: fact('accepted') },
+      { was: { ...failed, price }, attempts: { a: 'abandoned' } },
+      [
+        'update attempts a orphan',
+        'insert entries t cost a cost p 2',
+        'insert entries t cost a providers p -2',
+        'insert usages a unused 0 2',
+      ],
     ],
     // Lost: the lease, and with it every entry.
     [record(completed), { was: { ...running, price }, leased: false }, ['lost']],

@@ -21,6 +21,7 @@ import {
 } from './row.ts'
 import { type Admission, type CapCounter, type CapRefusal, counterKey } from './spend.ts'
 import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
+import { fromUsage, type UsageRecord, usageColumns } from './usage.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
 
 /*
@@ -63,7 +64,8 @@ export type Mutation = { task: string } & (
 type MutationOf<Verb> = Extract<Mutation, { verb: Verb }>
 
 export type TaskBefore = Pick<Task, 'owner' | 'state' | 'startBy' | 'startedAt' | 'attempt' | 'attempts' | 'dueAt'> &
-  Pick<Task, 'fence' | 'deletedAt' | 'createdAt' | 'price'> & { leased: boolean }
+  Pick<Task, 'fence' | 'deletedAt' | 'createdAt' | 'price'> &
+  Pick<Task, 'card' | 'seconds' | 'token' | 'account'> & { leased: boolean }
 
 export type AttemptBefore = Pick<Attempt, 'task' | 'state' | 'account'>
 
@@ -90,7 +92,17 @@ interface Needs {
  */
 export interface StatementShape {
   readonly verb: 'insert' | 'update' | 'delete' | 'add'
-  readonly table: 'tasks' | 'attempts' | 'slots' | 'events' | 'notices' | 'deliveries' | 'audit' | 'entries' | 'spends'
+  readonly table:
+    | 'tasks'
+    | 'attempts'
+    | 'slots'
+    | 'events'
+    | 'notices'
+    | 'deliveries'
+    | 'audit'
+    | 'entries'
+    | 'spends'
+    | 'usages'
   readonly columns: readonly string[]
   /** An insert skips a row whose key, of these columns, exists. */
   readonly skipsExisting?: readonly string[]
@@ -186,6 +198,7 @@ const statements = {
   // What an attempt cost may be learnt twice.
   costPosted: { ...statement('insert', 'entries', ...entryColumns), skipsExisting: ['task', 'step', 'account'] },
   spent: statement('add', 'spends', 'scope', 'currency', 'at', 'amount'),
+  used: { ...statement('insert', 'usages', ...usageColumns), skipsExisting: ['id'] },
 }
 
 const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })
@@ -218,7 +231,7 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
       ...(audit ? [write(statements.audited, ...fromAudit(audit))] : []),
       ...(kind ? planNotice({ owner: task.owner, task: task.id, at: decidedAt(entry), kind }, before) : []),
       ...(settlement ? planClose(task.id, was, settlement, decidedAt(entry)) : []),
-      ...planEndCost(entry, was),
+      ...planEnd(entry, was, settlement?.charge ?? 0),
     ],
   }
 }
@@ -336,6 +349,8 @@ function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, b
   }
 }
 
+const cancelled = { outcome: 'cancelled', code: null, revenue: 0, cost: 0 } as const
+
 /** Hides the task from its owner, and makes it due. */
 function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore): Plan {
   const dueAt = was.leased ? was.dueAt : at
@@ -345,6 +360,7 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
     writes: [
       write(statements.hidden, task, at, dueAt, startBy),
       write(statements.notified, owner, task, at, 'deleted'),
+      ...(isFinished(was) ? [] : [planUsage({ ...cancelled, id: task, task, at, account: was.account }, was)]),
       ...(was.price && isReserved(was) ? planClose(task, was, { charge: 0, refund: was.price.charge }, at) : []),
     ],
   }
@@ -389,20 +405,46 @@ function planClose(task: string, was: TaskBefore, settlement: { charge: number; 
   ]
 }
 
-/** What the provider charges for the last attempt of a task that ends. */
-function planEndCost(entry: DecisionRecord, was: TaskBefore): Write[] {
-  const { id, attempt, account } = entry.task
-  if (attempt === null || account === null) return []
-  const about = { task: id, attempt, account, at: decidedAt(entry) }
-  return postCost(about, was, costOfEnd(was, entry.task)).map((row) => write(statements.costPosted, ...row))
+/** What the provider charges for the last attempt of a task that ends, and the usage of that task. */
+function planEnd(entry: DecisionRecord, was: TaskBefore, revenue: number): Write[] {
+  const { id, attempt, account, state, error } = entry.task
+  if (isFinished(was) || (state !== 'completed' && state !== 'failed')) return []
+  const at = decidedAt(entry)
+  const about = attempt === null || account === null ? null : { task: id, attempt, account, at }
+  const cost = about && costOfEnd(was, entry.task)
+  // A task that was deleted is counted already.
+  if (was.deletedAt !== null) return about ? planUnused(about, was, cost) : []
+  const usage = { id, task: id, at, outcome: state, account, code: error?.code ?? null, revenue, cost: cost ?? 0 }
+  return [...(about ? planCost(about, was, cost) : []), planUsage(usage, was)]
 }
 
 /** An attempt that was accepted and is not used. If the row of its task is gone, its price is unknown. */
 function planOrphanCost(attempt: string, task: string, { tasks, attempts }: Before, at: number): Write[] {
   const [was, account] = [tasks.get(task), attempts.get(attempt)?.account]
   if (!was?.price || account === undefined) return []
-  const rows = postCost({ task, attempt, account, at }, was, was.price.cost)
-  return rows.map((row) => write(statements.costPosted, ...row))
+  return planUnused({ task, attempt, account, at }, was, was.price.cost)
+}
+
+type CostOf = Parameters<typeof postCost>[0]
+
+function planCost(about: CostOf, was: TaskBefore, amount: number | null): Write[] {
+  return postCost(about, was, amount).map((row) => write(statements.costPosted, ...row))
+}
+
+/** The cost of an attempt whose result no task has. */
+function planUnused(about: CostOf, was: TaskBefore, amount: number | null): Write[] {
+  if (!amount) return []
+  const { task, attempt: id, account, at } = about
+  const usage = { id, task, at, outcome: 'unused', account, code: null, revenue: 0, cost: amount } as const
+  return [...planCost(about, was, amount), planUsage(usage, was)]
+}
+
+type Ended = Pick<UsageRecord, 'id' | 'task' | 'at' | 'outcome' | 'account' | 'code' | 'revenue' | 'cost'>
+
+function planUsage(ended: Ended, { owner, token, card, seconds, createdAt, price }: TaskBefore): Write {
+  const tookMs = Math.max(0, ended.at - createdAt)
+  const about = { owner, token, model: card, seconds, tookMs, currency: price?.currency ?? null }
+  return write(statements.used, ...fromUsage({ ...ended, ...about }))
 }
 
 /** Whether a new task is admitted, and the rows that are written besides its own. */

@@ -21,7 +21,7 @@ export const mutableColumns = namesIn(
 export const columns = [
   ...namesIn(
     'id owner model card prompt seconds width height parameters created_at digest finish_by',
-    'idempotency_key remixed_from source metadata price',
+    'idempotency_key remixed_from source metadata price token',
   ),
   ...mutableColumns,
   'fence',
@@ -62,6 +62,7 @@ export function toRow(task: Task): ColumnValue[] {
     json(task.source),
     json(task.metadata),
     json(task.price),
+    task.token,
     ...toMutable(task),
     task.fence,
     task.deletedAt,
@@ -146,6 +147,7 @@ export function fromRow(row: Row): Task {
   return {
     ...toView(viewColumns.map((name) => row[name] ?? null)),
     owner: row.owner as string,
+    token: row.token as string | null,
     card: row.card as string,
     parameters: parse(row.parameters),
     digest: row.digest as number,
@@ -217,6 +219,7 @@ export function fromFact({ operation, settledAt, problem, adopted }: Omit<Attemp
 /** The columns that a change of a task depends on. */
 export const beforeColumns = namesIn(
   'id owner state start_by started_at attempt attempts due_at fence deleted_at leased created_at price',
+  'card seconds token account',
 )
 
 /** From arrays, which are faster: this is read before each change. */
@@ -238,6 +241,10 @@ export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string
         createdAt: row[11] as number,
         // A damaged price must not block the task.
         price: parseOr(row[12], null),
+        card: row[13] as string,
+        seconds: row[14] as number,
+        token: row[15] as string | null,
+        account: row[16] as string | null,
       },
     ]),
   )

@@ -123,6 +123,8 @@ export interface TaskUsage {
 export interface Task {
   readonly id: string
   readonly owner: string
+  /** The id of the token that created it (`idOf`); null if an earlier release created it. */
+  readonly token: string | null
   /** The model name in the request, which may be an alias. */
   readonly model: string
   readonly card: string
@@ -198,7 +200,7 @@ export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size'
 /** The part of a task that comes from the request. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
   Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
-  Partial<Pick<Task, 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata' | 'price'>>
+  Partial<Pick<Task, 'token' | 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata' | 'price'>>
 
 /** An entry of a task's timeline, for the operator. */
 export interface TaskEvent {
@@ -215,6 +217,7 @@ export function wholeSeconds(duration: number): number {
 /** A new task, due at once. */
 export function queueTask(submission: Submission, now: number): Task {
   return {
+    token: null,
     idempotencyKey: null,
     remixedFrom: null,
     source: null,

@@ -3,13 +3,15 @@ import type { Clock } from '../core/clock.ts'
 import { stepRows } from '../core/row.ts'
 import { removedMs } from '../core/timing.ts'
 import { deliveriesKeptMs } from '../core/webhook.ts'
-import type { AttemptStore, DeliveryStore, HealthStore, NoticeStore } from '../stores/store.ts'
+import type { AttemptStore, DeliveryStore, HealthStore, NoticeStore, UsageStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface UpkeepOptions {
-  store: AttemptStore & DeliveryStore & HealthStore & NoticeStore
+  store: AttemptStore & DeliveryStore & HealthStore & NoticeStore & Pick<UsageStore, 'trimUsage'>
   clock: Clock
   log: Log
+  /** How long the usage of ended tasks is kept. */
+  usageKeptMs: number
 }
 
 /** A client that reconnects within this time receives every notice that it missed. */
@@ -21,7 +23,7 @@ export const reportsKeptMs = 24 * 3_600_000
 const everyMs = 60_000
 
 /** Drops rows that are not needed any more: at the start, and every minute. */
-export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposable {
+export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
   /** Each call returns how many rows it dropped: fewer than `stepRows` if none are left. */
   const trims = {
@@ -30,6 +32,7 @@ export function startUpkeep({ store, clock, log }: UpkeepOptions): AsyncDisposab
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
     'attempts of removed tasks': () => store.trimRemovedAttempts(removedMs, stepRows),
     'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
+    'old usage': () => store.trimUsage(clock.now() - usageKeptMs, stepRows),
   }
 
   /** Each process reports under the names of its own local accounts. */

@@ -13,6 +13,7 @@ import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
 import { testTokens } from './contract/tokens.ts'
+import { testUsage } from './contract/usage.ts'
 import { testWebhooks } from './contract/webhooks.ts'
 import type { StoreWorld } from './contract/world.ts'
 
@@ -31,6 +32,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testFairness,
       testLines,
       testLedger,
+      testUsage,
       testAdoptions,
       testAttempts,
       testOrphans,

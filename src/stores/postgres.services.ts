@@ -149,6 +149,16 @@ it('the database refuses to change or to remove an entry of the ledger', async (
   assert.equal((await store.entries(newTask('1').id)).length, 2)
 })
 
+it('the database refuses to change a row of usage', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await store.insert(newTask('1'))
+  assert.ok(await store.delete('alice', newTask('1').id, 5))
+  await assert.rejects(database.run('UPDATE usages SET cost = 7'), /never changed/)
+  assert.equal((await store.usageBeyond(0, 9))[0]?.cost, 0)
+})
+
 it('the COMMIT of a transaction may take as long as its statements', async () => {
   await wipe()
   await using database = await openDatabase(server.url)

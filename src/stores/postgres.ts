@@ -15,6 +15,7 @@ import { openReads } from './postgres/reads.ts'
 import { openTokens } from './postgres/tokens.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
+import { openUsage } from './postgres/usage.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import { openWebhooks, repairDeliveryTimes } from './postgres/webhooks.ts'
 import type { Store } from './store.ts'
@@ -71,6 +72,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...openQueue(database),
     ...openWebhooks(database, announce),
     ...openTokens(database, wakeups.announceTokens),
+    ...openUsage(database),
     async checkWritable() {
       await tidy()
       await probe.check()

@@ -56,7 +56,7 @@ function run(dialect: SearchDialect, write: (bind: Bind) => string): Promise<rea
 }
 
 function conditionsOf(search: TaskSearch, bind: Bind, { contains, folded }: SearchDialect): string[] {
-  const { status, state, model, account, owner, errorCode, text, isDeleted } = search
+  const { status, state, model, account, owner, token, errorCode, text, isDeleted } = search
   return [
     isDeleted ? 'deleted_at IS NOT NULL' : 'deleted_at IS NULL',
     ...(owner !== undefined && isDeleted ? [`owner = ${bind(owner)}`] : []),
@@ -64,6 +64,7 @@ function conditionsOf(search: TaskSearch, bind: Bind, { contains, folded }: Sear
     ...(state ? [`state = ${bind(state)}`] : []),
     ...(model === undefined ? [] : [`(model = ${bind(model)} OR card = ${bind(model)})`]),
     ...(account === undefined ? [] : [`account = ${bind(account)}`]),
+    ...(token === undefined ? [] : [`token = ${bind(token)}`]),
     // Within the text of another field its quotes would be escaped.
     ...(errorCode === undefined ? [] : [contains('error', bind(`"code":${JSON.stringify(errorCode)}`))]),
     ...(text === undefined ? [] : [contains(folded('prompt'), bind(foldText(text)))]),

@@ -193,3 +193,26 @@ it('the database refuses to change or to remove an entry of the ledger', async (
   assert.throws(() => database.exec('DELETE FROM entries'), /never removed/)
   assert.equal((await store.entries(newTask('1').id)).length, 2)
 })
+
+it('reads a step of usage at once, however much there is, as it blocks the main thread', async () => {
+  await wipe()
+  await using store = await open()
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    database.exec(`INSERT INTO usages (id, at, owner, model, outcome, seconds, took_ms, revenue, cost)
+      ${counted(200_000)} SELECT 'video_' || number, number, 'owner ' || (number % 2), 'm', 'completed', 4, 7, 0, 0
+      FROM counted`)
+  }
+  const range = { since: 0, before: 1_000_000 }
+  const step = { after: { at: 100_000, number: 100_000 }, limit: 10 }
+  await assertNoScan(
+    async () => {
+      assert.equal((await store.usage(range, step))[0]?.number, 100_001)
+      assert.equal((await store.usage({ ...range, owner: 'owner 0' }, step))[0]?.number, 100_002)
+      assert.equal((await store.usageBeyond(100_000, 10))[0]?.number, 100_001)
+    },
+    scanOf('usages', "model <> ''"),
+  )
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  assert.throws(() => database.exec('UPDATE usages SET cost = 0'), /never changed/)
+})

@@ -128,6 +128,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     // No other process uses the folder.
     onTokens: () => () => {},
     appendAudit: (entry) => write('appendAudit', entry),
+    trimUsage: (before, limit) => write('trimUsage', before, limit),
+    leaseUsageCursor: async (lease) => (await write('leaseUsageCursor', lease)) ?? undefined,
+    moveUsageCursor: (holder, number) => write('moveUsageCursor', holder, number),
     [Symbol.asyncDispose]: connections.close,
   }
 }

@@ -8,6 +8,7 @@ import type { CapCounter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
+import type { UsageRecord } from '../core/usage.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
@@ -28,6 +29,7 @@ export interface Store
     DeliveryStore,
     HealthStore,
     TokenStore,
+    UsageStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -234,6 +236,23 @@ export interface TokenStore {
   appendAudit(entry: AuditEntry): Promise<void>
 }
 
+/** What ended tasks cost and brought. The plan of a change adds the records. */
+export interface UsageStore {
+  /** Records of a range, in the order of their times, then of their numbers. */
+  usage(range: UsageRange, step: UsageStep): Promise<UsageRecord[]>
+  /** Records with a greater number, in the order of their numbers. Other processes may still add smaller ones. */
+  usageBeyond(number: number, limit: number): Promise<UsageRecord[]>
+  /** Drops up to `limit` records from before that time. Returns how many. */
+  trimUsage(before: number, limit: number): Promise<number>
+  /**
+   * Makes the holder the only one that sends records to another service, until the lease ends. Returns the number of the
+   * last record that was sent, or 0; undefined if another holder has the lease. A holder renews its lease the same way.
+   */
+  leaseUsageCursor(lease: CursorLease): Promise<number | undefined>
+  /** Stores the number of the last record that was sent. False if another holder has the lease: then nothing changed. */
+  moveUsageCursor(holder: string, number: number): Promise<boolean>
+}
+
 export type NewToken = Omit<StoredToken, 'revision'>
 
 export interface ReplayStep {
@@ -295,6 +314,8 @@ export interface TaskSearch {
   model?: string
   account?: string
   owner?: string
+  /** The id of the token that created it. */
+  token?: string
   createdSince?: number
   createdBefore?: number
   errorCode?: string
@@ -314,4 +335,22 @@ export interface SearchFound {
   tasks: Task[]
   /** Where the next step begins; null if there are no more tasks. */
   next: string | null
+}
+
+interface UsageRange {
+  since: number
+  before: number
+  owner?: string
+}
+
+interface UsageStep {
+  /** The last record of the step before. */
+  after?: Pick<UsageRecord, 'at' | 'number'>
+  limit: number
+}
+
+export interface CursorLease {
+  holder: string
+  now: number
+  until: number
 }

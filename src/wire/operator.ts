@@ -51,6 +51,7 @@ const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
   owner: text('Who owns it: the project of its token; else the id of the token, or its name if it is configured.'),
+  token: orNull(text('The id of the token that created it; null if an earlier release created it.')),
   model: text('The model that was requested.'),
   card: text('The model’s own name; `model` may be an alias of it.'),
   prompt: text('The prompt of the request.'),
@@ -194,6 +195,7 @@ export const ListTasksQuery = request({
   model: filter('Only tasks of this model, by the name that was requested or by its own.'),
   account: filter('Only tasks that this account runs, or ran last.'),
   owner: filter('Only tasks of this owner.'),
+  token: filter('Only tasks that the token with this id created.'),
   error_code: filter('Only tasks that failed with this code.'),
   text: filter('Only tasks with this text in the prompt. Upper and lower case of A to Z are the same.'),
   created_since: filter(

@@ -55,11 +55,13 @@ export async function runLedger({ database, processes, operations, kills, seed }
   }
 
   async function check(): Promise<void> {
-    const { sum, wrong, counters } = await database.row(invariants)
+    const { sum, wrong, counters, revenue, cost } = await database.row(invariants)
     counts.checks += 1
     if (Number(sum) !== 0) violations.push(`the sum of all entries is ${sum}`)
     if (Number(wrong) !== 0) violations.push(`${wrong} balances are on the wrong side of 0`)
     if (Number(counters) !== 0) violations.push(`${counters} counters differ from their entries`)
+    if (Number(revenue) !== 0) violations.push(`the revenue of all usage differs by ${revenue} from the ledger`)
+    if (Number(cost) !== 0) violations.push(`the cost of all usage differs by ${cost} from the ledger`)
   }
 
   try {
@@ -93,7 +95,10 @@ export async function runLedger({ database, processes, operations, kills, seed }
   return { ...counts, admitted: done.admitted.size, refused: done.refused.size, violations }
 }
 
-/** In one statement, so that it is one moment: the sum, balances on the wrong side of 0, and counters that are wrong. */
+/**
+ * In one statement, so that it is one moment: the sum, balances on the wrong side of 0, counters that are wrong, and usage that
+ * differs from the ledger.
+ */
 const invariants = `SELECT
   (SELECT coalesce(sum(amount), 0) FROM entries) AS sum,
   (SELECT count(*) FROM (SELECT account, sum(amount) AS balance FROM entries GROUP BY account) AS balances
@@ -101,7 +106,11 @@ const invariants = `SELECT
   (SELECT count(*) FROM spends WHERE amount <> (
      SELECT coalesce(-sum(entries.amount), 0) FROM entries
      WHERE entries.account = 'funds ' || spends.scope AND entries.currency = spends.currency
-       AND entries.submitted_at >= spends.starts AND entries.submitted_at < spends.ends)) AS counters`
+       AND entries.submitted_at >= spends.starts AND entries.submitted_at < spends.ends)) AS counters,
+  (SELECT coalesce(sum(revenue), 0) FROM usages) - (
+     SELECT coalesce(sum(amount), 0) FROM entries WHERE account LIKE 'revenue %') AS revenue,
+  (SELECT coalesce(sum(cost), 0) FROM usages) - (
+     SELECT coalesce(sum(amount), 0) FROM entries WHERE account LIKE 'cost %') AS cost`
 
 /** Checks again and again until the work has ended. */
 async function watch(work: Promise<unknown>, check: () => Promise<void>): Promise<void> {

@@ -8,6 +8,7 @@ import { openDisk } from '../../src/buckets/disk.ts'
 import { deliveryColumns, fromDelivery } from '../../src/core/row.ts'
 import { newTaskId, type State, type Task } from '../../src/core/task.ts'
 import { digestSecret } from '../../src/core/token.ts'
+import { fromUsage, usageColumns } from '../../src/core/usage.ts'
 import { newDelivery } from '../../src/core/webhook.ts'
 import { newAuditEntry, newToken } from '../../src/stores/contract/tokens.ts'
 import { newEndpoint } from '../../src/stores/contract/webhooks.ts'
@@ -144,6 +145,14 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
   const delivery = database.prepare(`INSERT INTO deliveries (${deliveryColumns.join(', ')}) VALUES (${columns})`)
   for (const { id: task, createdAt: at } of tasks.filter(({ state }) => state === 'completed'))
     delivery.run(fromDelivery(newDelivery(endpoints[0], { task, at, type: 'video.completed' })))
+  const marks = usageColumns.map(() => '?').join(', ')
+  const usage = database.prepare(`INSERT INTO usages (${usageColumns.join(', ')}) VALUES (${marks})`)
+  for (const { id, owner, card, createdAt } of tasks.filter(({ state }) => state === 'completed')) {
+    const about = { owner, token: 'config:default', model: card, account: 'elsewhere', code: null }
+    const counted = { seconds: 4, tookMs: 5, revenue: 3_000_000, cost: 2_000_000, currency: 'USD' }
+    usage.run(...fromUsage({ id, task: id, at: createdAt + 5, outcome: 'completed', ...about, ...counted }))
+  }
+  database.exec("INSERT INTO cursors VALUES ('usage', 7, 'a process', 9)")
   // As after the kill of a process.
   database.exec('UPDATE deliveries SET leased = 1, fence = 1, due_at = 4000000000000 WHERE rowid % 3 = 0')
   database.exec("UPDATE tasks SET leased = 1, fence = 9, due_at = 4000000000000 WHERE state = 'storing'")

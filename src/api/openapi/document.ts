@@ -5,6 +5,7 @@ import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
 import { ErrorResponse, serviceResponses } from '../../wire/service.ts'
 import { tokenRequests, tokenResponses } from '../../wire/tokens.ts'
+import { usageResponses } from '../../wire/usage.ts'
 import { videoRequests, videoResponses } from '../../wire/videos.ts'
 import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webhooks.ts'
 import { sampleOf } from '../docs/sample.ts'
@@ -16,6 +17,7 @@ export const responseSchemas: Schemas = {
   ...modelResponses,
   ...operatorResponses,
   ...tokenResponses,
+  ...usageResponses,
   ...serviceResponses,
 }
 
@@ -219,11 +221,12 @@ export interface Response {
 }
 
 function toResponse(response: RouteResponse): Response {
-  const { description, type = 'application/json', schema, example, headers, events } = response
+  const { description, type = 'application/json', schema, others = {}, example, headers, events } = response
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: 'string' } },
   ])
+  const alternatives = Object.entries(others).map(([one, other]) => [one, { schema: toSchema(other) }])
   const content = schema && {
     schema: toSchema(schema),
     ...(example && { example: Object.assign({}, sampleOf(schema, {}), example) }),
@@ -231,7 +234,7 @@ function toResponse(response: RouteResponse): Response {
   return {
     description,
     ...(headers && { headers: Object.fromEntries(described) }),
-    ...(content && { content: Object.fromEntries([type].flat().map((one) => [one, content])) }),
+    ...(content && { content: Object.fromEntries([...[type].flat().map((one) => [one, content]), ...alternatives]) }),
     ...(events && { 'x-event-data': toSchema(events) }),
   }
 }

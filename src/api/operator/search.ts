@@ -1,11 +1,10 @@
 import type { FairTurns } from '../../core/fair.ts'
-import { Problem } from '../../core/problem.ts'
 import { idOf } from '../../core/token.ts'
 import type { TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
-import { readLimit } from '../validation.ts'
+import { readLimit, readTime, refuseNul } from '../validation.ts'
 
 interface SearchDependencies {
   store: TaskStore
@@ -50,11 +49,8 @@ function search({ store, turns }: SearchDependencies) {
 }
 
 function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {
-  const { status, state, model, account, owner, text, error_code: errorCode, deleted } = query
-  // No database accepts it.
-  for (const [param, value] of Object.entries(query))
-    if (String(value).includes('\0'))
-      throw new Problem('invalid_value', `\`${param}\` has a NUL character. Remove it.`, { param })
+  const { status, state, model, account, owner, token, text, error_code: errorCode, deleted } = query
+  refuseNul(query)
   const since = readTime('created_since', query.created_since)
   const before = readTime('created_before', query.created_before)
   return {
@@ -63,21 +59,11 @@ function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {
     ...(model !== undefined && { model }),
     ...(account !== undefined && { account }),
     ...(owner !== undefined && { owner }),
+    ...(token !== undefined && { token }),
     ...(errorCode !== undefined && { errorCode }),
     ...(text !== undefined && { text }),
     ...(since !== undefined && { createdSince: since }),
     ...(before !== undefined && { createdBefore: before }),
     isDeleted: deleted === 'true',
   }
-}
-
-const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
-
-/** A date is midnight in UTC. */
-function readTime(param: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const ms = timeForm.test(text) ? Date.parse(text) : Number.NaN
-  if (ms >= 0) return ms
-  const message = `\`${param}\` is '${text.slice(0, 50).toWellFormed()}'. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z.`
-  throw new Problem('invalid_value', message, { param })
 }

@@ -25,7 +25,7 @@ export function testSearch(world: StoreWorld): void {
     await using store = await fresh(world)
     const tasks = {
       red: newTask('1', { prompt: 'A red FOX, "50 %" _', model: 'alias', card: 'own' }),
-      blue: newTask('2', { prompt: 'ein blauer Füchs', owner: 'bob', account: 'p' }),
+      blue: newTask('2', { prompt: 'ein blauer Füchs', owner: 'bob', token: 'tok_1', account: 'p' }),
       failed: newTask('3', { prompt: 'a dog', owner: 'bob', state: 'failed', error }),
       running: newTask('4', { prompt: 'a cat', state: 'running', startedAt: 7, account: 'q' }),
       deleted: newTask('5', { prompt: 'a fox', owner: 'bob', deletedAt: 9 }),
@@ -44,6 +44,8 @@ export function testSearch(world: StoreWorld): void {
     assert.equal(await found({ model: 'alias' }), 'red')
     assert.equal(await found({ model: 'own' }), 'red')
     assert.equal(await found({ account: 'q' }), 'running')
+    assert.equal(await found({ token: 'tok_1' }), 'blue')
+    assert.equal(await found({ token: 'tok_1', owner: 'alice' }), '')
     assert.equal(await found({ errorCode: 'generation_failed' }), 'failed')
     assert.equal(await found({ errorCode: 'timeout' }), '')
     assert.equal(await found({ errorCode: '%' }), '')

@@ -29,6 +29,9 @@ import { explain } from './unusable.ts'
 const pageMs = 60_000
 const longMs = 3_600_000
 
+/** The database numbers their rows. */
+const numberedTables: readonly TableName[] = ['events', 'notices', 'audit', 'usages']
+
 /** Refuses a database that a service or another move uses, and the source of this move. */
 export async function openPostgresTransfer(url: string, source?: Transfer): Promise<Transfer> {
   await using stack = new AsyncDisposableStack()
@@ -109,7 +112,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
     async finish() {
       await write(database, async (query) => {
         // The rows brought their numbers: the next number must be greater.
-        for (const table of ['events', 'notices', 'audit'])
+        for (const table of numberedTables)
           await query(
             `SELECT setval(pg_get_serial_sequence('${table}', 'number'), max(number)) FROM ${table} HAVING count(*) > 0`,
           )
@@ -156,7 +159,7 @@ async function hasTable(database: Database, table: string): Promise<boolean> {
 function insertStatement(table: TableName): string {
   const { key, columns } = tables[table]
   const names = [...columns, ...(table === 'attempts' ? ['operation_hash'] : [])].join(', ')
-  const own = ['events', 'notices', 'audit'].includes(table) ? 'OVERRIDING SYSTEM VALUE' : ''
+  const own = numberedTables.includes(table) ? 'OVERRIDING SYSTEM VALUE' : ''
   return `INSERT INTO ${table} (${names}) ${own} SELECT ${names} FROM json_populate_recordset(NULL::${table}, $1)
     ON CONFLICT (${key.join(', ')}) DO NOTHING`
 }

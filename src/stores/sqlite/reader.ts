@@ -6,6 +6,7 @@ import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
 import { prepareTokenReads } from './tokens.ts'
 import { refuseMoved } from './transfer.ts'
+import { prepareUsageReads } from './usage.ts'
 import { prepareDeliveryReads, prepareEndpointReads } from './webhooks.ts'
 
 /** The connection of the main thread, which only reads. */
@@ -115,6 +116,7 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareEndpointReads(database),
     ...prepareDeliveryReads(database),
     ...prepareTokenReads(database),
+    ...prepareUsageReads(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

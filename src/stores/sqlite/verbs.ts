@@ -7,6 +7,7 @@ import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
 import { prepareTokens } from './tokens.ts'
+import { prepareUsage } from './usage.ts'
 import { prepareWebhooks } from './webhooks.ts'
 
 /** All writes by name; they run in the writer thread, inside its transaction. */
@@ -35,6 +36,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...prepareMutations(database),
     ...prepareProbe(database),
     ...prepareTokens(database),
+    ...prepareUsage(database),
     insert(row: ColumnValue[]): void {
       insert.run(...row)
     },

@@ -11,6 +11,7 @@ import {
   type Row,
   spendColumns,
 } from '../../core/row.ts'
+import { usageColumns } from '../../core/usage.ts'
 
 /**
  * All rows of a store, for moving them to another one. Nothing else may use either store meanwhile. A target is marked
@@ -69,6 +70,8 @@ export const tables = {
   healths: { key: ['account'], columns: healthColumns },
   entries: { key: ['task', 'step', 'account'], columns: entryColumns },
   spends: { key: ['scope', 'currency', 'period'], columns: spendColumns },
+  usages: { key: ['number'], columns: ['number', ...usageColumns] },
+  cursors: { key: ['name'], columns: ['name', 'number', 'holder', 'leased_until'] },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables

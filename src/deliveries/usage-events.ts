@@ -1,0 +1,158 @@
+import type { Clock } from '../core/clock.ts'
+import { fromMicros } from '../core/money.ts'
+import { parseRetryAfter } from '../core/retry-after.ts'
+import type { UsageRecord } from '../core/usage.ts'
+import type { ClientOutbound, Posted } from '../outbound.ts'
+import type { UsageStore } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
+
+interface UsageEventOptions {
+  store: Pick<UsageStore, 'usageBeyond' | 'leaseUsageCursor' | 'moveUsageCursor'>
+  outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
+  clock: Clock
+  log: Log
+  /** Whether this process can open another connection. */
+  hasFiles: () => boolean
+  webhook: UsageWebhook
+  /** The name of this process. Of the processes on one store, one sends at a time. */
+  holder: string
+}
+
+interface UsageWebhook {
+  readonly url: string
+  /** Sent as `Authorization: Bearer`. */
+  readonly token: string | null
+}
+
+/** How often it looks for new records. */
+const idleMs = 5_000
+/** Longer than a POST may take. */
+const leaseMs = 60_000
+const batchRecords = 200
+/** The delay after a failure doubles, up to 5 minutes. It never gives up. */
+const [firstDelayMs, mostDelayMs] = [1_000, 300_000]
+/** Longer than a transaction of the store may take. */
+const gapMs = 30_000
+
+/**
+ * Sends the usage of ended tasks to the operator's metering service, as batches of CloudEvents: in order, each at least once.
+ * The store keeps how far it came. The id of an event is always the same, so that the receiver can drop repeats.
+ */
+export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
+  const { store, outbound, clock, log, hasFiles, webhook, holder } = options
+  const stop = new AbortController()
+  const withoutGaps = openGaps()
+  /** The number of the last record that was sent; undefined if another process may be sending. */
+  let sent: number | undefined
+  let failures = 0
+
+  /** Returns the delay until the next look. */
+  async function look(): Promise<number> {
+    if (!hasFiles()) return idleMs
+    // As long as there is nothing to send, nothing is written.
+    if (sent !== undefined && (await store.usageBeyond(sent, 1)).length === 0) return idleMs
+    const now = clock.now()
+    sent = await store.leaseUsageCursor({ holder, now, until: now + leaseMs })
+    if (sent === undefined) return idleMs
+    const records = withoutGaps(await store.usageBeyond(sent, batchRecords), sent, now)
+    const last = records.at(-1)
+    if (!last) return idleMs
+    const posted = await outbound.of('usage webhook').post(webhook.url, toRequest(records, webhook), stop.signal)
+    if (!isAccepted(posted)) return refused(posted)
+    failures = 0
+    sent = (await store.moveUsageCursor(holder, last.number)) ? last.number : undefined
+    return records.length === batchRecords ? 0 : idleMs
+  }
+
+  function refused(posted: Posted): number {
+    const retryAfter = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
+    return failed(posted, retryAfter)
+  }
+
+  function failed(reason: Record<string, unknown>, retryAfterMs = 0): number {
+    failures += 1
+    const delay = Math.min(mostDelayMs, Math.max(retryAfterMs, firstDelayMs * 2 ** (failures - 1)))
+    log.warn('usage events could not be sent; they are sent again', { ...reason, failures, retryInMs: delay })
+    return delay
+  }
+
+  async function run(): Promise<void> {
+    while (!stop.signal.aborted) {
+      let delay = idleMs
+      try {
+        delay = await look()
+      } catch (error) {
+        if (!stop.signal.aborted) delay = failed({ cause: error })
+      }
+      await clock.sleep(delay, stop.signal)
+    }
+    // Another process can go on at once.
+    const now = clock.now()
+    if (sent !== undefined) await store.leaseUsageCursor({ holder, now, until: now }).catch(() => {})
+  }
+  const running = run()
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+function isAccepted(posted: Posted): boolean {
+  return 'status' in posted && posted.status >= 200 && posted.status < 300
+}
+
+/**
+ * The records before the first gap in their numbers. A missing number may become visible later, if its transaction is
+ * still running; if it does not within `gapMs`, its transaction was rolled back.
+ */
+function openGaps() {
+  let waiting = { upTo: 0, since: 0 }
+  return (records: readonly UsageRecord[], sent: number, now: number): readonly UsageRecord[] => {
+    const isGap = ({ number }: UsageRecord, at: number) => number !== (records[at - 1]?.number ?? sent) + 1
+    const isOver = ({ number }: UsageRecord) => number <= waiting.upTo && now - waiting.since >= gapMs
+    const gap = records.findIndex((record, at) => isGap(record, at) && !isOver(record))
+    if (gap < 0) return records
+    if (Number(records[gap]?.number) > waiting.upTo) waiting = { upTo: records.at(-1)?.number ?? 0, since: now }
+    return records.slice(0, gap)
+  }
+}
+
+function toRequest(records: readonly UsageRecord[], { token }: UsageWebhook) {
+  return {
+    headers: {
+      'content-type': 'application/cloudevents-batch+json',
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(records.map(toEvent)),
+  }
+}
+
+/** In the shape of OpenMeter: the subject is billed, and meters read the data. */
+function toEvent(record: UsageRecord) {
+  const { id, at, task, owner, token, model, account, outcome, code, seconds, tookMs, revenue, cost, currency } = record
+  return {
+    specversion: '1.0',
+    id: `${id}:${outcome}`,
+    source: 'filmgate',
+    type: outcome === 'unused' ? 'filmgate.unused_attempt' : 'filmgate.video',
+    subject: owner,
+    time: new Date(at).toISOString(),
+    datacontenttype: 'application/json',
+    data: {
+      task,
+      token,
+      model,
+      account,
+      outcome,
+      error_code: code,
+      // A meter that sums them up counts videos that were delivered.
+      seconds: outcome === 'completed' ? seconds : 0,
+      took_ms: tookMs,
+      cost: fromMicros(cost),
+      revenue: fromMicros(revenue),
+      currency,
+    },
+  }
+}
