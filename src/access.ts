@@ -32,6 +32,8 @@ export interface Access {
   knows(owner: string): boolean
   /** How many videos the token may create per minute; 0 means no limit. */
   rateOf(token: Token): number
+  /** How many tasks of its project may wait when the token creates one; undefined: no limit. */
+  mostQueued(token: Token): number | undefined
   /** How many tasks an owner may have running at once at that time, for each owner that has such a limit. */
   ownerCaps(now: number): Readonly<Record<string, number>>
   change(change: TokenChange): void
@@ -54,11 +56,14 @@ interface AccessOptions {
   tokens?: readonly Token[]
   /** For tokens without a rate of their own. */
   ratePerMinute?: number
+  /** How many tasks of a project may wait, for tokens without a limit of their own; 0: no limit. */
+  queued?: number
   /** Other processes have client tokens that this one was not given: a worker may be configured without them. */
   isPartial?: boolean
 }
 
-export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }: AccessOptions = {}): Access {
+export function openAccess(options: AccessOptions = {}): Access {
+  const { tokens = [], ratePerMinute = 0, queued: usualQueued = 0, isPartial = false } = options
   const byId = new Map<string, Token>()
   const byDigest = new Map<string, Credential>()
   const listeners: (() => void)[] = []
@@ -111,6 +116,7 @@ export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }
     has: (kind) => current().all.some((token) => token.kind === kind && isLive(token)),
     knows: (owner) => current().owners.has(owner) || (isPartial ? !current().revoked.has(owner) : !hadClients),
     rateOf: ({ rate }) => rate ?? ratePerMinute,
+    mostQueued: ({ queued }) => (queued ?? usualQueued) || undefined,
     ownerCaps(now) {
       // The clock may have been set back.
       if (!caps || now < caps.from || now >= caps.until) caps = deriveCaps(current(), now)

@@ -33,6 +33,8 @@ export interface Config {
   docs: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
   ratePerMinute: number
+  /** How many tasks of a project may wait, for tokens without a limit of their own; 0 is no limit. */
+  queued: number
   /** What happens to unknown parameters, for tokens without a setting of their own. */
   unknownParameters: UnknownParameters
   /** The origins of web pages that may read responses. */
@@ -85,7 +87,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
-  const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
+  const [ratePerMinute, queued, diskReserveBytes] = [read('rate'), read('queued'), read('disk-reserve')]
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
@@ -116,6 +118,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     retentionMs,
     docs,
     ratePerMinute,
+    queued,
     diskReserveBytes,
     unknownParameters,
     corsOrigins,

@@ -361,7 +361,8 @@ describe('the command line', () => {
     runCli(args, { env: { FILMGATE_BASE_URL: service.url, FILMGATE_OPERATOR_TOKEN: operatorToken }, cwd: folder })
 
   it('creates a token that works, and prints only its secret to stdout', async () => {
-    const settings = ['--models', 'studio, kling-*', '--rate', '60', '--concurrency', '2', '--expires', '90d']
+    const limits = ['--rate', '60', '--concurrency', '2', '--queued', '50', '--expires', '90d']
+    const settings = ['--models', 'studio, kling-*', ...limits]
     const made = await run('token', 'create', 'carla', ...settings, '--metadata', 'team=film,ticket=81')
     assert.equal(made.code, 0, made.stderr)
     const secret = made.stdout.trim()
@@ -375,6 +376,7 @@ describe('the command line', () => {
     assert.match(shown.stdout, /\nstatus +active\n/)
     assert.match(shown.stdout, /\nmodels +studio, kling-\*\n/)
     assert.match(shown.stdout, /\nrate +60 videos a minute\n/)
+    assert.match(shown.stdout, /\nqueued +50 waiting videos\n/)
     assert.match(shown.stdout, /\nexpires +in 90 d \(/)
     assert.match(shown.stdout, /\nmetadata ticket +81\n$/)
     assert.ok(!shown.stdout.includes(secret.slice(16)))

@@ -55,6 +55,7 @@ const common = {
     'idempotency_key_reused',
     'price_unknown',
     'insufficient_quota',
+    'queue_full',
     'rate_limit_exceeded',
     'overloaded',
     'storage_unavailable',

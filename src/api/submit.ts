@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
@@ -20,6 +21,7 @@ import { keyOf, openKeys, openRepeats } from './repeats.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
+  access: Pick<Access, 'mostQueued'>
   catalog: Catalog
   store: TaskStore
   bucket: Bucket
@@ -75,7 +77,7 @@ export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
 export function openSubmit(dependencies: VideoDependencies): Submit {
-  const { store, bucket, clock, random, checkSpace, prices = null } = dependencies
+  const { access, store, bucket, clock, random, checkSpace, prices = null } = dependencies
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -92,7 +94,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
       const task = queueTask({ ...fields, price, image, source }, clock.now())
       task.warnings = warningsOf(order)
-      await store.insert(task, capsAt(token.spend ?? [], task))
+      await store.insert(task, capsAt(token.spend ?? [], task), access.mostQueued(token))
       return task
     } catch (error) {
       const { code } = Problem.from(error)

@@ -67,6 +67,7 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'idempotency_key_reused',
       'price_unknown',
       'insufficient_quota',
+      'queue_full',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',

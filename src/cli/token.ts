@@ -37,6 +37,7 @@ Options for create and change; \`none\` restores the default:
                       between them (all)
   --rate N            videos a minute, in each process; 0: no limit
   --concurrency N     tasks of its project that run at once
+  --queued N          videos of its project that may wait; 0: no limit
   --budget LIST       what its videos may cost: 5, or 1/day,20/month; days begin
                       in UTC, or as in 1/day@Europe/Berlin
   --ip-ranges LIST    addresses that it may be used from: 10.0.0.0/8,203.0.113.7
@@ -58,6 +59,7 @@ const options = {
   models: { type: 'string' },
   rate: { type: 'string' },
   concurrency: { type: 'string' },
+  queued: { type: 'string' },
   'ip-ranges': { type: 'string' },
   budget: { type: 'string' },
   expires: { type: 'string' },
@@ -93,7 +95,8 @@ interface Verb {
 }
 
 const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
-const settings = ['project', 'models', 'rate', 'concurrency', 'ip-ranges', 'budget', 'expires', 'metadata'] as const
+const limits = ['rate', 'concurrency', 'queued', 'budget', 'ip-ranges', 'expires'] as const
+const settings = ['project', 'models', 'metadata', ...limits] as const
 const theToken = ['the id or name of the token']
 
 const verbs: Record<string, Verb> = {
@@ -196,7 +199,7 @@ async function pathOf(operand: string, operator: Filmgate): Promise<string> {
 
 /** The settings of the options, as the API expects them. */
 function settingsOf(values: Given, now: number): Record<string, unknown> {
-  const { project, models, rate, concurrency, 'ip-ranges': ranges, budget, expires, metadata } = values
+  const { project, models, rate, concurrency, queued, 'ip-ranges': ranges, budget, expires, metadata } = values
   const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
     text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
@@ -204,6 +207,7 @@ function settingsOf(values: Given, now: number): Record<string, unknown> {
     ...(models !== undefined && { models: models === 'none' ? ['*'] : listOf(models) }),
     ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
     ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
+    ...set('queued', queued, (text) => wholeNumber(text, '--queued')),
     ...set('ip_ranges', ranges, listOf),
     ...set('spend', budget, capsOf),
     ...set('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
@@ -299,7 +303,7 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
 function showToken(token: Shown, terminal: Terminal): string {
   const now = terminal.now()
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
-  const { metadata, kind, role, rate, concurrency, ip_ranges: ranges } = token
+  const { metadata, kind, role, rate, concurrency, queued, ip_ranges: ranges } = token
   const pairs: [string, string][] = [
     ['id', token.id],
     ['name', token.name],
@@ -310,6 +314,7 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
     ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
     ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
+    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${queued} waiting videos`],
     ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
     ['expires', time(token.expires_at)],

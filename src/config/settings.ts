@@ -1,6 +1,6 @@
 import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
-import type { UnknownParameters } from '../core/token.ts'
+import { mostQueuedTasks, type UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
 
@@ -111,6 +111,17 @@ export const settings = {
       ...(/^\d+$/.test(text) && Number(text) <= mostPerMinute
         ? {}
         : { fix: `use a whole number up to ${mostPerMinute}` }),
+    }),
+  },
+  queued: {
+    variable: 'FILMGATE_QUEUED',
+    fallback: '10000',
+    help: 'videos of a project that may wait; 0 for no limit',
+    parse: (text: string): Parsed<number> => ({
+      value: Number(text),
+      ...(/^\d+$/.test(text) && Number(text) <= mostQueuedTasks
+        ? {}
+        : { fix: `use a whole number up to ${mostQueuedTasks}` }),
     }),
   },
   alias: {

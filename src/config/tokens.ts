@@ -13,6 +13,7 @@ interface Given {
   models: readonly string[]
   concurrency?: number
   rate?: number
+  queued?: number
   spend?: readonly SpendCap[]
   unknownParameters?: UnknownParameters
 }

@@ -82,6 +82,11 @@ const codes = {
     meaning:
       'This token reached one of its limits: videos per minute, or requests of a kind at once. Try again after `Retry-After`.',
   },
+  queue_full: {
+    status: 429,
+    meaning:
+      'The project of this token has as many waiting videos as the token allows; the message names the limit. Try again after `Retry-After`.',
+  },
   insufficient_quota: {
     status: 429,
     meaning:

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
+import { openQueueCounts, problemOf } from '../core/quotas.ts'
 import { toRow } from '../core/row.ts'
-import { overCap } from '../core/spend.ts'
+import { isFree } from '../core/spend.ts'
 import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
@@ -30,6 +31,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const connections = await openConnections({ path: join(folder, 'filmgate.db'), claimFolder, report, ...others })
   const { reads, write } = connections
   const round = openRound()
+  // No other process inserts, so a count holds until this one has inserted as many as it leaves room for.
+  const counts = openQueueCounts({ processes: 1, freshMs: Number.POSITIVE_INFINITY, now: () => 0 })
   const dueListeners = new Set<() => void>()
   const noticeListeners = new Set<() => void>()
   const wake = () => {
@@ -42,12 +45,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     ...reads,
     checkWritable: () => write('checkWritable'),
-    async insert(task, caps = []) {
+    async insert(task, caps = [], mostQueued) {
       const { id, owner, createdAt, price } = task
-      if (price === null || price.charge === 0) await write('insert', toRow(task))
+      const mustCount = mostQueued !== undefined && !counts.admits(owner, mostQueued)
+      if (isFree(price) && !mustCount) await write('insert', toRow(task))
       else {
-        const refusal = await write('admit', toRow(task), { task: { id, owner, createdAt, price }, caps })
-        if (refusal) throw overCap(refusal)
+        const mark = counts.mark(owner)
+        if (mustCount) counts.add(owner)
+        const limits = { caps, ...(mustCount && { mostQueued }) }
+        const admission = { task: { id, owner, createdAt, price }, ...limits }
+        const { refusal, queued } = await write('admit', toRow(task), admission)
+        // At the limit there may be more than were counted.
+        if (mustCount && queued !== null && queued < mostQueued) counts.learn(owner, queued, mark)
+        if (refusal) throw problemOf(refusal)
       }
       wake()
     },

@@ -17,6 +17,7 @@ import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookD
  *   operation_taken        its fact names an operation of the same account that belongs to another attempt
  *   idempotency_key_taken  the owner of the new task has used its key before
  *   insufficient_quota     the price of the new task is more than a cap of its owner allows
+ *   queue_full             the owner of the new task has as many waiting tasks as it may have
  * After every other error nothing was written. Callers take only the interfaces that they need.
  */
 export interface Store
@@ -43,9 +44,10 @@ export interface ProbeStore {
 export interface TaskStore {
   /**
    * Together with the task its price is reserved, if it has one and the caps allow it. Of all that is submitted at once, in
-   * any number of processes, no more is admitted than the caps allow.
+   * any number of processes, no more is admitted than the caps allow. `mostQueued` is how many tasks of the owner may wait,
+   * this one included. A limit of more than 32 may be exceeded a little if several processes insert at once.
    */
-  insert(task: Task, caps?: readonly CapCounter[]): Promise<void>
+  insert(task: Task, caps?: readonly CapCounter[], mostQueued?: number): Promise<void>
   /** A task of this owner that is not deleted. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not exist: it is only a position in that order. */

@@ -226,7 +226,7 @@ function readFields(
   body: ChangeToken,
   { kind, spend: caps, now }: Pick<StoredToken, 'kind' | 'spend'> & { now: number },
 ): Partial<TokenFields & { name: string }> {
-  const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
+  const { name, project, models, rate, concurrency, queued, ip_ranges: ranges, expires_at: expiry } = body
   const { enabled, metadata, role, spend } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
@@ -236,6 +236,7 @@ function readFields(
     ...(models !== undefined && { models: models.map((glob) => readText(glob, 'models')) }),
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
+    ...(queued !== undefined && { queued }),
     ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
     ...(spend !== undefined && { spend: spend && readCaps(spend, caps ?? []) }),
     ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
@@ -338,7 +339,8 @@ function positionAfter(after: string, all: readonly Token[]): number {
 
 function toWireToken(token: Token, access: Access, now: number): OperatorToken {
   const { kind, name, models, role = null, enabled = true, project = null, rate = null, concurrency = null } = token
-  const { ipRanges = null, spend = null, expiresAt = null, metadata = null, revokedAt = null, older = [] } = token
+  const { queued = null, ipRanges = null, spend = null, expiresAt = null, metadata = null } = token
+  const { revokedAt = null, older = [] } = token
   const times = isStored(token) ? token : { createdAt: null, changedAt: null }
   const untils = older.map(({ until }) => until).filter((until) => until > now)
   return {
@@ -354,6 +356,7 @@ function toWireToken(token: Token, access: Access, now: number): OperatorToken {
     models,
     rate,
     concurrency,
+    queued,
     ip_ranges: ipRanges,
     spend: spend && toWireCaps(spend),
     expires_at: iso(expiresAt),
