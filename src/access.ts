@@ -34,6 +34,8 @@ export interface Access {
   rateOf(token: Token): number
   /** How many tasks of its project may wait when the token creates one; undefined: no limit. */
   mostQueued(token: Token): number | undefined
+  /** How many bytes of its project may be stored when the token creates a video; undefined: no limit. */
+  mostStored(token: Token): number | undefined
   /** How many tasks an owner may have running at once at that time, for each owner that has such a limit. */
   ownerCaps(now: number): Readonly<Record<string, number>>
   change(change: TokenChange): void
@@ -58,12 +60,15 @@ interface AccessOptions {
   ratePerMinute?: number
   /** How many tasks of a project may wait, for tokens without a limit of their own; 0: no limit. */
   queued?: number
+  /** The same for stored bytes. */
+  storedBytes?: number
   /** Other processes have client tokens that this one was not given: a worker may be configured without them. */
   isPartial?: boolean
 }
 
 export function openAccess(options: AccessOptions = {}): Access {
-  const { tokens = [], ratePerMinute = 0, queued: usualQueued = 0, isPartial = false } = options
+  const { tokens = [], ratePerMinute = 0, queued: usualQueued = 0, storedBytes: usualBytes = 0 } = options
+  const { isPartial = false } = options
   const byId = new Map<string, Token>()
   const byDigest = new Map<string, Credential>()
   const listeners: (() => void)[] = []
@@ -117,6 +122,7 @@ export function openAccess(options: AccessOptions = {}): Access {
     knows: (owner) => current().owners.has(owner) || (isPartial ? !current().revoked.has(owner) : !hadClients),
     rateOf: ({ rate }) => rate ?? ratePerMinute,
     mostQueued: ({ queued }) => (queued ?? usualQueued) || undefined,
+    mostStored: ({ storedBytes }) => (storedBytes ?? usualBytes) || undefined,
     ownerCaps(now) {
       // The clock may have been set back.
       if (!caps || now < caps.from || now >= caps.until) caps = deriveCaps(current(), now)

@@ -35,6 +35,10 @@ export interface Config {
   ratePerMinute: number
   /** How many tasks of a project may wait, for tokens without a limit of their own; 0 is no limit. */
   queued: number
+  /** How many bytes of a project may be stored when it creates a video, likewise. */
+  storedBytes: number
+  /** No video is accepted if that many bytes are stored, or more; 0 is no limit. */
+  bucketLimit: number
   /** What happens to unknown parameters, for tokens without a setting of their own. */
   unknownParameters: UnknownParameters
   /** The origins of web pages that may read responses. */
@@ -87,7 +91,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
-  const [ratePerMinute, queued, diskReserveBytes] = [read('rate'), read('queued'), read('disk-reserve')]
+  const [ratePerMinute, queued, storedBytes] = [read('rate'), read('queued'), read('stored-bytes')]
+  const [diskReserveBytes, bucketLimit] = [read('disk-reserve'), read('bucket-limit')]
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
@@ -119,6 +124,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     docs,
     ratePerMinute,
     queued,
+    storedBytes,
+    bucketLimit,
     diskReserveBytes,
     unknownParameters,
     corsOrigins,

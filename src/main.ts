@@ -26,6 +26,7 @@ import { openFreeSpace } from './main/free-space.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
+import { openStoredBytes } from './main/stored-bytes.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -105,8 +106,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const gathering = { store, now: clock.now(), write: startWrites.do, warn: log.warn }
   const { tokens, revision } = await gatherTokens(config.tokens, gathering)
   const isPartial = config.role === 'worker' && !config.tokens.some(({ kind }) => kind === 'client')
-  const { ratePerMinute, queued } = config
-  const access = openAccess({ tokens, ratePerMinute, queued, isPartial })
+  const { ratePerMinute, queued, storedBytes } = config
+  const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
   if (config.store.kind !== 'sqlite') stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
@@ -127,6 +128,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     maxVideoBytes,
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
+  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log })
   const draining = new AbortController()
   const api: AppDependencies = {
     catalog: config.catalog,
@@ -149,6 +151,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     unknownParameters: config.unknownParameters,
     prices: config.prices,
     corsOrigins: config.corsOrigins,
+    checkStored: stored.check,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     trustedProxies: config.trustedProxies,
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { operatorToken, startService, type TestService, until } from './service.ts'
+import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
 
 /* Limits on what a project has in the service, as a client and an operator see them. */
 
@@ -67,4 +67,68 @@ it('FILMGATE_QUEUED limits tokens without a limit of their own, and 0 lifts it w
   assert.deepEqual([await submit(), await submit()], [200, 200])
   const { error } = await post(service, `/tokens/${id}`, { queued: 100_001 })
   assert.deepEqual([error.code, error.param], ['invalid_value', 'queued'])
+})
+
+/** Its file has more than 1 MB. */
+const film = { model: 'studio', prompt: 'a red fox in snow at dusk', seconds: '4', size: '1280x720' }
+
+async function finished(service: TestService, secret: string): Promise<string> {
+  const response = await service.submit(film, as(secret))
+  assert.equal(response.status, 200, await response.clone().text())
+  const { id } = (await response.json()) as Answer
+  const path = `/v1/videos/${id}?wait=60&until=done`
+  await until('the video is completed', async () => {
+    const video = (await (await service.fetch(path, { headers: as(secret) })).json()) as Answer
+    return video.status === 'completed'
+  })
+  return id
+}
+
+it('a token that stores as many bytes as it may is refused, until videos are deleted', async () => {
+  const clock = jumpingClock()
+  await using service = await startService({ env, world: { clock } })
+  const { secret } = await post(service, '/tokens', { name: 'anna', stored_bytes: 1_000_000 })
+  // The second is accepted before the first is stored, and is completed although it exceeds the limit.
+  const ids = await Promise.all([finished(service, secret), finished(service, secret)])
+  clock.jump(1_000)
+  const refused = await service.submit(film, as(secret))
+  assert.equal(refused.status, 429)
+  assert.deepEqual(
+    ['x-should-retry', 'retry-after'].map((name) => refused.headers.get(name)),
+    ['false', null],
+  )
+  const { error } = (await refused.json()) as Answer
+  assert.deepEqual([error.code, error.type], ['storage_quota_exceeded', 'insufficient_quota'])
+  assert.match(error.message, /stores \d{7,} bytes .* limit of this token is 1000000 bytes \(`stored_bytes`\)\. Delete/)
+  assert.equal((await service.submit(film)).status, 200, 'other projects are not affected')
+  for (const id of ids) await service.fetch(`/v1/videos/${id}`, { method: 'DELETE', headers: as(secret) })
+  await until('there is room again', async () => (await service.submit(film, as(secret))).status === 200)
+})
+
+it('FILMGATE_STORED_BYTES limits tokens without a limit of their own', async () => {
+  const clock = jumpingClock()
+  const yaml = 'tokens: [{ name: large, secret: a-secret-of-the-large, stored_bytes: 900000000 }]'
+  await using service = await startService({ yaml, env: { ...env, FILMGATE_STORED_BYTES: '1MB' }, world: { clock } })
+  const { secret } = await post(service, '/tokens', { name: 'anna' })
+  for (const one of [secret, 'a-secret-of-the-large']) await finished(service, one)
+  clock.jump(1_000)
+  const statuses = [secret, 'a-secret-of-the-large'].map(async (one) => (await service.submit(film, as(one))).status)
+  assert.deepEqual(await Promise.all(statuses), [429, 200])
+})
+
+it('at FILMGATE_BUCKET_LIMIT no video is accepted, and videos in progress are completed', async () => {
+  const clock = jumpingClock()
+  await using service = await startService({ env: { ...env, FILMGATE_BUCKET_LIMIT: '1MB' }, world: { clock } })
+  const { secret } = await post(service, '/tokens', { name: 'anna' })
+  const ids = await Promise.all([finished(service, secret), finished(service, secret)])
+  clock.jump(1_000)
+  const refused = await service.submit(film)
+  assert.equal(refused.status, 503)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  const { error } = (await refused.json()) as Answer
+  assert.equal(error.code, 'storage_unavailable')
+  assert.match(error.message, /storage of the service has reached its limit, so no new videos are accepted/)
+  assert.ok(service.log.some((line) => line.includes('the bucket has reached its limit')))
+  for (const id of ids) await service.fetch(`/v1/videos/${id}`, { method: 'DELETE', headers: as(secret) })
+  await until('videos are accepted', async () => (await service.submit(film)).status === 200)
 })

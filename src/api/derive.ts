@@ -56,6 +56,7 @@ const common = {
     'price_unknown',
     'insufficient_quota',
     'queue_full',
+    'storage_quota_exceeded',
     'rate_limit_exceeded',
     'overloaded',
     'storage_unavailable',

@@ -21,7 +21,7 @@ import { keyOf, openKeys, openRepeats } from './repeats.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
-  access: Pick<Access, 'mostQueued'>
+  access: Pick<Access, 'mostQueued' | 'mostStored'>
   catalog: Catalog
   store: TaskStore
   bucket: Bucket
@@ -31,6 +31,8 @@ export interface VideoDependencies {
   random: Random
   /** Throws if there is no space for new tasks. */
   checkSpace?: () => Promise<void>
+  /** Throws if the owner has that many stored bytes, or all owners have too many. */
+  checkStored?: (owner: string, most: number | undefined) => Promise<void>
   /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
   /** Without it, videos of tokens without a spend cap are free. */
@@ -77,7 +79,7 @@ export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
 export function openSubmit(dependencies: VideoDependencies): Submit {
-  const { access, store, bucket, clock, random, checkSpace, prices = null } = dependencies
+  const { access, store, bucket, clock, random, checkSpace, checkStored, prices = null } = dependencies
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -121,6 +123,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()
+      await checkStored?.(owner, access.mostStored(request.token))
       const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null

@@ -68,6 +68,7 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'price_unknown',
       'insufficient_quota',
       'queue_full',
+      'storage_quota_exceeded',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',

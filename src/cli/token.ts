@@ -1,3 +1,4 @@
+import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
 import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
@@ -7,7 +8,7 @@ import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
-import { relative } from './screen/wording.ts'
+import { bytes, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeAfter } from './times.ts'
 
@@ -38,6 +39,7 @@ Options for create and change; \`none\` restores the default:
   --rate N            videos a minute, in each process; 0: no limit
   --concurrency N     tasks of its project that run at once
   --queued N          videos of its project that may wait; 0: no limit
+  --stored SIZE       what its project may store: 500MB, 50GB; 0: no limit
   --budget LIST       what its videos may cost: 5, or 1/day,20/month; days begin
                       in UTC, or as in 1/day@Europe/Berlin
   --ip-ranges LIST    addresses that it may be used from: 10.0.0.0/8,203.0.113.7
@@ -60,6 +62,7 @@ const options = {
   rate: { type: 'string' },
   concurrency: { type: 'string' },
   queued: { type: 'string' },
+  stored: { type: 'string' },
   'ip-ranges': { type: 'string' },
   budget: { type: 'string' },
   expires: { type: 'string' },
@@ -95,7 +98,7 @@ interface Verb {
 }
 
 const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
-const limits = ['rate', 'concurrency', 'queued', 'budget', 'ip-ranges', 'expires'] as const
+const limits = ['rate', 'concurrency', 'queued', 'stored', 'budget', 'ip-ranges', 'expires'] as const
 const settings = ['project', 'models', 'metadata', ...limits] as const
 const theToken = ['the id or name of the token']
 
@@ -199,7 +202,7 @@ async function pathOf(operand: string, operator: Filmgate): Promise<string> {
 
 /** The settings of the options, as the API expects them. */
 function settingsOf(values: Given, now: number): Record<string, unknown> {
-  const { project, models, rate, concurrency, queued, 'ip-ranges': ranges, budget, expires, metadata } = values
+  const { project, models, rate, concurrency, queued, stored, budget, expires, metadata } = values
   const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
     text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
@@ -208,7 +211,8 @@ function settingsOf(values: Given, now: number): Record<string, unknown> {
     ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
     ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
     ...set('queued', queued, (text) => wholeNumber(text, '--queued')),
-    ...set('ip_ranges', ranges, listOf),
+    ...set('stored_bytes', stored, byteSize),
+    ...set('ip_ranges', values['ip-ranges'], listOf),
     ...set('spend', budget, capsOf),
     ...set('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
     ...set('metadata', metadata, pairsOf),
@@ -248,6 +252,12 @@ function budgetText(spend: Shown['spend']): string {
 function wholeNumber(text: string, option: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
+}
+
+function byteSize(text: string): number {
+  const size = readByteSize(text)
+  if (size === undefined) throw new UsageFailure(`--stored ${text}: use 500MB or 50GB, 0 for no limit, or none`)
+  return size
 }
 
 function pairsOf(text: string): Record<string, string> {
@@ -303,7 +313,7 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
 function showToken(token: Shown, terminal: Terminal): string {
   const now = terminal.now()
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
-  const { metadata, kind, role, rate, concurrency, queued, ip_ranges: ranges } = token
+  const { metadata, kind, role, rate, concurrency, queued, stored_bytes: stored, ip_ranges: ranges } = token
   const pairs: [string, string][] = [
     ['id', token.id],
     ['name', token.name],
@@ -315,6 +325,7 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
     ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
     ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${queued} waiting videos`],
+    ['stored', stored === null ? '' : stored === 0 ? 'no limit' : `${bytes(stored)} of videos and uploads`],
     ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
     ['expires', time(token.expires_at)],

@@ -1,3 +1,4 @@
+import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
 import { mostQueuedTasks, type UnknownParameters } from '../core/token.ts'
@@ -13,6 +14,11 @@ export interface Parsed<T> {
 /** '90s', '30m', '24h' or '7d' in milliseconds. */
 export function parseDuration(text: string): number | undefined {
   return new RegExp(durationPattern).test(text) ? readDuration(text) : undefined
+}
+
+function parseByteSize(text: string): Parsed<number> {
+  const value = readByteSize(text)
+  return value === undefined ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' } : { value }
 }
 
 function parseSwitch(text: string): Parsed<boolean> {
@@ -94,13 +100,7 @@ export const settings = {
     variable: 'FILMGATE_DISK_RESERVE',
     fallback: '200MB',
     help: 'no video is accepted if the data folder has less space',
-    parse(text: string): Parsed<number> {
-      const [, number, unit = ''] = /^(\d{1,6})(MB|GB)$/.exec(text) ?? []
-      if (text === '0') return { value: 0 }
-      return number === undefined
-        ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' }
-        : { value: Number(number) * (unit === 'GB' ? 1e9 : 1e6) }
-    },
+    parse: parseByteSize,
   },
   rate: {
     variable: 'FILMGATE_RATE',
@@ -123,6 +123,18 @@ export const settings = {
         ? {}
         : { fix: `use a whole number up to ${mostQueuedTasks}` }),
     }),
+  },
+  'stored-bytes': {
+    variable: 'FILMGATE_STORED_BYTES',
+    fallback: '0',
+    help: 'what a project may store, such as 50GB; 0 for no limit',
+    parse: parseByteSize,
+  },
+  'bucket-limit': {
+    variable: 'FILMGATE_BUCKET_LIMIT',
+    fallback: '0',
+    help: 'what all may store, such as 500GB; 0 for no limit',
+    parse: parseByteSize,
   },
   alias: {
     variable: 'FILMGATE_ALIASES',

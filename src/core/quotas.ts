@@ -2,7 +2,10 @@ import { openBounded } from './bounded.ts'
 import { Problem } from './problem.ts'
 import { type CapRefusal, overCap } from './spend.ts'
 
-/* How many tasks of an owner may wait at once. A task waits in the states `fetching` and `queued`: see decision 0028. */
+/*
+ * How many tasks of an owner may wait at once, and how many of its bytes may be stored. A task waits in the states `fetching`
+ * and `queued`: see decision 0028.
+ */
 
 /** The owner has that many waiting tasks, or more. */
 interface QueueRefusal {
@@ -14,6 +17,13 @@ export type Refusal = CapRefusal | QueueRefusal
 
 export function problemOf(refusal: Refusal): Problem {
   return 'cap' in refusal ? overCap(refusal) : queueFull(refusal)
+}
+
+export function storageQuotaReached(bytes: number, most: number): Problem {
+  const message =
+    `Your project stores ${bytes} bytes of videos and uploads, and the limit of this token is ${most} bytes (\`stored_bytes\`). ` +
+    'Delete videos, wait until some expire, or ask your operator to raise the limit.'
+  return new Problem('storage_quota_exceeded', message)
 }
 
 function queueFull({ mostQueued }: QueueRefusal): Problem {
@@ -30,7 +40,7 @@ function queueFull({ mostQueued }: QueueRefusal): Problem {
 export interface QueueCounts {
   /** Whether one more task of the owner fits for certain. If so, it counts as inserted. */
   admits(owner: string, most: number): boolean
-  /** Counts a task as inserted. */
+  /** Counts a task as inserted, if anything is known about its owner. */
   add(owner: string): void
   /** How many tasks were counted as inserted so far. Read it before the store counts. */
   mark(owner: string): number
@@ -74,7 +84,8 @@ export function openQueueCounts({ processes, freshMs, now }: CountOptions): Queu
       return fits
     },
     add(owner) {
-      knownOf(owner).added += 1
+      const known = all.get(owner)
+      if (known) known.added += 1
     },
     mark: (owner) => knownOf(owner).added,
     learn(owner, counted, mark) {

@@ -87,6 +87,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     },
     async insert(task, caps = [], mostQueued) {
       const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
+      if (mostQueued === undefined) counts.add(task.owner)
       const isPlain = isFree(task.price) && !mustCount
       await probe.watch(isPlain ? insertOne(task) : admitOne({ task, caps, ...(mustCount && { mostQueued }) }))
       wakeAll()

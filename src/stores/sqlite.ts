@@ -48,6 +48,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async insert(task, caps = [], mostQueued) {
       const { id, owner, createdAt, price } = task
       const mustCount = mostQueued !== undefined && !counts.admits(owner, mostQueued)
+      if (mostQueued === undefined) counts.add(owner)
       if (isFree(price) && !mustCount) await write('insert', toRow(task))
       else {
         const mark = counts.mark(owner)

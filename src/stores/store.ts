@@ -69,10 +69,23 @@ export interface TaskStore {
   queueOf(card: string, limit: number): Promise<string[]>
   /** How many slots of these accounts are in use. */
   usedSlots(accounts: readonly string[]): Promise<number>
+  /**
+   * One step of a sum of the bytes in the bucket, of the tasks of one owner or of all owners: up to `limit` tasks after this one
+   * in the order of owners and ids. `next` is where the next step begins; null if there are no more.
+   */
+  sumStored(of: 'owner' | 'all', after: StoredPlace, limit: number): Promise<StoredStep>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
+}
+
+/** A place among the tasks of all owners. It need not exist. */
+export type StoredPlace = Pick<Task, 'owner' | 'id'>
+
+interface StoredStep {
+  bytes: number
+  next: StoredPlace | null
 }
 
 /** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */

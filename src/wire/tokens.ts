@@ -1,6 +1,6 @@
 import { auditActions } from '../core/audit.ts'
 import { decimalPattern } from '../core/money.ts'
-import { mostQueuedTasks, operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
+import { mostQueuedTasks, mostStoredBytes, operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
 import { time } from './operator.ts'
 import { always, count, flag, listOf, orNull, page, query, request, type Static, shape, text } from './schema.ts'
 
@@ -62,6 +62,7 @@ const token = {
   rate: orNull(count('How many videos it may create in a minute, in each process; 0: no limit; null: the default.')),
   concurrency: orNull(count('How many tasks of its project may run at once; null: no limit.')),
   queued: orNull(count('How many videos of its project may wait; 0: no limit; null: the default.')),
+  stored_bytes: orNull(count('How many bytes of its project may be stored; 0: no limit; null: the default.')),
   ip_ranges: orNull(listOf('The addresses that it may be used from; null: all.', { type: 'string' })),
   spend,
   expires_at: orNull(time('When it expires; null: never.')),
@@ -108,7 +109,7 @@ export const AuditEntryList = page('One page of changes.', AuditEntry)
 
 /* Requests. */
 
-const most = { rate: 10_000_000, concurrency: 100_000, queued: mostQueuedTasks }
+const most = { rate: 10_000_000, concurrency: 100_000, queued: mostQueuedTasks, storedBytes: mostStoredBytes }
 
 const fields = {
   name: { type: 'string', minLength: 1, maxLength: 100, description: 'A name of your choice, unique among tokens.' },
@@ -143,6 +144,13 @@ const fields = {
     maximum: most.queued,
     description:
       'How many videos of its project may wait, with the one that it creates; 0: no limit; null: the default, `FILMGATE_QUEUED`.',
+  },
+  stored_bytes: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: most.storedBytes,
+    description:
+      'How many bytes of videos and uploads of its project may be stored when it creates a video; 0: no limit; null: the default, `FILMGATE_STORED_BYTES`.',
   },
   ip_ranges: {
     type: ['array', 'null'],

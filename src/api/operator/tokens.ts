@@ -227,7 +227,7 @@ function readFields(
   { kind, spend: caps, now }: Pick<StoredToken, 'kind' | 'spend'> & { now: number },
 ): Partial<TokenFields & { name: string }> {
   const { name, project, models, rate, concurrency, queued, ip_ranges: ranges, expires_at: expiry } = body
-  const { enabled, metadata, role, spend } = body
+  const { enabled, metadata, role, spend, stored_bytes: storedBytes } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
   return {
@@ -237,6 +237,7 @@ function readFields(
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
     ...(queued !== undefined && { queued }),
+    ...(storedBytes !== undefined && { storedBytes }),
     ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
     ...(spend !== undefined && { spend: spend && readCaps(spend, caps ?? []) }),
     ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
@@ -340,7 +341,7 @@ function positionAfter(after: string, all: readonly Token[]): number {
 function toWireToken(token: Token, access: Access, now: number): OperatorToken {
   const { kind, name, models, role = null, enabled = true, project = null, rate = null, concurrency = null } = token
   const { queued = null, ipRanges = null, spend = null, expiresAt = null, metadata = null } = token
-  const { revokedAt = null, older = [] } = token
+  const { storedBytes = null, revokedAt = null, older = [] } = token
   const times = isStored(token) ? token : { createdAt: null, changedAt: null }
   const untils = older.map(({ until }) => until).filter((until) => until > now)
   return {
@@ -357,6 +358,7 @@ function toWireToken(token: Token, access: Access, now: number): OperatorToken {
     rate,
     concurrency,
     queued,
+    stored_bytes: storedBytes,
     ip_ranges: ipRanges,
     spend: spend && toWireCaps(spend),
     expires_at: iso(expiresAt),

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../../core/problem.ts'
 import { capsAt, type SpendCap } from '../../core/spend.ts'
-import type { Task, TaskPrice } from '../../core/task.ts'
-import type { Store } from '../store.ts'
-import { fresh, newAttempt, newTask, type StoreWorld, take } from './world.ts'
+import type { Asset, Task, TaskPrice } from '../../core/task.ts'
+import type { Store, StoredPlace } from '../store.ts'
+import { decide, fresh, newAttempt, newTask, type StoreWorld, take, taken } from './world.ts'
 
 /** Whether the task was inserted, if so many tasks of its owner may wait. */
 async function queues(store: Store, task: Task, most?: number): Promise<boolean> {
@@ -18,8 +18,13 @@ async function queues(store: Store, task: Task, most?: number): Promise<boolean>
   }
 }
 
-/** Limits on the waiting tasks of an owner. */
+/** Limits on the waiting tasks of an owner, and what is stored of it. */
 export function testQuotas(world: StoreWorld): void {
+  testQueued(world)
+  testStored(world)
+}
+
+function testQueued(world: StoreWorld): void {
   it('counts the waiting tasks of an owner, of all cards, and those that wait for an image', async () => {
     await using store = await fresh(world)
     for (const task of [newTask('1'), newTask('2', { card: 'n' }), newTask('3', { state: 'fetching' })])
@@ -30,6 +35,9 @@ export function testQuotas(world: StoreWorld): void {
     assert.ok(!(await queues(store, newTask('7'), 4)), 'it counts whatever inserted them')
     assert.ok(await queues(store, newTask('7'), 5))
     assert.ok(!(await queues(store, newTask('8'), 2)), 'a limit may be below what waits')
+    assert.ok(await queues(store, newTask('8'), 9))
+    for (const number of ['9', '10']) assert.ok(await queues(store, newTask(number)))
+    assert.ok(!(await queues(store, newTask('11'), 8)))
   })
 
   it('has room again when a task has left the queue', async () => {
@@ -86,5 +94,81 @@ export function testQuotas(world: StoreWorld): void {
     assert.equal(await codeOf('2', 5), 'admitted')
     assert.equal(await codeOf('3', 5), 'insufficient_quota')
     assert.ok(await queues(store, newTask('3'), 3), 'a free task has no cap')
+  })
+}
+
+const asset = (key: string, bytes: number): Asset => ({ key, bytes, sha256: '0' })
+const image = (bytes: number): Task['image'] => ({
+  asset: asset('image', bytes),
+  type: 'image/png',
+  size: { width: 1, height: 1 },
+})
+
+/** By steps of that many tasks. */
+async function stored(store: Store, owner: string | null, limit = 100): Promise<number> {
+  let bytes = 0
+  let after: StoredPlace = { owner: owner ?? '', id: '' }
+  for (;;) {
+    const step = await store.sumStored(owner === null ? 'all' : 'owner', after, limit)
+    bytes += step.bytes
+    if (step.next === null) return bytes
+    after = step.next
+  }
+}
+
+function testStored(world: StoreWorld): void {
+  it('counts the bytes of a video and of its inputs until they are removed', async () => {
+    await using store = await fresh(world)
+    const source = { kind: 'edit', video: null, prompt: null, seconds: 4, asset: asset('source.mp4', 30) } as const
+    const task = await taken(store, '1', { image: image(20), source })
+    assert.equal(await stored(store, 'alice'), 50)
+    const times = { completedAt: 20, expiresAt: 30, dueAt: 30 }
+    const video = asset('video.mp4', 4_000_000_000)
+    assert.ok(await store.record(decide(task, { state: 'completed', video, ...times })))
+    assert.equal(await stored(store, 'alice'), 4_000_000_050)
+    const [expired] = await store.claim({ state: 'completed', limit: 1, now: 40, leaseUntil: 99 })
+    assert.ok(expired)
+    assert.deepEqual([expired.video, expired.image, expired.source], [video, image(20), source])
+    assert.ok(await store.record(decide(expired, { video: null, image: null, dueAt: 50 })))
+    assert.equal(await stored(store, 'alice'), 0)
+  })
+
+  it('counts an image of a URL when it is stored, and nothing of a task that failed without one', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1', { state: 'fetching', image: { url: 'https://example.com/a.png' } }))
+    assert.equal(await stored(store, 'alice'), 0)
+    const shares = [{ owner: 'alice', limit: 1 }]
+    const [fetched] = await store.claimShares({ state: 'fetching' }, shares, { now: 10, leaseUntil: 99 })
+    assert.ok(fetched && (await store.record(decide(fetched, { state: 'queued', image: image(7), dueAt: 11 }))))
+    assert.equal(await stored(store, 'alice'), 7)
+    const [queued] = await take(store, { limit: 1, now: 12 })
+    const error = { code: 'generation_failed', message: 'it failed' } as const
+    assert.ok(queued && (await store.record(decide(queued, { state: 'failed', error, image: null, dueAt: 13 }))))
+    assert.equal(await stored(store, 'alice'), 0)
+  })
+
+  it('counts a deleted video until its row is removed', async () => {
+    await using store = await fresh(world)
+    await store.insert(newTask('1', { state: 'completed', video: asset('video.mp4', 9), dueAt: 30 }))
+    assert.ok(await store.delete('alice', newTask('1').id, 5))
+    assert.equal(await stored(store, 'alice'), 9)
+    const [deleted] = await store.claim({ state: 'completed', limit: 1, now: 40, leaseUntil: 99 })
+    assert.ok(deleted && (await store.remove(deleted)))
+    assert.equal(await stored(store, 'alice'), 0)
+  })
+
+  it('sums by owner and over all of them, in steps of any size', async () => {
+    await using store = await fresh(world)
+    const owners = ['alice', 'bob', 'bob', 'carla', 'alice', 'bob']
+    const tasks = owners.map((owner, at) =>
+      newTask(String(at), { owner, state: 'completed', video: asset('video.mp4', 10 ** at) }),
+    )
+    await Promise.all([...tasks, newTask('99', { owner: 'bob' })].map((task) => store.insert(task)))
+    for (const limit of [1, 2, 3, 100]) {
+      assert.equal(await stored(store, null, limit), 111_111)
+      assert.equal(await stored(store, 'alice', limit), 10_001)
+      assert.equal(await stored(store, 'bob', limit), 100_110)
+      assert.equal(await stored(store, 'dave', limit), 0)
+    }
   })
 }

@@ -14,6 +14,7 @@ import {
   toHealth,
   toNotice,
   toRival,
+  toStoredStep,
   toView,
   viewColumns,
 } from '../../core/row.ts'
@@ -30,7 +31,8 @@ import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'>
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
+  Pick<Store, 'sumStored'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -106,6 +108,10 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     usedSlots: openUsedSlots(query),
+    async sumStored(of, { owner, id }, limit) {
+      const [row] = await query(sumStatements[of], [owner, id, limit])
+      return toStoredStep(row, limit)
+    },
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
@@ -146,6 +152,14 @@ export function openReads(database: Database): Reads {
       mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
   }
 }
+
+/** In an index that has only the tasks with bytes. */
+const sumStatement = (after: string) => `WITH page AS MATERIALIZED (
+    SELECT owner, id, stored_bytes FROM tasks WHERE stored_bytes IS NOT NULL AND ${after} ORDER BY owner, id LIMIT $3
+  )
+  SELECT owner, id, (SELECT sum(stored_bytes) FROM page) AS bytes, (SELECT count(*) FROM page) AS found
+  FROM page ORDER BY owner DESC, id DESC LIMIT 1`
+const sumStatements = { owner: sumStatement('owner = $1 AND id > $2'), all: sumStatement('(owner, id) > ($1, $2)') }
 
 /** By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks. */
 const accountsStatement = `WITH RECURSIVE accounts AS (
