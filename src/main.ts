@@ -26,7 +26,6 @@ import { openFreeSpace } from './main/free-space.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
-import { openStoredBytes } from './main/stored-bytes.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -128,7 +127,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     maxVideoBytes,
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
-  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log })
   const draining = new AbortController()
   const api: AppDependencies = {
     catalog: config.catalog,
@@ -151,7 +149,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     unknownParameters: config.unknownParameters,
     prices: config.prices,
     corsOrigins: config.corsOrigins,
-    checkStored: stored.check,
+    bucketLimit: config.bucketLimit,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     trustedProxies: config.trustedProxies,
   }

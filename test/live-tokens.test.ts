@@ -74,9 +74,9 @@ it('a token is valid as soon as it is created, and its secret is shown once', as
   assert.deepEqual([made.status, made.source, made.owner], ['active', 'store', made.id])
   const { headers, status } = await read(made.secret)
   assert.deepEqual([status, headers.get('x-ratelimit-limit-requests')], [200, '7'])
-  const { body } = await call(`/tokens/${made.id}`)
+  const { used, ...body } = (await call(`/tokens/${made.id}`)).body
   const { secret: _, ...shown } = made
-  assert.deepEqual(body, shown)
+  assert.deepEqual([body, used], [shown, { queued: 0, stored_bytes: 0, spend: [] }])
   assert.equal((await submit(made.secret)).status, 200)
 })
 

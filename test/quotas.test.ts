@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { runCli } from '../src/cli/cli.fixture.ts'
 import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
 
 /* Limits on what a project has in the service, as a client and an operator see them. */
@@ -131,4 +132,35 @@ it('at FILMGATE_BUCKET_LIMIT no video is accepted, and videos in progress are co
   assert.ok(service.log.some((line) => line.includes('the bucket has reached its limit')))
   for (const id of ids) await service.fetch(`/v1/videos/${id}`, { method: 'DELETE', headers: as(secret) })
   await until('videos are accepted', async () => (await service.submit(film)).status === 200)
+})
+
+interface Used {
+  used: { queued: number; stored_bytes: number; spend: { period: string; amount: string; resets_at: string | null }[] }
+}
+
+it('the operator sees what the project of a token uses of its limits', async () => {
+  const yaml = 'prices: { models: { studio: { price: [{ unit: second, price: "0.50" }] } } }'
+  await using service = await startService({ yaml, env })
+  const spend = { day: { limit: '9' }, total: { limit: '50' } }
+  const { id, secret } = await post(service, '/tokens', { name: 'anna', project: 'shop', concurrency: 1, spend })
+  const { id: other } = await post(service, '/tokens', { name: 'ben', project: 'shop' })
+  await finished(service, secret)
+  const usedBy = async (token: string) => (await service.operator<Used>(`/tokens/${token}`)).used
+  const { queued, stored_bytes: bytes, spend: spent } = await usedBy(id)
+  assert.deepEqual([queued, bytes > 1_000_000], [0, true])
+  assert.deepEqual(
+    spent.map(({ period, amount, resets_at: at }) => [period, amount, at === null]),
+    [
+      ['day', '2', false],
+      ['total', '2', true],
+    ],
+  )
+  assert.deepEqual(await usedBy(other), { queued: 0, stored_bytes: bytes, spend: [] })
+  assert.equal((await service.operator<Used>('/tokens/config:operator')).used, null)
+  const shown = await runCli(['token', 'show', 'anna'], {
+    env: { FILMGATE_BASE_URL: service.url, FILMGATE_OPERATOR_TOKEN: operatorToken },
+    cwd: service.data,
+  })
+  assert.match(shown.stdout, /\nwaiting now +0\nstored now +[\d.]+ MB\n/)
+  assert.match(shown.stdout, /\nspent this day +2 of 9 USD, resets in .*\nspent +2 of 50 USD\n/)
 })

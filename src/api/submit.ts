@@ -18,6 +18,7 @@ import type { TaskStore } from '../stores/store.ts'
 import type { Video } from '../wire/videos.ts'
 import type { Reference } from './reference.ts'
 import { keyOf, openKeys, openRepeats } from './repeats.ts'
+import type { StoredBytes } from './stored-bytes.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
@@ -31,8 +32,6 @@ export interface VideoDependencies {
   random: Random
   /** Throws if there is no space for new tasks. */
   checkSpace?: () => Promise<void>
-  /** Throws if the owner has that many stored bytes, or all owners have too many. */
-  checkStored?: (owner: string, most: number | undefined) => Promise<void>
   /** Whether unknown parameters are refused, which is the default, or ignored. */
   unknownParameters?: UnknownParameters
   /** Without it, videos of tokens without a spend cap are free. */
@@ -78,8 +77,8 @@ export interface OrderSource extends Omit<TaskSource, 'asset'> {
 export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
-export function openSubmit(dependencies: VideoDependencies): Submit {
-  const { access, store, bucket, clock, random, checkSpace, checkStored, prices = null } = dependencies
+export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes): Submit {
+  const { access, store, bucket, clock, random, checkSpace, prices = null } = dependencies
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -123,7 +122,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()
-      await checkStored?.(owner, access.mostStored(request.token))
+      await stored.check(owner, access.mostStored(request.token))
       const identity = { id: newTaskId(now, random), owner, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null

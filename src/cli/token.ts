@@ -1,7 +1,7 @@
 import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
+import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret, OperatorTokenWithUse } from '../wire/tokens.ts'
 import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
@@ -14,7 +14,7 @@ import { timeAfter } from './times.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
-       filmgate token show TOKEN    show one token
+       filmgate token show TOKEN    show one token, and what its project uses
        filmgate token change TOKEN  change its settings
        filmgate token rotate TOKEN  replace its secret and print the new one
        filmgate token revoke TOKEN  end it for good
@@ -76,6 +76,7 @@ const options = {
 
 type Given = Values<typeof options>
 type Shown = Read<typeof OperatorToken>
+type Used = Read<typeof OperatorTokenWithUse>['used']
 
 interface Invocation {
   operator: Filmgate
@@ -125,8 +126,8 @@ const verbs: Record<string, Verb> = {
     operands: theToken,
     accepts: [],
     async run({ operator, operand, terminal }) {
-      const response = await operator.get(await pathOf(operand, operator), OperatorToken)
-      return { response, show: () => showToken(response, terminal) }
+      const response = await operator.get(await pathOf(operand, operator), OperatorTokenWithUse)
+      return { response, show: () => showToken(response, terminal, response.used) }
     },
   },
   change: {
@@ -310,7 +311,19 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
   )
 }
 
-function showToken(token: Shown, terminal: Terminal): string {
+function usedPairs(used: NonNullable<Used>, now: number): [string, string][] {
+  const reset = (at: string | null) => (at === null ? '' : `, resets ${relative(Date.parse(at), now)}`)
+  return [
+    ['waiting now', String(used.queued)],
+    ['stored now', bytes(used.stored_bytes)],
+    ...used.spend.map(({ period, amount, limit, currency, resets_at: at }): [string, string] => [
+      period === 'total' ? 'spent' : `spent this ${period}`,
+      `${amount} of ${limit} ${currency}${reset(at)}`,
+    ]),
+  ]
+}
+
+function showToken(token: Shown, terminal: Terminal, used: Used = null): string {
   const now = terminal.now()
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
   const { metadata, kind, role, rate, concurrency, queued, stored_bytes: stored, ip_ranges: ranges } = token
@@ -333,6 +346,7 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['changed', token.changed_at === token.created_at ? '' : time(token.changed_at)],
     ['revoked', time(token.revoked_at)],
     ['old secret until', time(token.old_secret_until)],
+    ...(used === null ? [] : usedPairs(used, now)),
     ...(isObject(metadata) ? Object.entries(metadata) : []).map(([name, value]): [string, string] => [
       `metadata ${name}`,
       String(value),

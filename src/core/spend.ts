@@ -75,12 +75,18 @@ export function counterKey({ scope, currency, period }: Pick<Counter, 'scope' | 
 
 /** The caps of a task that is submitted now. */
 export function capsAt(caps: readonly SpendCap[], { owner, createdAt, price }: Admission['task']): CapCounter[] {
-  if (price === null) return []
-  const { currency } = price
+  return price === null ? [] : capCounters(caps, { owner, currency: price.currency, at: createdAt })
+}
+
+/** The counters that caps are compared with at that time, in the order of the caps. */
+export function capCounters(
+  caps: readonly SpendCap[],
+  { owner, currency, at }: { owner: string; currency: string; at: number },
+): CapCounter[] {
   return caps.map(({ period, limit, zone }) =>
     period === 'total'
       ? { ...totalCounter(owner, currency), limit }
-      : { scope: owner, currency, limit, ...periodAt(period, zone, createdAt) },
+      : { scope: owner, currency, limit, ...periodAt(period, zone, at) },
   )
 }
 

@@ -4,7 +4,7 @@ import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
-import type { CapCounter } from '../core/spend.ts'
+import type { CapCounter, Counter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
@@ -74,6 +74,10 @@ export interface TaskStore {
    * in the order of owners and ids. `next` is where the next step begins; null if there are no more.
    */
   sumStored(of: 'owner' | 'all', after: StoredPlace, limit: number): Promise<StoredStep>
+  /** How many tasks of this owner wait, counted up to `most`. */
+  countQueued(owner: string, most: number): Promise<number>
+  /** What was spent or reserved in the period of a counter, whether it is stored or not. */
+  spent(counter: Counter): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How long the last tasks of each card took from start to end, in milliseconds. */

@@ -87,6 +87,26 @@ export const OperatorTokenWithSecret = shape('A token with its new secret.', {
 })
 export type OperatorTokenWithSecret = Static<typeof OperatorTokenWithSecret>
 
+const spentInPeriod = shape('What is spent in the current period of a cap.', {
+  period: text('`day`, `month` or `total`, as in `spend`.'),
+  amount: text('What is spent or reserved, as text.'),
+  limit: text('The cap.'),
+  currency: text('The currency of both.'),
+  resets_at: orNull(time('When the period ends; null: never.')),
+})
+
+const use = shape('What its project uses now, by all of its tokens; null for an operator token.', {
+  queued: count('How many of its videos wait.'),
+  stored_bytes: count('How many bytes of its videos and uploads are stored.'),
+  spend: listOf('What is spent in the current period of each cap in `spend`.', spentInPeriod),
+})
+
+export const OperatorTokenWithUse = shape('An access token, and what its project uses of its limits.', {
+  ...token,
+  used: orNull(use),
+})
+export type OperatorTokenWithUse = Static<typeof OperatorTokenWithUse>
+
 export const OperatorTokenList = page('One page of tokens.', OperatorToken)
 
 const anything = (description: string) => orNull({ type: 'object', description })
@@ -224,6 +244,7 @@ export type ListAuditQuery = Static<typeof ListAuditQuery>
 export const tokenResponses = {
   OperatorToken,
   OperatorTokenWithSecret,
+  OperatorTokenWithUse,
   OperatorTokenList,
   AuditEntry,
   AuditEntryList,

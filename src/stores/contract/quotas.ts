@@ -38,6 +38,8 @@ function testQueued(world: StoreWorld): void {
     assert.ok(await queues(store, newTask('8'), 9))
     for (const number of ['9', '10']) assert.ok(await queues(store, newTask(number)))
     assert.ok(!(await queues(store, newTask('11'), 8)))
+    const counts = [store.countQueued('alice', 100), store.countQueued('alice', 5), store.countQueued('dave', 5)]
+    assert.deepEqual(await Promise.all(counts), [8, 5, 0])
   })
 
   it('has room again when a task has left the queue', async () => {

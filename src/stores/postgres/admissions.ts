@@ -117,8 +117,11 @@ const lockStatement = `SELECT pg_advisory_xact_lock($2::int, key) FROM (
     SELECT DISTINCT hashtext(owner) AS key FROM unnest($1::text[]) AS asked (owner) ORDER BY key OFFSET 0
   ) AS keys`
 
-/** By steps from one card to the next in the index of the queue. An index by owner would cost every change of a task. */
-const queuedStatement = `WITH RECURSIVE cards AS (
+/**
+ * For lists of owners and limits. By steps from one card to the next in the index of the queue: an index by owner would cost
+ * every change of a task.
+ */
+export const queuedStatement = `WITH RECURSIVE cards AS (
     (SELECT card FROM tasks WHERE state = 'queued' ORDER BY card LIMIT 1)
     UNION ALL
     SELECT next.card FROM cards, LATERAL (

@@ -23,6 +23,7 @@ import { accountScope } from '../../core/turns.ts'
 import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
+import { queuedStatement } from './admissions.ts'
 import { openBatches } from './batch.ts'
 import { byTime, lanes } from './claims.ts'
 import type { Database } from './database.ts'
@@ -32,7 +33,7 @@ import type { Query } from './session.ts'
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
-  Pick<Store, 'sumStored'>
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -108,6 +109,14 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     usedSlots: openUsedSlots(query),
+    async countQueued(owner, most) {
+      const [row] = await query(queuedStatement, [[owner], [most]])
+      return Number(row?.queued)
+    },
+    async spent({ scope, currency, period, starts, ends }) {
+      const [row] = await query(spentStatement, [scope, currency, period, starts, ends])
+      return Number(row?.amount)
+    },
     async sumStored(of, { owner, id }, limit) {
       const [row] = await query(sumStatements[of], [owner, id, limit])
       return toStoredStep(row, limit)
@@ -152,6 +161,12 @@ export function openReads(database: Database): Reads {
       mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
   }
 }
+
+const spentStatement = `SELECT coalesce(
+    (SELECT amount FROM spends WHERE scope = $1::text AND currency = $2::text AND period = $3::text),
+    (SELECT -sum(amount) FROM entries WHERE account = 'funds ' || $1::text AND currency = $2::text
+      AND submitted_at >= $4::bigint AND submitted_at < $5::bigint),
+    0) AS amount`
 
 /** In an index that has only the tasks with bytes. */
 const sumStatement = (after: string) => `WITH page AS MATERIALIZED (

@@ -45,7 +45,7 @@ export function prepareAdmissions(database: DatabaseSync) {
  * Counts the waiting tasks of an owner, up to a limit. By steps from one card to the next in the index, which has the card
  * first: an index by owner would cost every submit and every change of a task.
  */
-function prepareQueued(database: DatabaseSync): (owner: string, most: number) => number {
+export function prepareQueued(database: DatabaseSync): (owner: string, most: number) => number {
   const nextCard = (condition: string) =>
     `(SELECT card FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' ${condition} ORDER BY card LIMIT 1)`
   const count = database.prepare(

@@ -22,11 +22,13 @@ import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.t
 import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
+import { prepareQueued } from './admissions.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'sumStored'> & {
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> &
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
@@ -96,6 +98,14 @@ export function prepareReads(reader: DatabaseSync): Reads {
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
+  const countQueued = prepareQueued(reader)
+  const spent = reader.prepare(
+    `SELECT coalesce(
+       (SELECT amount FROM spends WHERE scope = ?1 AND currency = ?2 AND period = ?3),
+       (SELECT -sum(amount) FROM entries
+        WHERE account = 'funds ' || ?1 AND currency = ?2 AND submitted_at >= ?4 AND submitted_at < ?5),
+       0) AS amount`,
+  )
 
   return {
     read(owner, id) {
@@ -142,6 +152,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
     queueOf: prepareQueueOf(reader),
     usedSlots: prepareUsedSlots(reader),
     sumStored: prepareSumStored(reader),
+    countQueued: async (owner, most) => countQueued(owner, most),
+    async spent({ scope, currency, period, starts, ends }) {
+      return Number(spent.get(scope, currency, period, starts, ends)?.amount)
+    },
     async attempt(id) {
       const row = attempt.get(id)
       return row && toAttempt(row)

@@ -6,7 +6,7 @@ import { storageQuotaReached } from '../core/quotas.ts'
 import type { StoredPlace, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-interface StoredBytes {
+export interface StoredBytes {
   /**
    * Throws if as many bytes of the owner are stored as may be, or of all owners together. Only new work is refused: a video in
    * progress is stored even if it exceeds a limit.
@@ -16,10 +16,10 @@ interface StoredBytes {
   of(owner: string): Promise<number>
 }
 
-interface StoredOptions {
+export interface StoredOptions {
   store: Pick<TaskStore, 'sumStored'>
-  /** For all owners together; 0: no limit. */
-  bucketLimit: number
+  /** No video is accepted while that many bytes of all owners are stored, or more; 0, the default, is no limit. */
+  bucketLimit?: number
   clock: Clock
   log: Log
 }
@@ -41,7 +41,7 @@ const mostOwners = 10_000
 const everyone = ''
 
 /** The bytes in the bucket, by the rows of tasks: see decision 0029. */
-export function openStoredBytes({ store, bucketLimit, clock, log }: StoredOptions): StoredBytes {
+export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOptions): StoredBytes {
   const sums = openBounded<Sum>(mostOwners)
   const running = new Map<string, Promise<number>>()
   let isFull = false
