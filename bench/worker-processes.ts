@@ -56,6 +56,7 @@ export async function startService(
     PATH: process.env.PATH ?? '',
     FILMGATE_PORT: '0',
     FILMGATE_RATE: '0',
+    FILMGATE_QUEUED: '0',
     FILMGATE_OPERATOR_TOKEN: 'bench-operator',
     FILMGATE_DATA: data,
     FILMGATE_CONFIG: config,

@@ -213,6 +213,21 @@ it('the tokens of a project share its tasks: the largest cap applies, and none i
   assert.deepEqual(await claimedCaps(), { shop: 5 })
 })
 
+it('a token that is disabled or has expired neither lifts nor lowers the cap of its project', async () => {
+  const { access, clock, claimedCaps } = openProcess()
+  const of = (id: string, fields: Partial<StoredToken>) => stored(id, { id: `tok_${id}`, project: 'shop', ...fields })
+  access.change({ set: [of('a', { concurrency: 2 }), of('b', { expiresAt: 500 }), of('c', { enabled: false })] })
+  assert.deepEqual(await claimedCaps(), {}, 'a token without a cap is active')
+  clock.advance(500)
+  assert.deepEqual(await claimedCaps(), { shop: 2 })
+  access.change({ set: [of('d', { concurrency: 9, expiresAt: 800 })] })
+  assert.deepEqual(await claimedCaps(), { shop: 9 })
+  clock.advance(300)
+  assert.deepEqual(await claimedCaps(), { shop: 2 })
+  access.change({ set: [of('a', { concurrency: 2, enabled: false, revision: 2 })] })
+  assert.deepEqual(await claimedCaps(), { shop: 2 }, 'no token is active, and the tasks that are left stay limited')
+})
+
 it('a worker without client tokens in its configuration knows every owner whose tokens are not all revoked', () => {
   const access = openAccess({ isPartial: true, tokens: [stored('a'), stored('b', { id: 'tok_b', revokedAt: 1 })] })
   assert.deepEqual(

@@ -32,8 +32,12 @@ export interface Access {
   knows(owner: string): boolean
   /** How many videos the token may create per minute; 0 means no limit. */
   rateOf(token: Token): number
-  /** How many tasks an owner may have running at once, for each owner that has such a limit. */
-  ownerCaps(): Readonly<Record<string, number>>
+  /** How many tasks of its project may wait when the token creates one; undefined: no limit. */
+  mostQueued(token: Token): number | undefined
+  /** How many bytes of its project may be stored when the token creates a video; undefined: no limit. */
+  mostStored(token: Token): number | undefined
+  /** How many tasks an owner may have running at once at that time, for each owner that has such a limit. */
+  ownerCaps(now: number): Readonly<Record<string, number>>
   change(change: TokenChange): void
   /** Calls the listener after each change, before `change` returns. */
   onChange(listener: () => void): void
@@ -46,24 +50,32 @@ interface Derived {
   configured: ReadonlySet<string>
   owners: ReadonlySet<string>
   revoked: ReadonlySet<string>
-  caps: Readonly<Record<string, number>>
+  /** Client tokens, revoked ones too. */
+  clients: readonly Token[]
 }
 
 interface AccessOptions {
   tokens?: readonly Token[]
   /** For tokens without a rate of their own. */
   ratePerMinute?: number
+  /** How many tasks of a project may wait, for tokens without a limit of their own; 0: no limit. */
+  queued?: number
+  /** The same for stored bytes. */
+  storedBytes?: number
   /** Other processes have client tokens that this one was not given: a worker may be configured without them. */
   isPartial?: boolean
 }
 
-export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }: AccessOptions = {}): Access {
+export function openAccess(options: AccessOptions = {}): Access {
+  const { tokens = [], ratePerMinute = 0, queued: usualQueued = 0, storedBytes: usualBytes = 0 } = options
+  const { isPartial = false } = options
   const byId = new Map<string, Token>()
   const byDigest = new Map<string, Credential>()
   const listeners: (() => void)[] = []
   let hadClients = false
   // Derived when it is needed: many tokens may change in a row.
   let derived: Derived | undefined
+  let caps: Caps | undefined
   const current = () => {
     derived ??= derive([...byId.values()])
     return derived
@@ -96,6 +108,7 @@ export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }
       add(token)
     }
     derived = undefined
+    caps = undefined
     for (const listener of listeners) listener()
   }
   change({ set: tokens })
@@ -104,17 +117,17 @@ export function openAccess({ tokens = [], ratePerMinute = 0, isPartial = false }
     find: (digest) => byDigest.get(digest),
     token: (id) => byId.get(id),
     all: () => current().all,
-    statusOf(token, at) {
-      const { revokedAt = null, expiresAt = null } = token
-      if (revokedAt !== null) return 'revoked'
-      if (token.id !== undefined && current().configured.has(token.name)) return 'overridden'
-      if (token.enabled === false) return 'disabled'
-      return expiresAt !== null && at >= expiresAt ? 'expired' : 'active'
-    },
+    statusOf: (token, at) => statusAt(token, current().configured, at),
     has: (kind) => current().all.some((token) => token.kind === kind && isLive(token)),
     knows: (owner) => current().owners.has(owner) || (isPartial ? !current().revoked.has(owner) : !hadClients),
     rateOf: ({ rate }) => rate ?? ratePerMinute,
-    ownerCaps: () => current().caps,
+    mostQueued: ({ queued }) => (queued ?? usualQueued) || undefined,
+    mostStored: ({ storedBytes }) => (storedBytes ?? usualBytes) || undefined,
+    ownerCaps(now) {
+      // The clock may have been set back.
+      if (!caps || now < caps.from || now >= caps.until) caps = deriveCaps(current(), now)
+      return caps.byOwner
+    },
     change,
     onChange: (listener) => void listeners.push(listener),
   }
@@ -130,22 +143,46 @@ function derive(tokens: readonly Token[]): Derived {
   const clients = tokens.filter(({ kind }) => kind === 'client')
   const [live, revoked] = [clients.filter(isLive), clients.filter((token) => !isLive(token))]
   const owners = new Set(live.map(ownerOf))
-  const configured = new Set(tokens.filter(({ id }) => id === undefined).map(({ name }) => name))
-  // Tokens of a project share its tasks: the largest cap applies, and a token without a cap lifts it.
-  // Disabled and overridden ones do not count.
-  const isUsed = ({ id, name, enabled = true }: Token) => enabled && (id === undefined || !configured.has(name))
-  const byOwner = Map.groupBy(live.filter(isUsed), ownerOf)
-  const caps = [...byOwner].flatMap(([owner, some]) => {
-    const most = some.map(({ concurrency }) => concurrency ?? Number.POSITIVE_INFINITY).reduce((a, b) => Math.max(a, b))
-    return Number.isFinite(most) ? [[owner, most] as const] : []
-  })
   return {
     all: tokens.toSorted(byAge),
-    configured,
+    configured: new Set(tokens.filter(({ id }) => id === undefined).map(({ name }) => name)),
     owners,
     revoked: new Set(revoked.map(ownerOf).filter((owner) => !owners.has(owner))),
-    caps: Object.fromEntries(caps),
+    clients,
   }
+}
+
+function statusAt(token: Token, configured: ReadonlySet<string>, at: number): TokenStatus {
+  const { revokedAt = null, expiresAt = null } = token
+  if (revokedAt !== null) return 'revoked'
+  if (token.id !== undefined && configured.has(token.name)) return 'overridden'
+  if (token.enabled === false) return 'disabled'
+  return expiresAt !== null && at >= expiresAt ? 'expired' : 'active'
+}
+
+/** The caps of owners, from a time until a token expires. */
+interface Caps {
+  byOwner: Readonly<Record<string, number>>
+  from: number
+  until: number
+}
+
+/**
+ * Tokens of a project share its tasks: the largest cap applies, and a token without a cap lifts it. Only active tokens
+ * count. If a project has none, the smallest cap of its tokens stays in force for the tasks that are left.
+ */
+function deriveCaps({ clients, configured }: Derived, now: number): Caps {
+  const byOwner = [...Map.groupBy(clients, ownerOf)].flatMap(([owner, all]) => {
+    const active = all.filter((token) => statusAt(token, configured, now) === 'active')
+    const caps = (active.length > 0 ? active : all).map(({ concurrency }) => concurrency ?? Number.POSITIVE_INFINITY)
+    const cap = caps.reduce((a, b) => (active.length > 0 ? Math.max(a, b) : Math.min(a, b)))
+    return Number.isFinite(cap) ? [[owner, cap] as const] : []
+  })
+  const until = clients
+    .map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY)
+    .filter((at) => at > now)
+    .reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+  return { byOwner: Object.fromEntries(byOwner), from: now, until }
 }
 
 function isLive({ revokedAt = null }: Token): boolean {

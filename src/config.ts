@@ -37,6 +37,12 @@ export interface Config {
   docs: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
   ratePerMinute: number
+  /** How many tasks of a project may wait, for tokens without a limit of their own; 0 is no limit. */
+  queued: number
+  /** How many bytes of a project may be stored when it creates a video, likewise. */
+  storedBytes: number
+  /** No video is accepted if that many bytes are stored, or more; 0 is no limit. */
+  bucketLimit: number
   /** What happens to unknown parameters, for tokens without a setting of their own. */
   unknownParameters: UnknownParameters
   /** The origins of web pages that may read responses. */
@@ -91,7 +97,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   }
 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
-  const [ratePerMinute, diskReserveBytes] = [read('rate'), read('disk-reserve')]
+  const [ratePerMinute, queued, storedBytes] = [read('rate'), read('queued'), read('stored-bytes')]
+  const [diskReserveBytes, bucketLimit] = [read('disk-reserve'), read('bucket-limit')]
   const usageKeptMs = read('usage-keep')
   const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
@@ -128,6 +135,9 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
     docs,
     ratePerMinute,
+    queued,
+    storedBytes,
+    bucketLimit,
     diskReserveBytes,
     unknownParameters,
     corsOrigins,

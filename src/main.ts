@@ -106,7 +106,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const gathering = { store, now: clock.now(), write: startWrites.do, warn: log.warn }
   const { tokens, revision } = await gatherTokens(config.tokens, gathering)
   const isPartial = config.role === 'worker' && !config.tokens.some(({ kind }) => kind === 'client')
-  const access = openAccess({ tokens, ratePerMinute: config.ratePerMinute, isPartial })
+  const { ratePerMinute, queued, storedBytes } = config
+  const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
   if (config.store.kind !== 'sqlite') stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
@@ -149,6 +150,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     unknownParameters: config.unknownParameters,
     prices: config.prices,
     corsOrigins: config.corsOrigins,
+    bucketLimit: config.bucketLimit,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     trustedProxies: config.trustedProxies,
   }

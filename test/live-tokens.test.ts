@@ -74,9 +74,9 @@ it('a token is valid as soon as it is created, and its secret is shown once', as
   assert.deepEqual([made.status, made.source, made.owner], ['active', 'store', made.id])
   const { headers, status } = await read(made.secret)
   assert.deepEqual([status, headers.get('x-ratelimit-limit-requests')], [200, '7'])
-  const { body } = await call(`/tokens/${made.id}`)
+  const { used, ...body } = (await call(`/tokens/${made.id}`)).body
   const { secret: _, ...shown } = made
-  assert.deepEqual(body, shown)
+  assert.deepEqual([body, used], [shown, { queued: 0, stored_bytes: 0, spend: [] }])
   assert.equal((await submit(made.secret)).status, 200)
 })
 
@@ -361,7 +361,8 @@ describe('the command line', () => {
     runCli(args, { env: { FILMGATE_BASE_URL: service.url, FILMGATE_OPERATOR_TOKEN: operatorToken }, cwd: folder })
 
   it('creates a token that works, and prints only its secret to stdout', async () => {
-    const settings = ['--models', 'studio, kling-*', '--rate', '60', '--concurrency', '2', '--expires', '90d']
+    const limits = ['--rate', '60', '--concurrency', '2', '--queued', '50', '--stored', '5GB', '--expires', '90d']
+    const settings = ['--models', 'studio, kling-*', ...limits]
     const made = await run('token', 'create', 'carla', ...settings, '--metadata', 'team=film,ticket=81')
     assert.equal(made.code, 0, made.stderr)
     const secret = made.stdout.trim()
@@ -375,6 +376,8 @@ describe('the command line', () => {
     assert.match(shown.stdout, /\nstatus +active\n/)
     assert.match(shown.stdout, /\nmodels +studio, kling-\*\n/)
     assert.match(shown.stdout, /\nrate +60 videos a minute\n/)
+    assert.match(shown.stdout, /\nqueued +50 waiting videos\n/)
+    assert.match(shown.stdout, /\nstored +5.0 GB of videos and uploads\n/)
     assert.match(shown.stdout, /\nexpires +in 90 d \(/)
     assert.match(shown.stdout, /\nmetadata ticket +81\n$/)
     assert.ok(!shown.stdout.includes(secret.slice(16)))
@@ -434,6 +437,7 @@ describe('the command line', () => {
       [['token', 'crate', 'x'], 2, /there is no 'token crate'; did you mean create\?/],
       [['token', 'create'], 2, /the name is missing/],
       [['token', 'create', 'x', '--rate', 'many'], 2, /--rate many: use a whole number, or none/],
+      [['token', 'create', 'x', '--stored', '5'], 2, /--stored 5: use 500MB or 50GB, 0 for no limit, or none/],
       [['token', 'create', 'x', '--expires', 'soon'], 2, /--expires soon: use 90m, 24h, 30d/],
       [['token', 'create', 'x', '--overlap', '1h'], 2, /token create does not accept --overlap/],
       [['token', 'change', 'team-a'], 2, /there is nothing to change/],

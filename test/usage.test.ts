@@ -154,7 +154,10 @@ it('CSV has a header, and no cell that a spreadsheet would run', async () => {
   const counts = 'tasks,completed,failed,cancelled,success_rate,seconds'
   assert.equal(header, `token,token_name,${counts},cost,revenue,currency,p50_ms,p95_ms`)
   assert.equal(lines.length, 4, 'three groups, and the end of the last line')
-  assert.ok(lines.some((line) => line.startsWith(`${ben.id},'=1+1,2,1,0,1,1,1,`)), lines.join('\n'))
+  assert.ok(
+    lines.some((line) => line.startsWith(`${ben.id},'=1+1,2,1,0,1,1,1,`)),
+    lines.join('\n'),
+  )
   const own = await read('/v1/usage?format=csv', token)
   assert.equal(own[0], `model,${counts},cost,currency,p50_ms,p95_ms`)
   assert.match(own[1] ?? '', /^studio,1,1,0,0,1,1,0\.5,USD,\d+,\d+$/)

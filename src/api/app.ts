@@ -30,6 +30,7 @@ import { limitQuotes, limitWrites, openRates } from './rates.ts'
 import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
+import { openStoredBytes, type StoredBytes, type StoredOptions } from './stored-bytes.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
 import { parseUrlencoded, urlencoded } from './urlencoded.ts'
 import { operatorUsageRoute, usageRoute } from './usage.ts'
@@ -44,6 +45,7 @@ export interface AppDependencies
     TokenDependencies,
     HealthDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
+    StoredOptions,
     WebhookDependencies {
   store: Store
   access: Access
@@ -85,7 +87,8 @@ function allRoutes(
   download: Route,
 ): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
-  const submit = openSubmit(dependencies)
+  const stored = openStoredBytes(dependencies)
+  const submit = openSubmit(dependencies, stored)
   const quotes = openQuotes(dependencies)
   const create = createVideo(dependencies, submit, quotes.quote)
   const videos = videoRoutes(watched)
@@ -103,18 +106,22 @@ function allRoutes(
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
     usageRoute(dependencies),
-    ...allOperatorRoutes(dependencies, quotes.operatorRoute),
+    ...allOperatorRoutes(dependencies, quotes.operatorRoute, stored),
     ...healthRoutes(dependencies),
   ]
 }
 
-function allOperatorRoutes(dependencies: AppDependencies & UploadHooks, quote: Route): Route[] {
+function allOperatorRoutes(
+  dependencies: AppDependencies & UploadHooks,
+  quote: Route,
+  stored: Pick<StoredBytes, 'of'>,
+): Route[] {
   return [
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),
     quote,
     ...decisionRoutes(dependencies),
-    ...tokenRoutes(dependencies),
+    ...tokenRoutes(dependencies, stored),
     operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),
   ]
@@ -126,7 +133,7 @@ export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance
   const app = openServer({ ...dependencies, turns })
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
   const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
-  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute)
+  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute, openStoredBytes(dependencies))
   const guesses = openGuesses(dependencies.clock)
   app.register(async (scope) => addOperatorRoutes(scope, routes, { ...dependencies, guesses }))
   return app

@@ -55,6 +55,8 @@ const common = {
     'idempotency_key_reused',
     'price_unknown',
     'insufficient_quota',
+    'queue_full',
+    'storage_quota_exceeded',
     'rate_limit_exceeded',
     'overloaded',
     'storage_unavailable',

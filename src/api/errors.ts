@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { type ProblemCode, problemCodes } from '../core/codes.ts'
+import { isLasting, type ProblemCode, problemCodes } from '../core/codes.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ErrorResponse } from '../wire/service.ts'
@@ -19,7 +19,7 @@ function toWireError(problem: Problem, sentAs?: ReadonlyMap<string, string>): Er
 
 /** OpenAI's types. Clients tell by them whether a later try may help. */
 function typeOf429(code: ProblemCode): 'insufficient_quota' | 'requests' {
-  return code === 'insufficient_quota' ? code : 'requests'
+  return isLasting(code) ? 'insufficient_quota' : 'requests'
 }
 
 /** A video of another token gets the same response as one that does not exist. */
@@ -59,8 +59,8 @@ export function errorHandler(log: Log, clock: Clock) {
         cause: problem.cause ?? problem,
       })
     }
-    // OpenAI's SDKs obey this header. A cap resets hours or days later, or never.
-    if (problem.code === 'insufficient_quota') reply.header('x-should-retry', 'false')
+    // OpenAI's SDKs obey this header. A cap resets hours or days later, or never, and so do stored bytes.
+    if (isLasting(problem.code)) reply.header('x-should-retry', 'false')
     else if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')
     // A client that is still sending its body reads the response only if the connection closes.
     if (problem.code === 'body_too_large') reply.header('connection', 'close')

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import type { Access } from '../access.ts'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
@@ -17,9 +18,11 @@ import type { TaskStore } from '../stores/store.ts'
 import type { Video } from '../wire/videos.ts'
 import type { Reference } from './reference.ts'
 import { keyOf, openKeys, openRepeats } from './repeats.ts'
+import type { StoredBytes } from './stored-bytes.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
 
 export interface VideoDependencies {
+  access: Pick<Access, 'mostQueued' | 'mostStored'>
   catalog: Catalog
   store: TaskStore
   bucket: Bucket
@@ -74,8 +77,8 @@ export interface OrderSource extends Omit<TaskSource, 'asset'> {
 export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
-export function openSubmit(dependencies: VideoDependencies): Submit {
-  const { store, bucket, clock, random, checkSpace, prices = null } = dependencies
+export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes): Submit {
+  const { access, store, bucket, clock, random, checkSpace, prices = null } = dependencies
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -92,7 +95,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
       const source = order.source && (await keepSource(fields.id, order.source, bucket))
       const task = queueTask({ ...fields, price, image, source }, clock.now())
       task.warnings = warningsOf(order)
-      await store.insert(task, capsAt(token.spend ?? [], task))
+      await store.insert(task, capsAt(token.spend ?? [], task), access.mostQueued(token))
       return task
     } catch (error) {
       const { code } = Problem.from(error)
@@ -119,6 +122,7 @@ export function openSubmit(dependencies: VideoDependencies): Submit {
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()
+      await stored.check(owner, access.mostStored(request.token))
       const token = idOf(request.token)
       const identity = { id: newTaskId(now, random), owner, token, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.

@@ -256,11 +256,7 @@ async function toJson(sums: readonly UsageSum[], { head, toGroup }: ReportShape,
   return `${JSON.stringify(head).slice(0, -1)},"data":[${groups.join()}]}`
 }
 
-async function mapInTurns(
-  sums: readonly UsageSum[],
-  turn: Turn,
-  write: (sum: UsageSum) => string,
-): Promise<string[]> {
+async function mapInTurns(sums: readonly UsageSum[], turn: Turn, write: (sum: UsageSum) => string): Promise<string[]> {
   const texts: string[] = []
   for (let at = 0; at < sums.length; at += pieceGroups) {
     using _turn = await turn()

@@ -67,6 +67,8 @@ export function createVideo(dependencies: VideoDependencies & UploadHooks, submi
       'idempotency_key_reused',
       'price_unknown',
       'insufficient_quota',
+      'queue_full',
+      'storage_quota_exceeded',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',

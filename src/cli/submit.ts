@@ -1,3 +1,4 @@
+import { isLasting } from '../core/codes.ts'
 import type { Client, VideoRequest } from './client.ts'
 import { NetworkFailure, ServerFailure } from './failure.ts'
 import type { Interrupts } from './interrupts.ts'
@@ -27,7 +28,7 @@ export async function submitOnce(client: Client, request: VideoRequest, submitti
   const { key, again = false, patient, interrupts, terminal, onTrouble, note } = submitting
   const isWorthRetrying = (error: unknown) => {
     if (error instanceof NetworkFailure) return patient && !error.sent
-    return error instanceof ServerFailure && error.status === 429 && error.code !== 'insufficient_quota'
+    return error instanceof ServerFailure && error.status === 429 && !isLasting(error.code ?? '')
   }
   const post = async () => {
     const onSignal = () => note('waiting for the response to the submit; a second signal ends at once')

@@ -1,19 +1,20 @@
+import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret } from '../wire/tokens.ts'
+import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret, OperatorTokenWithUse } from '../wire/tokens.ts'
 import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { facts, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
-import { relative } from './screen/wording.ts'
+import { bytes, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeAfter } from './times.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
-       filmgate token show TOKEN    show one token
+       filmgate token show TOKEN    show one token, and what its project uses
        filmgate token change TOKEN  change its settings
        filmgate token rotate TOKEN  replace its secret and print the new one
        filmgate token revoke TOKEN  end it for good
@@ -37,6 +38,8 @@ Options for create and change; \`none\` restores the default:
                       between them (all)
   --rate N            videos a minute, in each process; 0: no limit
   --concurrency N     tasks of its project that run at once
+  --queued N          videos of its project that may wait; 0: no limit
+  --stored SIZE       what its project may store: 500MB, 50GB; 0: no limit
   --budget LIST       what its videos may cost: 5, or 1/day,20/month; days begin
                       in UTC, or as in 1/day@Europe/Berlin
   --ip-ranges LIST    addresses that it may be used from: 10.0.0.0/8,203.0.113.7
@@ -58,6 +61,8 @@ const options = {
   models: { type: 'string' },
   rate: { type: 'string' },
   concurrency: { type: 'string' },
+  queued: { type: 'string' },
+  stored: { type: 'string' },
   'ip-ranges': { type: 'string' },
   budget: { type: 'string' },
   expires: { type: 'string' },
@@ -71,6 +76,7 @@ const options = {
 
 type Given = Values<typeof options>
 type Shown = Read<typeof OperatorToken>
+type Used = Read<typeof OperatorTokenWithUse>['used']
 
 interface Invocation {
   operator: Filmgate
@@ -93,7 +99,8 @@ interface Verb {
 }
 
 const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
-const settings = ['project', 'models', 'rate', 'concurrency', 'ip-ranges', 'budget', 'expires', 'metadata'] as const
+const limits = ['rate', 'concurrency', 'queued', 'stored', 'budget', 'ip-ranges', 'expires'] as const
+const settings = ['project', 'models', 'metadata', ...limits] as const
 const theToken = ['the id or name of the token']
 
 const verbs: Record<string, Verb> = {
@@ -119,8 +126,8 @@ const verbs: Record<string, Verb> = {
     operands: theToken,
     accepts: [],
     async run({ operator, operand, terminal }) {
-      const response = await operator.get(await pathOf(operand, operator), OperatorToken)
-      return { response, show: () => showToken(response, terminal) }
+      const response = await operator.get(await pathOf(operand, operator), OperatorTokenWithUse)
+      return { response, show: () => showToken(response, terminal, response.used) }
     },
   },
   change: {
@@ -196,7 +203,7 @@ async function pathOf(operand: string, operator: Filmgate): Promise<string> {
 
 /** The settings of the options, as the API expects them. */
 function settingsOf(values: Given, now: number): Record<string, unknown> {
-  const { project, models, rate, concurrency, 'ip-ranges': ranges, budget, expires, metadata } = values
+  const { project, models, rate, concurrency, queued, stored, budget, expires, metadata } = values
   const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
     text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
@@ -204,7 +211,9 @@ function settingsOf(values: Given, now: number): Record<string, unknown> {
     ...(models !== undefined && { models: models === 'none' ? ['*'] : listOf(models) }),
     ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
     ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
-    ...set('ip_ranges', ranges, listOf),
+    ...set('queued', queued, (text) => wholeNumber(text, '--queued')),
+    ...set('stored_bytes', stored, byteSize),
+    ...set('ip_ranges', values['ip-ranges'], listOf),
     ...set('spend', budget, capsOf),
     ...set('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
     ...set('metadata', metadata, pairsOf),
@@ -244,6 +253,12 @@ function budgetText(spend: Shown['spend']): string {
 function wholeNumber(text: string, option: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
+}
+
+function byteSize(text: string): number {
+  const size = readByteSize(text)
+  if (size === undefined) throw new UsageFailure(`--stored ${text}: use 500MB or 50GB, 0 for no limit, or none`)
+  return size
 }
 
 function pairsOf(text: string): Record<string, string> {
@@ -296,10 +311,22 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
   )
 }
 
-function showToken(token: Shown, terminal: Terminal): string {
+function usedPairs(used: NonNullable<Used>, now: number): [string, string][] {
+  const reset = (at: string | null) => (at === null ? '' : `, resets ${relative(Date.parse(at), now)}`)
+  return [
+    ['waiting now', String(used.queued)],
+    ['stored now', bytes(used.stored_bytes)],
+    ...used.spend.map(({ period, amount, limit, currency, resets_at: at }): [string, string] => [
+      period === 'total' ? 'spent' : `spent this ${period}`,
+      `${amount} of ${limit} ${currency}${reset(at)}`,
+    ]),
+  ]
+}
+
+function showToken(token: Shown, terminal: Terminal, used: Used = null): string {
   const now = terminal.now()
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
-  const { metadata, kind, role, rate, concurrency, ip_ranges: ranges } = token
+  const { metadata, kind, role, rate, concurrency, queued, stored_bytes: stored, ip_ranges: ranges } = token
   const pairs: [string, string][] = [
     ['id', token.id],
     ['name', token.name],
@@ -310,6 +337,8 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
     ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
     ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
+    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${queued} waiting videos`],
+    ['stored', stored === null ? '' : stored === 0 ? 'no limit' : `${bytes(stored)} of videos and uploads`],
     ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
     ['expires', time(token.expires_at)],
@@ -317,6 +346,7 @@ function showToken(token: Shown, terminal: Terminal): string {
     ['changed', token.changed_at === token.created_at ? '' : time(token.changed_at)],
     ['revoked', time(token.revoked_at)],
     ['old secret until', time(token.old_secret_until)],
+    ...(used === null ? [] : usedPairs(used, now)),
     ...(isObject(metadata) ? Object.entries(metadata) : []).map(([name, value]): [string, string] => [
       `metadata ${name}`,
       String(value),

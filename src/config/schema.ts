@@ -1,6 +1,7 @@
 import type { XStatic } from 'typebox/schema'
 import { unknownPolicies } from '../core/attempt.ts'
 import { imageRules } from '../core/catalog.ts'
+import { mostQueuedTasks, mostStoredBytes } from '../core/token.ts'
 import { verifyModes } from '../core/verification.ts'
 import { pricesSchema, spendSchema } from './prices.ts'
 
@@ -282,6 +283,22 @@ const token = {
       maximum: mostPerMinute,
       description: 'How many videos it may create in a minute. 0 is no limit. The default is FILMGATE_RATE.',
       errorMessage: `it is not a whole number of videos a minute, up to ${mostPerMinute}; use 0 for no limit, or leave it out for FILMGATE_RATE`,
+    },
+    queued: {
+      type: 'integer',
+      minimum: 0,
+      maximum: mostQueuedTasks,
+      description: 'How many of its tasks may wait at once. 0 is no limit. The default is FILMGATE_QUEUED.',
+      errorMessage: `it is not a whole number of tasks, up to ${mostQueuedTasks}; use 0 for no limit, or leave it out for FILMGATE_QUEUED`,
+    },
+    stored_bytes: {
+      type: 'integer',
+      minimum: 0,
+      maximum: mostStoredBytes,
+      description:
+        'How many bytes of its videos and uploads may be stored when it creates a video. 0 is no limit. The default is FILMGATE_STORED_BYTES.',
+      errorMessage:
+        'it is not a whole number of bytes; write for example 50000000000, or leave it out for FILMGATE_STORED_BYTES',
     },
     spend: spendSchema,
     unknown_parameters: {

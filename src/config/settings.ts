@@ -1,6 +1,7 @@
+import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
-import { isPossibleSecret, type UnknownParameters } from '../core/token.ts'
+import { isPossibleSecret, mostQueuedTasks, type UnknownParameters } from '../core/token.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
 
@@ -13,6 +14,11 @@ export interface Parsed<T> {
 /** '90s', '30m', '24h' or '7d' in milliseconds. */
 export function parseDuration(text: string): number | undefined {
   return new RegExp(durationPattern).test(text) ? readDuration(text) : undefined
+}
+
+function parseByteSize(text: string): Parsed<number> {
+  const value = readByteSize(text)
+  return value === undefined ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' } : { value }
 }
 
 function parseSwitch(text: string): Parsed<boolean> {
@@ -124,13 +130,7 @@ export const settings = {
     variable: 'FILMGATE_DISK_RESERVE',
     fallback: '200MB',
     help: 'no video is accepted if the data folder has less space',
-    parse(text: string): Parsed<number> {
-      const [, number, unit = ''] = /^(\d{1,6})(MB|GB)$/.exec(text) ?? []
-      if (text === '0') return { value: 0 }
-      return number === undefined
-        ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' }
-        : { value: Number(number) * (unit === 'GB' ? 1e9 : 1e6) }
-    },
+    parse: parseByteSize,
   },
   rate: {
     variable: 'FILMGATE_RATE',
@@ -142,6 +142,29 @@ export const settings = {
         ? {}
         : { fix: `use a whole number up to ${mostPerMinute}` }),
     }),
+  },
+  queued: {
+    variable: 'FILMGATE_QUEUED',
+    fallback: '10000',
+    help: 'videos of a project that may wait; 0 for no limit',
+    parse: (text: string): Parsed<number> => ({
+      value: Number(text),
+      ...(/^\d+$/.test(text) && Number(text) <= mostQueuedTasks
+        ? {}
+        : { fix: `use a whole number up to ${mostQueuedTasks}` }),
+    }),
+  },
+  'stored-bytes': {
+    variable: 'FILMGATE_STORED_BYTES',
+    fallback: '0',
+    help: 'what a project may store, such as 50GB; 0 for no limit',
+    parse: parseByteSize,
+  },
+  'bucket-limit': {
+    variable: 'FILMGATE_BUCKET_LIMIT',
+    fallback: '0',
+    help: 'what all may store, such as 500GB; 0 for no limit',
+    parse: parseByteSize,
   },
   alias: {
     variable: 'FILMGATE_ALIASES',

@@ -13,6 +13,8 @@ interface Given {
   models: readonly string[]
   concurrency?: number
   rate?: number
+  queued?: number
+  storedBytes?: number
   spend?: readonly SpendCap[]
   unknownParameters?: UnknownParameters
 }
@@ -52,11 +54,13 @@ export function readTokens(
     })
   for (const [at, entry] of entries.entries()) {
     const where = `tokens[${at}]`
-    const { name, secret, models = ['*'], unknown_parameters: unknownParameters, spend, ...limits } = entry
+    const { name, secret, models = ['*'], unknown_parameters: unknownParameters, spend, ...others } = entry
+    const { stored_bytes: storedBytes, ...limits } = others
     if (name === undefined || secret === undefined || mistakes.isRefused(`${where}.models`)) continue
     const more = {
       ...(spend && { spend: readSpend(`${where}.spend`, spend, mistakes) }),
       ...(unknownParameters && { unknownParameters }),
+      ...(storedBytes !== undefined && { storedBytes }),
     }
     given.push({ where, kind: 'client', name, secret, models, ...limits, ...more })
   }

@@ -82,10 +82,20 @@ const codes = {
     meaning:
       'This token reached one of its limits: videos per minute, or requests of a kind at once. Try again after `Retry-After`.',
   },
+  queue_full: {
+    status: 429,
+    meaning:
+      'The project of this token has as many waiting videos as the token allows; the message names the limit. Try again after `Retry-After`.',
+  },
   insufficient_quota: {
     status: 429,
     meaning:
       'The video costs more than a spend cap of this token allows; the message names the cap and when it resets. `x-should-retry` is false.',
+  },
+  storage_quota_exceeded: {
+    status: 429,
+    meaning:
+      'The project of this token stores as many bytes as the token allows; the message names the limit. Delete videos, or wait until some expire. `x-should-retry` is false.',
   },
   // These two stay inside: `api/repeats.ts` returns the video of the key, and a task that was not sent is queued again.
   idempotency_key_taken: { status: 500, meaning: 'This key already has a video.' },
@@ -130,3 +140,8 @@ const codes = {
 
 export type ProblemCode = keyof typeof codes
 export const problemCodes: Readonly<Record<ProblemCode, CodeFacts>> = codes
+
+/** Whether a request is refused until something changes that takes longer than a client should wait: it must not be repeated. */
+export function isLasting(code: string): boolean {
+  return code === 'insufficient_quota' || code === 'storage_quota_exceeded'
+}

@@ -374,6 +374,23 @@ it('admits new tasks in their order up to each cap, within the period of each', 
     ],
     spent,
   )
-  const outcomes = plans.map((plan) => ('refusal' in plan ? plan.refusal.spent : plan.writes.length))
+  const outcomes = plans.map((plan) => {
+    if ('writes' in plan) return plan.writes.length
+    return 'spent' in plan.refusal ? plan.refusal.spent : 'queue full'
+  })
   assert.deepEqual(outcomes, [3, 4, 3, 7])
+})
+
+it('admits new tasks in their order while fewer tasks of their owner wait than may', () => {
+  const admission = (owner: string, mostQueued?: number) => ({
+    task: { id: owner, owner, createdAt: 5, price: null },
+    caps: [],
+    mostQueued,
+  })
+  const admissions = [admission('alice', 3), admission('alice'), admission('alice', 3), admission('bob', 1)]
+  const plans = planAdmissions(admissions, new Map(), new Map([['alice', 1]]))
+  assert.deepEqual(
+    plans.map((plan) => 'writes' in plan),
+    [true, true, false, true],
+  )
 })

@@ -3,6 +3,7 @@ import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
 import { costOfEnd, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
+import type { Refusal } from './quotas.ts'
 import {
   attemptColumns,
   type ColumnValue,
@@ -19,7 +20,7 @@ import {
   subscribesTo,
   toMutable,
 } from './row.ts'
-import { type Admission, type CapCounter, type CapRefusal, counterKey } from './spend.ts'
+import { type Admission, type CapCounter, counterKey, isFree } from './spend.ts'
 import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { fromUsage, type UsageRecord, usageColumns } from './usage.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
@@ -448,24 +449,39 @@ function planUsage(ended: Ended, { owner, token, card, seconds, createdAt, price
 }
 
 /** Whether a new task is admitted, and the rows that are written besides its own. */
-type AdmissionPlan = { refusal: CapRefusal } | { writes: readonly Write[] }
+type AdmissionPlan = { refusal: Refusal } | { writes: readonly Write[] }
 
-/** In their order: the first take what the caps allow. `spent` has the amount of every counter, by its `counterKey`. */
-export function planAdmissions(admissions: readonly Admission[], spent: ReadonlyMap<string, number>): AdmissionPlan[] {
-  const admitted: { scope: string; currency: string; at: number; charge: number }[] = []
+/**
+ * In their order: the first take what the limits allow. `spent` has the amount of every counter, by its `counterKey`, and
+ * `queued` how many tasks wait, by owner.
+ */
+export function planAdmissions(
+  admissions: readonly Admission[],
+  spent: ReadonlyMap<string, number>,
+  queued: ReadonlyMap<string, number> = new Map(),
+): AdmissionPlan[] {
+  const admitted: Admission['task'][] = []
   const spentIn = (cap: CapCounter) =>
     admitted
-      .filter(({ scope, currency, at }) => scope === cap.scope && currency === cap.currency && isWithin(cap, at))
-      .reduce((sum, { charge }) => sum + charge, spent.get(counterKey(cap)) ?? 0)
-  return admissions.map(({ task, caps }) => {
+      .filter(
+        ({ owner, createdAt, price }) =>
+          owner === cap.scope && price?.currency === cap.currency && isWithin(cap, createdAt),
+      )
+      .reduce((sum, { price }) => sum + (price?.charge ?? 0), spent.get(counterKey(cap)) ?? 0)
+  const queuedOf = (owner: string) => admitted.filter((task) => task.owner === owner).length + (queued.get(owner) ?? 0)
+  return admissions.map(({ task, caps, mostQueued }) => {
     const { owner, createdAt, price } = task
-    if (price === null) return { writes: [] }
+    if (mostQueued !== undefined && queuedOf(owner) >= mostQueued) return { refusal: { mostQueued } }
+    if (price === null || isFree(price)) {
+      admitted.push(task)
+      return { writes: [] }
+    }
     const { charge, currency } = price
     for (const cap of caps) {
       const used = spentIn(cap)
       if (used + charge > cap.limit) return { refusal: { cap, spent: used, charge } }
     }
-    admitted.push({ scope: owner, currency, at: createdAt, charge })
+    admitted.push(task)
     const entries = postReserve(task).map((row) => write(statements.posted, ...row))
     return { writes: [...entries, write(statements.spent, owner, currency, createdAt, charge)] }
   })

@@ -3,7 +3,7 @@ import { type Attempt, type AttemptFact, type AttemptState, operationKey, type R
 import type { LedgerEntry } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { AttemptBefore, TaskBefore } from './plan.ts'
-import type { State, Status, Task, TaskEvent, TaskView } from './task.ts'
+import { type State, type Status, storedBytes, type Task, type TaskEvent, type TaskView } from './task.ts'
 import type { QueuedTask } from './turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EventType, WebhookDelivery } from './webhook.ts'
 
@@ -14,7 +14,7 @@ const namesIn = (...lines: readonly string[]) => lines.flatMap((line) => line.sp
 /** What a decision may write. The other columns stay as they were inserted. */
 export const mutableColumns = namesIn(
   'image state progress start_by started_at missing_at completed_at expires_at account attempt attempts tried',
-  'operation output video video_facts warnings error usage due_at tries',
+  'operation output video video_facts warnings error usage due_at tries stored_bytes',
 )
 
 /** The columns of `tasks` in the order of every statement. */
@@ -32,7 +32,7 @@ export const columns = [
 export const numberColumns: ReadonlySet<string> = new Set(
   namesIn(
     'seconds width height created_at digest finish_by progress start_by started_at missing_at completed_at',
-    'expires_at attempts due_at tries fence deleted_at',
+    'expires_at attempts due_at tries stored_bytes fence deleted_at',
   ),
 )
 
@@ -93,6 +93,7 @@ export function toMutable(task: Task): ColumnValue[] {
     json(task.usage),
     task.dueAt,
     task.tries,
+    storedBytes(task),
   ]
 }
 
@@ -319,6 +320,13 @@ export function toEntry(row: Row): LedgerEntry {
 }
 
 export const spendColumns = namesIn('scope currency period starts ends amount')
+
+/** The last row of one step of a sum, with the sum; undefined if there was no row. */
+export function toStoredStep(row: Row | undefined, limit: number) {
+  if (!row) return { bytes: 0, next: null }
+  const next = Number(row.found) < limit ? null : { owner: String(row.owner), id: String(row.id) }
+  return { bytes: Number(row.bytes), next }
+}
 
 /** If `tried` can't be read, it counts as empty. */
 export function toQueuedTask({ id, due_at: dueAt, tried }: Row): QueuedTask {

@@ -33,13 +33,15 @@ export interface CapCounter extends Counter {
   readonly limit: number
 }
 
-/** A new task with a price, and the caps of its owner. */
+/** A new task, the caps of its owner, and how many tasks of the owner may wait. */
 export interface Admission {
   readonly task: Pick<Task, 'id' | 'owner' | 'createdAt' | 'price'>
   readonly caps: readonly CapCounter[]
+  /** With this task; absent if the tasks that wait need not be counted. */
+  readonly mostQueued?: number | undefined
 }
 
-/** Why a task is not admitted. */
+/** The cap that does not allow a task. */
 export interface CapRefusal {
   readonly cap: CapCounter
   /** Micros, without this task. */
@@ -55,9 +57,15 @@ function totalCounter(scope: string, currency: string): Counter {
   return { scope, currency, period: 'total', starts: 0, ends: endOfTime }
 }
 
+/** Whether nothing is reserved for the task. */
+export function isFree(price: Task['price']): boolean {
+  return price === null || price.charge === 0
+}
+
 /** The counters that an admission depends on; the total first. */
 export function countersOf({ task, caps }: Admission): Counter[] {
-  const total = totalCounter(task.owner, task.price?.currency ?? '')
+  if (task.price === null || isFree(task.price)) return []
+  const total = totalCounter(task.owner, task.price.currency)
   return [total, ...caps.filter(({ period }) => period !== total.period)]
 }
 
@@ -67,12 +75,18 @@ export function counterKey({ scope, currency, period }: Pick<Counter, 'scope' | 
 
 /** The caps of a task that is submitted now. */
 export function capsAt(caps: readonly SpendCap[], { owner, createdAt, price }: Admission['task']): CapCounter[] {
-  if (price === null) return []
-  const { currency } = price
+  return price === null ? [] : capCounters(caps, { owner, currency: price.currency, at: createdAt })
+}
+
+/** The counters that caps are compared with at that time, in the order of the caps. */
+export function capCounters(
+  caps: readonly SpendCap[],
+  { owner, currency, at }: { owner: string; currency: string; at: number },
+): CapCounter[] {
   return caps.map(({ period, limit, zone }) =>
     period === 'total'
       ? { ...totalCounter(owner, currency), limit }
-      : { scope: owner, currency, limit, ...periodAt(period, zone, createdAt) },
+      : { scope: owner, currency, limit, ...periodAt(period, zone, at) },
   )
 }
 

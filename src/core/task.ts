@@ -259,6 +259,16 @@ export function isFinished(task: Pick<Task, 'state'>): boolean {
   return task.state === 'completed' || task.state === 'failed'
 }
 
+/**
+ * How many bytes of a task are in our bucket: its video, and the images and videos of its request; null if there are none. A
+ * finished task without a video has lost its source, or is about to. Pictures of a video do not count.
+ */
+export function storedBytes({ video, image, source, state }: Task): number | null {
+  const hasSource = video !== null || !isFinished({ state })
+  const assets = [video, image && 'asset' in image ? image.asset : null, hasSource ? (source?.asset ?? null) : null]
+  return assets.reduce((sum, asset) => sum + (asset?.bytes ?? 0), 0) || null
+}
+
 /** The size of these tasks' text: the prompt is the only field that may be long. */
 export function promptBytes(tasks: readonly Pick<Task, 'prompt'>[]): number {
   return tasks.reduce((sum, { prompt }) => sum + Buffer.byteLength(prompt), 0)

@@ -12,6 +12,10 @@ export interface TokenFields {
   readonly rate: number | null
   /** How many tasks of its project may run at once; by default, as many as there are slots. */
   readonly concurrency: number | null
+  /** How many tasks of its project may wait when it creates one; 0: no limit; by default, the setting of the service. */
+  readonly queued: number | null
+  /** How many bytes of its project may be stored when it creates a video; 0: no limit; by default, as for `queued`. */
+  readonly storedBytes: number | null
   /** The addresses and ranges that it may be used from; by default, all. */
   readonly ipRanges: readonly string[] | null
   /** How much the videos of its project may cost; by default, any amount. */
@@ -73,6 +77,10 @@ type OperatorRole = (typeof operatorRoles)[number]
 /** `overridden`: the configuration has a token of the same name, which is used instead. */
 export const tokenStatuses = ['active', 'disabled', 'expired', 'overridden', 'revoked'] as const
 export type TokenStatus = (typeof tokenStatuses)[number]
+
+/** The largest limits of a token. To count more waiting tasks would take too long. */
+export const mostQueuedTasks = 100_000
+export const mostStoredBytes = 1e15
 
 /** Refuse the request, or leave the parameter out and add a warning. */
 export type UnknownParameters = 'refuse' | 'warn'

@@ -85,10 +85,10 @@ it('sends what ended as a batch of CloudEvents, once, also after a restart', asy
     [ids.slice(0, 2), ids.slice(2, 3), ids.slice(3)],
   )
   const [first] = world.posts
-  assert.deepEqual([first?.url, first?.headers], [
-    webhook.url,
-    { 'content-type': 'application/cloudevents-batch+json', authorization: 'Bearer a secret' },
-  ])
+  assert.deepEqual(
+    [first?.url, first?.headers],
+    [webhook.url, { 'content-type': 'application/cloudevents-batch+json', authorization: 'Bearer a secret' }],
+  )
   assert.deepEqual(world.warnings, [])
 })
 

@@ -36,7 +36,7 @@ export function openClaims(
     const leaseUntil = now + leaseMs
     if (lane.where === 'queue') {
       const cards = openCards(now, lane)
-      const ownerCaps = access.ownerCaps()
+      const ownerCaps = access.ownerCaps(now)
       const { tasks, nextDue } = await store.claimQueued({ cards, ownerCaps, limit, now, leaseUntil })
       for (const task of tasks) runs.begin(task, lane)
       return (nextDue ?? Number.POSITIVE_INFINITY) - now

@@ -8,6 +8,7 @@ import { testLedger } from './contract/ledger.ts'
 import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
+import { testQuotas } from './contract/quotas.ts'
 import { testSearch } from './contract/search.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
@@ -33,6 +34,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testLines,
       testLedger,
       testUsage,
+      testQuotas,
       testAdoptions,
       testAttempts,
       testOrphans,

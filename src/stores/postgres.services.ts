@@ -374,6 +374,36 @@ it('keeps to the cap of an owner while several processes claim its tasks for sev
   assert.equal((await Promise.all(claims)).flat().length, 5)
 })
 
+it('of a hundred submits to several processes at once, a limit of ten waiting tasks admits ten', async () => {
+  await using stack = new AsyncDisposableStack()
+  const stores = await openSeveral(4, stack)
+  const submits = Array.from({ length: 100 }, (_, at) => stores[at % 4]?.insert(newTask(String(at)), [], 10))
+  const results = await Promise.allSettled(submits)
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10)
+  assert.equal(await stores[0]?.countQueued('alice', 100), 10)
+})
+
+it('counts the waiting tasks of an owner, and sums its bytes, without a look at the others', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  const video = { key: 'video.mp4', bytes: 7, sha256: '0' }
+  for (const [number, state] of Object.entries({ 1: 'queued', 2: 'completed' } as const))
+    await store.insert(newTask(number, { owner: 'bob', state, video: state === 'completed' ? video : null }))
+  const others = columns.filter((name) => name !== 'id' && name !== 'owner').join(', ')
+  await database.write(async (query) => {
+    await query(`INSERT INTO tasks (id, owner, ${others})
+      SELECT tasks.id || number, 'alice', ${others} FROM tasks, generate_series(1, 50000) AS number`)
+    await query('ANALYZE')
+  }, 60_000)
+  const scan = async () => void (await database.read("SELECT count(*) FROM tasks WHERE prompt <> ''"))
+  await assertNoScan(async () => assert.equal(await store.countQueued('bob', 10_000), 1), scan)
+  await assertNoScan(async () => {
+    assert.deepEqual(await store.sumStored('owner', { owner: 'bob', id: '' }, 5_000), { bytes: 7, next: null })
+  }, scan)
+  await assertNoScan(async () => assert.equal(await store.countQueued('alice', 10), 10), scan)
+})
+
 for (const [name, url] of [
   ['postgres', server.url],
   ['postgres behind PgBouncer', pooler.url],

@@ -1,7 +1,9 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
+import { openQueueCounts } from '../core/quotas.ts'
 import { fromHealth, healthColumns } from '../core/row.ts'
+import { isFree } from '../core/spend.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
@@ -32,6 +34,13 @@ export interface PostgresOptions {
   name: string
 }
 
+/**
+ * A count of waiting tasks is used for a second, and by each process for a 32nd of the room that it found. So a limit of up to
+ * 32 is exact, and a larger one holds with up to 32 processes, but for what others insert in that second.
+ */
+const mostProcesses = 32
+const countFreshMs = 1_000
+
 /** All times passed to the store must be of its clock. */
 export interface PostgresStore extends Store {
   readonly clock: Clock
@@ -55,7 +64,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
   const insertOne = openInserts(database, clock)
-  const admitOne = openAdmissions(database)
+  const counts = openQueueCounts({ processes: mostProcesses, freshMs: countFreshMs, now: clock.now })
+  const admitOne = openAdmissions(database, counts)
   const probe = openProbe(database, name)
   const mutate = openMutations(database)
   const { wakeLocal, wakeAll, notifyLocal } = wakeups
@@ -77,9 +87,11 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       await tidy()
       await probe.check()
     },
-    async insert(task, caps = []) {
-      const isFree = task.price === null || task.price.charge === 0
-      await probe.watch(isFree ? insertOne(task) : admitOne({ task, caps }))
+    async insert(task, caps = [], mostQueued) {
+      const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
+      if (mostQueued === undefined) counts.add(task.owner)
+      const isPlain = isFree(task.price) && !mustCount
+      await probe.watch(isPlain ? insertOne(task) : admitOne({ task, caps, ...(mustCount && { mostQueued }) }))
       wakeAll()
     },
     async delete(owner, id, now) {

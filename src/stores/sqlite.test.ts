@@ -183,6 +183,27 @@ it('reads the first thousand of very many queued tasks at once, as it blocks the
   )
 })
 
+it('counts the waiting tasks of an owner, and sums its bytes, without a look at the others', async () => {
+  await wipe()
+  await using store = await open()
+  const video = { key: 'video.mp4', bytes: 7, sha256: '0' }
+  await store.insert(newTask('1', { owner: 'bob' }))
+  await store.insert(newTask('2', { owner: 'bob', state: 'completed', video }))
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    const [row] = database.prepare('SELECT * FROM tasks').all()
+    const others = Object.keys(row ?? {}).filter((name) => !['id', 'owner'].includes(name))
+    database.exec(`INSERT INTO tasks (id, owner, ${others.join(', ')})
+      ${counted(50_000)} SELECT id || number, 'alice', ${others.join(', ')} FROM counted, tasks`)
+  }
+  const scan = scanOf('tasks', "prompt <> ''")
+  await assertNoScan(async () => assert.equal(await store.countQueued('bob', 10_000), 1), scan)
+  await assertNoScan(async () => {
+    assert.deepEqual(await store.sumStored('owner', { owner: 'bob', id: '' }, 5_000), { bytes: 7, next: null })
+  }, scan)
+  await assertNoScan(async () => assert.equal(await store.countQueued('alice', 10), 10), scan)
+})
+
 it('the database refuses to change or to remove an entry of the ledger', async () => {
   await wipe()
   await using store = await open()

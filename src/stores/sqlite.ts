@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
+import { openQueueCounts, problemOf } from '../core/quotas.ts'
 import { toRow } from '../core/row.ts'
-import { overCap } from '../core/spend.ts'
+import { type CapCounter, isFree } from '../core/spend.ts'
+import type { Task } from '../core/task.ts'
 import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
@@ -30,6 +32,20 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const connections = await openConnections({ path: join(folder, 'filmgate.db'), claimFolder, report, ...others })
   const { reads, write } = connections
   const round = openRound()
+  // No other process inserts, so a count holds until this one has inserted as many as it leaves room for.
+  const counts = openQueueCounts({ processes: 1, freshMs: Number.POSITIVE_INFINITY, now: () => 0 })
+  /** Inserts a task that a limit may not allow. With `mostQueued`, the waiting tasks of its owner are counted. */
+  async function admit(task: Task, caps: readonly CapCounter[], mostQueued: number | undefined): Promise<void> {
+    const { id, owner, createdAt, price } = task
+    const mark = counts.mark(owner)
+    if (mostQueued !== undefined) counts.add(owner)
+    const admission = { task: { id, owner, createdAt, price }, caps, mostQueued }
+    const { refusal, queued } = await write('admit', toRow(task), admission)
+    // At the limit there may be more than were counted.
+    if (mostQueued !== undefined && queued !== null && queued < mostQueued) counts.learn(owner, queued, mark)
+    if (refusal) throw problemOf(refusal)
+  }
+
   const dueListeners = new Set<() => void>()
   const noticeListeners = new Set<() => void>()
   const wake = () => {
@@ -42,13 +58,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     ...reads,
     checkWritable: () => write('checkWritable'),
-    async insert(task, caps = []) {
-      const { id, owner, createdAt, price } = task
-      if (price === null || price.charge === 0) await write('insert', toRow(task))
-      else {
-        const refusal = await write('admit', toRow(task), { task: { id, owner, createdAt, price }, caps })
-        if (refusal) throw overCap(refusal)
-      }
+    async insert(task, caps = [], mostQueued) {
+      const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
+      if (mostQueued === undefined) counts.add(task.owner)
+      const isPlain = isFree(task.price) && !mustCount
+      const written = isPlain ? write('insert', toRow(task)) : admit(task, caps, mustCount ? mostQueued : undefined)
+      await written
       wake()
     },
     async delete(owner, id, now) {

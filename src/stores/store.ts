@@ -4,7 +4,7 @@ import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
-import type { CapCounter } from '../core/spend.ts'
+import type { CapCounter, Counter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
@@ -18,6 +18,7 @@ import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookD
  *   operation_taken        its fact names an operation of the same account that belongs to another attempt
  *   idempotency_key_taken  the owner of the new task has used its key before
  *   insufficient_quota     the price of the new task is more than a cap of its owner allows
+ *   queue_full             the owner of the new task has as many waiting tasks as it may have
  * After every other error nothing was written. Callers take only the interfaces that they need.
  */
 export interface Store
@@ -45,9 +46,10 @@ export interface ProbeStore {
 export interface TaskStore {
   /**
    * Together with the task its price is reserved, if it has one and the caps allow it. Of all that is submitted at once, in
-   * any number of processes, no more is admitted than the caps allow.
+   * any number of processes, no more is admitted than the caps allow. `mostQueued` is how many tasks of the owner may wait,
+   * this one included. A limit of more than 32 may be exceeded a little if several processes insert at once.
    */
-  insert(task: Task, caps?: readonly CapCounter[]): Promise<void>
+  insert(task: Task, caps?: readonly CapCounter[], mostQueued?: number): Promise<void>
   /** A task of this owner that is not deleted. */
   read(owner: string, id: string): TaskView | undefined | Promise<TaskView | undefined>
   /** This owner's tasks by id, which is by age. `after` need not exist: it is only a position in that order. */
@@ -69,10 +71,27 @@ export interface TaskStore {
   queueOf(card: string, limit: number): Promise<string[]>
   /** How many slots of these accounts are in use. */
   usedSlots(accounts: readonly string[]): Promise<number>
+  /**
+   * One step of a sum of the bytes in the bucket, of the tasks of one owner or of all owners: up to `limit` tasks after this one
+   * in the order of owners and ids. `next` is where the next step begins; null if there are no more.
+   */
+  sumStored(of: 'owner' | 'all', after: StoredPlace, limit: number): Promise<StoredStep>
+  /** How many tasks of this owner wait, counted up to `most`. */
+  countQueued(owner: string, most: number): Promise<number>
+  /** What was spent or reserved in the period of a counter, whether it is stored or not. */
+  spent(counter: Counter): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
+}
+
+/** A place among the tasks of all owners. It need not exist. */
+export type StoredPlace = Pick<Task, 'owner' | 'id'>
+
+interface StoredStep {
+  bytes: number
+  next: StoredPlace | null
 }
 
 /** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */

@@ -24,7 +24,7 @@ export const ErrorResponse = shape('The shape of every error.', {
       type: 'string',
       enum: ['invalid_request_error', 'requests', 'insufficient_quota', 'server_error'],
       description:
-        'The kind of error: `server_error` is a fault of the service, `requests` is too many requests, `insufficient_quota` is a spend cap.',
+        'The kind of error: `server_error` is a fault of the service, `requests` is too many requests, `insufficient_quota` is a spend cap, or a limit on stored bytes.',
     },
     param: orNull(text('The field that is wrong; null if the error is not about a field.')),
     code: orNull(text('The error code, for programs.')),

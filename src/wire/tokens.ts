@@ -1,6 +1,6 @@
 import { auditActions } from '../core/audit.ts'
 import { decimalPattern } from '../core/money.ts'
-import { operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
+import { mostQueuedTasks, mostStoredBytes, operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
 import { time } from './operator.ts'
 import { always, count, flag, listOf, orNull, page, query, request, type Static, shape, text } from './schema.ts'
 
@@ -61,6 +61,8 @@ const token = {
   models: listOf('The models that it may use; `*` stands for any run of characters.', { type: 'string' }),
   rate: orNull(count('How many videos it may create in a minute, in each process; 0: no limit; null: the default.')),
   concurrency: orNull(count('How many tasks of its project may run at once; null: no limit.')),
+  queued: orNull(count('How many videos of its project may wait; 0: no limit; null: the default.')),
+  stored_bytes: orNull(count('How many bytes of its project may be stored; 0: no limit; null: the default.')),
   ip_ranges: orNull(listOf('The addresses that it may be used from; null: all.', { type: 'string' })),
   spend,
   expires_at: orNull(time('When it expires; null: never.')),
@@ -85,6 +87,26 @@ export const OperatorTokenWithSecret = shape('A token with its new secret.', {
 })
 export type OperatorTokenWithSecret = Static<typeof OperatorTokenWithSecret>
 
+const spentInPeriod = shape('What is spent in the current period of a cap.', {
+  period: text('`day`, `month` or `total`, as in `spend`.'),
+  amount: text('What is spent or reserved, as text.'),
+  limit: text('The cap.'),
+  currency: text('The currency of both.'),
+  resets_at: orNull(time('When the period ends; null: never.')),
+})
+
+const use = shape('What its project uses now, by all of its tokens; null for an operator token.', {
+  queued: count('How many of its videos wait.'),
+  stored_bytes: count('How many bytes of its videos and uploads are stored.'),
+  spend: listOf('What is spent in the current period of each cap in `spend`.', spentInPeriod),
+})
+
+export const OperatorTokenWithUse = shape('An access token, and what its project uses of its limits.', {
+  ...token,
+  used: orNull(use),
+})
+export type OperatorTokenWithUse = Static<typeof OperatorTokenWithUse>
+
 export const OperatorTokenList = page('One page of tokens.', OperatorToken)
 
 const anything = (description: string) => orNull({ type: 'object', description })
@@ -107,7 +129,7 @@ export const AuditEntryList = page('One page of changes.', AuditEntry)
 
 /* Requests. */
 
-const most = { rate: 10_000_000, concurrency: 100_000 }
+const most = { rate: 10_000_000, concurrency: 100_000, queued: mostQueuedTasks, storedBytes: mostStoredBytes }
 
 const fields = {
   name: { type: 'string', minLength: 1, maxLength: 100, description: 'A name of your choice, unique among tokens.' },
@@ -135,6 +157,20 @@ const fields = {
     minimum: 1,
     maximum: most.concurrency,
     description: 'How many tasks of its project may run at once. Of several tokens, the largest number applies.',
+  },
+  queued: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: most.queued,
+    description:
+      'How many videos of its project may wait, with the one that it creates; 0: no limit; null: the default, `FILMGATE_QUEUED`.',
+  },
+  stored_bytes: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    maximum: most.storedBytes,
+    description:
+      'How many bytes of videos and uploads of its project may be stored when it creates a video; 0: no limit; null: the default, `FILMGATE_STORED_BYTES`.',
   },
   ip_ranges: {
     type: ['array', 'null'],
@@ -208,6 +244,7 @@ export type ListAuditQuery = Static<typeof ListAuditQuery>
 export const tokenResponses = {
   OperatorToken,
   OperatorTokenWithSecret,
+  OperatorTokenWithUse,
   OperatorTokenList,
   AuditEntry,
   AuditEntryList,

@@ -32,7 +32,9 @@ const counts = {
 const measures = {
   currency: orNull(text('The currency of the amounts, as in ISO 4217; null if nothing has a price.')),
   p50_ms: orNull(
-    count('Half of the completed tasks took at most this long, from the submit to the end, to three significant digits.'),
+    count(
+      'Half of the completed tasks took at most this long, from the submit to the end, to three significant digits.',
+    ),
   ),
   p95_ms: orNull(count('The same for 95 % of them.')),
 } as const

@@ -250,8 +250,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'answer-before-commit',
     file: 'src/stores/sqlite.ts',
-    find: "await write('insert', toRow(task))",
-    replace: "void write('insert', toRow(task)).catch(() => {})",
+    find: 'await written',
+    replace: 'void written.catch(() => {})',
     tests: [
       {
         file: 'test/durability.test.ts',

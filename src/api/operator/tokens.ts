@@ -5,13 +5,15 @@ import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
 import { amountText, toDecimal, toMicros } from '../../core/money.ts'
+import { type PriceSettings, pricesFor } from '../../core/prices.ts'
 import { Problem } from '../../core/problem.ts'
-import { isTimeZone, type SpendCap, spendPeriods } from '../../core/spend.ts'
+import { capCounters, isTimeZone, type SpendCap, spendPeriods } from '../../core/spend.ts'
 import {
   digestSecret,
   generatedNames,
   idOf,
   isTokenId,
+  mostQueuedTasks,
   newSecret,
   newTokenId,
   ownerOf,
@@ -19,7 +21,7 @@ import {
   type Token,
   type TokenFields,
 } from '../../core/token.ts'
-import type { NewToken, TokenStore } from '../../stores/store.ts'
+import type { NewToken, TaskStore, TokenStore } from '../../stores/store.ts'
 import {
   ChangeToken,
   CreateToken,
@@ -27,18 +29,21 @@ import {
   OperatorToken,
   OperatorTokenList,
   OperatorTokenWithSecret,
+  OperatorTokenWithUse,
   RotateToken,
 } from '../../wire/tokens.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
+import type { StoredBytes } from '../stored-bytes.ts'
 import { readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
 export interface TokenDependencies {
-  store: TokenStore
+  store: TokenStore & Pick<TaskStore, 'countQueued' | 'spent'>
   access: Access
   clock: Clock
   random: Random
+  prices?: PriceSettings | null
 }
 
 const path = { token_id: 'The id of the token.' }
@@ -48,8 +53,8 @@ const changeErrors = ['invalid_request', 'token_not_found', 'storage_unavailable
 const example = { name: 'anna', models: ['studio', 'kling-*'], rate: 30, concurrency: 2 }
 
 /** Tokens are created, changed and revoked while the service runs. A change is in force in every process within a second. */
-export function tokenRoutes(dependencies: TokenDependencies): Route[] {
-  const tokens = openTokens(dependencies)
+export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<StoredBytes, 'of'>): Route[] {
+  const tokens = openTokens(dependencies, openUse(dependencies, stored))
   return [
     defineRoute({
       at: 'POST /operator/v1/tokens',
@@ -75,10 +80,10 @@ export function tokenRoutes(dependencies: TokenDependencies): Route[] {
       at: 'GET /operator/v1/tokens/:id',
       id: 'showToken',
       summary: 'Show a token',
-      description: 'The token, without its secret.',
+      description: 'The token, without its secret, and what its project uses of its limits.',
       path,
-      responses: theToken,
-      errors: ['token_not_found'],
+      responses: { 200: { description: 'The token and what is used.', schema: OperatorTokenWithUse } },
+      errors: ['token_not_found', 'storage_unavailable'],
       handler: tokens.show,
     },
     defineRoute({
@@ -119,7 +124,29 @@ export function tokenRoutes(dependencies: TokenDependencies): Route[] {
   ]
 }
 
-function openTokens({ store, access, clock, random }: TokenDependencies) {
+/** What the project of a client token uses now. */
+function openUse({ store, clock, prices = null }: TokenDependencies, stored: Pick<StoredBytes, 'of'>) {
+  return async (token: Token): Promise<OperatorTokenWithUse['used']> => {
+    const owner = ownerOf(token)
+    const currency = pricesFor(prices, token)?.currency ?? ''
+    const counters = capCounters(token.spend ?? [], { owner, currency, at: clock.now() })
+    const [queued, bytes, ...spent] = await Promise.all([
+      store.countQueued(owner, mostQueuedTasks),
+      stored.of(owner),
+      ...counters.map((counter) => store.spent(counter)),
+    ])
+    const spend = counters.map(({ period, limit, ends }, at) => ({
+      period: period.split(' ', 1)[0] ?? '',
+      amount: amountText(spent[at] ?? 0),
+      limit: amountText(limit),
+      currency,
+      resets_at: period === 'total' ? null : iso(ends),
+    }))
+    return { queued, stored_bytes: bytes, spend }
+  }
+}
+
+function openTokens({ store, access, clock, random }: TokenDependencies, useOf: ReturnType<typeof openUse>) {
   const show = (token: Token): OperatorToken => toWireToken(token, access, clock.now())
   const withNewSecret = (id: string) => {
     const secret = newSecret(id, random)
@@ -169,11 +196,11 @@ function openTokens({ store, access, clock, random }: TokenDependencies) {
       const rest = after === undefined ? all : all.slice(positionAfter(after, all))
       return toWirePage(rest.slice(0, limit).map(show), { hasMore: rest.length > limit })
     },
-    async show(request: FastifyRequest): Promise<OperatorToken> {
+    async show(request: FastifyRequest): Promise<OperatorTokenWithUse> {
       const id = pathParam(request, 'id')
       const token = access.token(id)
       if (!token) throw tokenNotFound(id)
-      return show(token)
+      return { ...show(token), used: token.kind === 'client' ? await useOf(token) : null }
     },
     async change(request: BodyRequest<ChangeToken>): Promise<OperatorToken> {
       const changed = await change(request, 'token.change', (token, now) => ({
@@ -226,8 +253,8 @@ function readFields(
   body: ChangeToken,
   { kind, spend: caps, now }: Pick<StoredToken, 'kind' | 'spend'> & { now: number },
 ): Partial<TokenFields & { name: string }> {
-  const { name, project, models, rate, concurrency, ip_ranges: ranges, expires_at: expiry } = body
-  const { enabled, metadata, role, spend } = body
+  const { name, project, models, rate, concurrency, queued, ip_ranges: ranges, expires_at: expiry } = body
+  const { enabled, metadata, role, spend, stored_bytes: storedBytes } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
   return {
@@ -236,6 +263,8 @@ function readFields(
     ...(models !== undefined && { models: models.map((glob) => readText(glob, 'models')) }),
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
+    ...(queued !== undefined && { queued }),
+    ...(storedBytes !== undefined && { storedBytes }),
     ...(ranges !== undefined && { ipRanges: ranges === null ? null : ranges.map(readRange) }),
     ...(spend !== undefined && { spend: spend && readCaps(spend, caps ?? []) }),
     ...(expiry !== undefined && { expiresAt: expiry === null ? null : readExpiry(expiry, now) }),
@@ -338,7 +367,8 @@ function positionAfter(after: string, all: readonly Token[]): number {
 
 function toWireToken(token: Token, access: Access, now: number): OperatorToken {
   const { kind, name, models, role = null, enabled = true, project = null, rate = null, concurrency = null } = token
-  const { ipRanges = null, spend = null, expiresAt = null, metadata = null, revokedAt = null, older = [] } = token
+  const { queued = null, ipRanges = null, spend = null, expiresAt = null, metadata = null } = token
+  const { storedBytes = null, revokedAt = null, older = [] } = token
   const times = isStored(token) ? token : { createdAt: null, changedAt: null }
   const untils = older.map(({ until }) => until).filter((until) => until > now)
   return {
@@ -354,6 +384,8 @@ function toWireToken(token: Token, access: Access, now: number): OperatorToken {
     models,
     rate,
     concurrency,
+    queued,
+    stored_bytes: storedBytes,
     ip_ranges: ipRanges,
     spend: spend && toWireCaps(spend),
     expires_at: iso(expiresAt),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../../core/problem.ts'
-import { capsAt, type SpendCap } from '../../core/spend.ts'
+import { capCounters, capsAt, type SpendCap } from '../../core/spend.ts'
 import type { Task, TaskPrice } from '../../core/task.ts'
 import type { Store } from '../store.ts'
 import { decide, factOf, fresh, newTask, type StoreWorld, sent, take } from './world.ts'
@@ -218,6 +218,30 @@ function testCaps(world: StoreWorld): void {
     assert.ok(!(await admits(store, later, [{ period: 'total', limit: 11 * dollar, zone: 'UTC' }])))
     assert.ok(!(await admits(store, later, under(1, 'UTC'))), 'a cap may be below what is spent')
     assert.ok(await admits(store, later, under(9, 'UTC')))
+  })
+
+  it('shows what is spent in each period, whether a cap has counted it or not', async () => {
+    await using store = await fresh(world)
+    for (const [number, createdAt] of [
+      ['1', 10],
+      ['2', day],
+      ['3', day + 1],
+    ] as const)
+      await store.insert(newTask(number, { price, createdAt }))
+    const caps: SpendCap[] = [
+      { period: 'day', limit: 30 * dollar, zone: 'UTC' },
+      { period: 'total', limit: 30 * dollar, zone: 'UTC' },
+    ]
+    const spentAt = (at: number, owner = 'alice') =>
+      Promise.all(capCounters(caps, { owner, currency: 'USD', at }).map((counter) => store.spent(counter)))
+    assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
+    assert.deepEqual(await spentAt(5), [3 * dollar, 9 * dollar])
+    assert.deepEqual(await spentAt(day, 'bob'), [0, 0])
+    // With a counter for the day.
+    assert.ok(await admits(store, newTask('4', { price, createdAt: day + 2 }), caps))
+    assert.deepEqual(await spentAt(day), [9 * dollar, 12 * dollar])
+    assert.ok(await store.delete('alice', newTask('2').id, day + 3))
+    assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
   })
 
   it('refuses a key that was used before, and reserves nothing for it', async () => {

@@ -44,3 +44,5 @@ export const moveLock = 6_025_003
 export const endpointLock = 6_025_004
 /** One change of tokens at a time. */
 export const tokenLock = 6_025_005
+/** With the hash of an owner: its waiting tasks are counted for a submit. */
+export const submitLock = 6_025_006

@@ -14,6 +14,7 @@ import {
   toHealth,
   toNotice,
   toRival,
+  toStoredStep,
   toView,
   viewColumns,
 } from '../../core/row.ts'
@@ -22,6 +23,7 @@ import { accountScope } from '../../core/turns.ts'
 import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
+import { queuedStatement } from './admissions.ts'
 import { openBatches } from './batch.ts'
 import { byTime, lanes } from './claims.ts'
 import type { Database } from './database.ts'
@@ -30,7 +32,8 @@ import type { Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'>
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -106,6 +109,18 @@ export function openReads(database: Database): Reads {
     },
     nextDue: (lanes) => nextDue(database, lanes),
     usedSlots: openUsedSlots(query),
+    async countQueued(owner, most) {
+      const [row] = await query(queuedStatement, [[owner], [most]])
+      return Number(row?.queued)
+    },
+    async spent({ scope, currency, period, starts, ends }) {
+      const [row] = await query(spentStatement, [scope, currency, period, starts, ends])
+      return Number(row?.amount)
+    },
+    async sumStored(of, { owner, id }, limit) {
+      const [row] = await query(sumStatements[of], [owner, id, limit])
+      return toStoredStep(row, limit)
+    },
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
@@ -146,6 +161,20 @@ export function openReads(database: Database): Reads {
       mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
   }
 }
+
+const spentStatement = `SELECT coalesce(
+    (SELECT amount FROM spends WHERE scope = $1::text AND currency = $2::text AND period = $3::text),
+    (SELECT -sum(amount) FROM entries WHERE account = 'funds ' || $1::text AND currency = $2::text
+      AND submitted_at >= $4::bigint AND submitted_at < $5::bigint),
+    0) AS amount`
+
+/** In an index that has only the tasks with bytes. */
+const sumStatement = (after: string) => `WITH page AS MATERIALIZED (
+    SELECT owner, id, stored_bytes FROM tasks WHERE stored_bytes IS NOT NULL AND ${after} ORDER BY owner, id LIMIT $3
+  )
+  SELECT owner, id, (SELECT sum(stored_bytes) FROM page) AS bytes, (SELECT count(*) FROM page) AS found
+  FROM page ORDER BY owner DESC, id DESC LIMIT 1`
+const sumStatements = { owner: sumStatement('owner = $1 AND id > $2'), all: sumStatement('(owner, id) > ($1, $2)') }
 
 /** By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks. */
 const accountsStatement = `WITH RECURSIVE accounts AS (

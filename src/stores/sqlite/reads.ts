@@ -13,6 +13,7 @@ import {
   toHealth,
   toNotice,
   toRival,
+  toStoredStep,
   toView,
   viewColumns,
 } from '../../core/row.ts'
@@ -21,11 +22,13 @@ import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.t
 import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
+import { prepareQueued } from './admissions.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
-  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> & {
+  Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> &
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
@@ -95,6 +98,14 @@ export function prepareReads(reader: DatabaseSync): Reads {
      WHERE state = 'completed' AND started_at IS NOT NULL ORDER BY id`,
   )
   const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
+  const countQueued = prepareQueued(reader)
+  const spent = reader.prepare(
+    `SELECT coalesce(
+       (SELECT amount FROM spends WHERE scope = ?1 AND currency = ?2 AND period = ?3),
+       (SELECT -sum(amount) FROM entries
+        WHERE account = 'funds ' || ?1 AND currency = ?2 AND submitted_at >= ?4 AND submitted_at < ?5),
+       0) AS amount`,
+  )
 
   return {
     read(owner, id) {
@@ -140,6 +151,11 @@ export function prepareReads(reader: DatabaseSync): Reads {
     dueOwners: prepareDueOwners(reader),
     queueOf: prepareQueueOf(reader),
     usedSlots: prepareUsedSlots(reader),
+    sumStored: prepareSumStored(reader),
+    countQueued: async (owner, most) => countQueued(owner, most),
+    async spent({ scope, currency, period, starts, ends }) {
+      return Number(spent.get(scope, currency, period, starts, ends)?.amount)
+    },
     async attempt(id) {
       const row = attempt.get(id)
       return row && toAttempt(row)
@@ -193,6 +209,21 @@ function prepareDueOwners(reader: DatabaseSync): Store['dueOwners'] {
 function prepareUsedSlots(reader: DatabaseSync): Store['usedSlots'] {
   const used = reader.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
   return async (accounts) => accounts.reduce((sum, name) => sum + Number(used.get(accountScope(name))?.used), 0)
+}
+
+/** In an index that has only the tasks with bytes. */
+function prepareSumStored(reader: DatabaseSync): Store['sumStored'] {
+  const prepare = (after: string) =>
+    reader.prepare(
+      `WITH page AS MATERIALIZED (
+         SELECT owner, id, stored_bytes FROM tasks INDEXED BY tasks_stored
+         WHERE stored_bytes IS NOT NULL AND ${after} ORDER BY owner, id LIMIT ?3
+       )
+       SELECT owner, id, (SELECT sum(stored_bytes) FROM page) AS bytes, (SELECT count(*) FROM page) AS found
+       FROM page ORDER BY owner DESC, id DESC LIMIT 1`,
+    )
+  const sums = { owner: prepare('owner = ?1 AND id > ?2'), all: prepare('(owner, id) > (?1, ?2)') }
+  return async (of, { owner, id }, limit) => toStoredStep(sums[of].get(owner, id, limit), limit)
 }
 
 /** The queued tasks of a card in the order of their turns. One statement reads all queues, as it runs on the main thread. */

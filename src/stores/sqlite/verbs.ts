@@ -40,7 +40,7 @@ export function prepareVerbs(database: DatabaseSync) {
     insert(row: ColumnValue[]): void {
       insert.run(...row)
     },
-    /** The same for a task with a price. */
+    /** The same for a task that a limit of its owner may not allow. */
     admit: (row: ColumnValue[], admission: Admission) => admit(admission, () => insert.run(...row)),
     repairDueTimes(now: number): void {
       repairTaskTimes(now)
