@@ -12,6 +12,7 @@ import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
+import type { SecretKey } from './core/vault.ts'
 import { parseAllow } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 
@@ -50,6 +51,8 @@ export interface Config {
   prices: PriceSettings | null
   /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
+  /** The keys that encrypt secrets in the store; the first encrypts. None if the setting is missing. */
+  secretKeys: readonly SecretKey[]
   /** All secrets in plain text, which the log removes. */
   secrets: readonly string[]
   /** What works but is probably a mistake, for the operator. */
@@ -78,8 +81,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const read = <Name extends SettingName>(name: Name) => {
     const { where, text } = raw(name)
     const { value, fix } = settings[name].parse(text ?? settings[name].fallback)
-    // These URLs may have a password.
-    const shown = name === 'store' || name === 'bucket' ? 'its value' : `'${text}'`
+    // These are secrets, or URLs that may have a password.
+    const shown = ['store', 'bucket', 'secret-key'].includes(name) ? 'its value' : `'${text}'`
     if (fix) mistakes.add(where, `${shown} can't be used`, fix)
     return value as ReturnType<(typeof settings)[Name]['parse']>['value']
   }
@@ -89,6 +92,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
+  const secretKeys = read('secret-key')
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -124,7 +128,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     accounts: accounts.list,
     tokens,
     acceptsGivenToken: acceptsGiven,
-    secrets: [...secrets, ...keys, ...secretsOf(places.store)],
+    secretKeys,
+    secrets: [...secrets, ...keys, ...secretsOf(places.store), ...secretsIn(raw('secret-key').text)],
     prices,
     outboundAllow,
     warnings: [
@@ -143,6 +148,11 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
     if (!parseAllow(entry))
       mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is not an address`)
   return allow
+}
+
+/** Each key of the setting, for the log to remove. */
+function secretsIn(text = ''): string[] {
+  return text.split(',').flatMap((key) => key.trim() || [])
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */

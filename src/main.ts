@@ -16,6 +16,7 @@ import type { Clock, Random } from './core/clock.ts'
 import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
 import type { Token } from './core/token.ts'
+import { openVault } from './core/vault.ts'
 import { type DataFolder, identityOf, openDataFolder } from './data-folder.ts'
 import { startDeliveries } from './deliveries.ts'
 import { openSpill } from './engine/spill.ts'
@@ -29,6 +30,8 @@ import { findReadOnly, openStartWrites } from './main/start-writes.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
+import { renewSecrets } from './secrets/renew.ts'
+import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
@@ -87,10 +90,11 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { log } = telemetry
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
   const places = { folder, random, onFatal: failure.resolve, log }
-  const { store, clock } = await openStore(config, { ...places, clock: others.clock })
-  stack.use(store)
+  const { store: opened, clock } = await openStore(config, { ...places, clock: others.clock })
+  stack.use(opened)
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
+  const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const bucket = await openBucket(config, folder)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
@@ -214,6 +218,20 @@ async function openStore({ store: place }: Config, places: Places): Promise<{ st
   const times = { monotonic: () => performance.now(), sleep: clock.sleep }
   const store = await openPostgres({ url: place.url, ...times, name, onFatal })
   return { store, clock: store.clock }
+}
+
+interface Sealing extends Pick<Places, 'folder' | 'random' | 'log'> {
+  config: Config
+  write: ReturnType<typeof openStartWrites>['do']
+}
+
+/** The store with its secrets encrypted. Throws if there are secrets that no key of this process can read. */
+async function sealStore(store: Store, { config, folder, random, log, write }: Sealing): Promise<Store> {
+  const file = config.store.kind === 'sqlite' ? folder.secretKey : null
+  const keys = openSecretKeys({ given: config.secretKeys, file, random })
+  const vault = openVault(keys, random)
+  await renewSecrets({ store, keys, vault, file, write, log })
+  return withSealedSecrets(store, { vault, warn: log.warn })
 }
 
 function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Bucket> {

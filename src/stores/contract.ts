@@ -9,6 +9,7 @@ import { testLines } from './contract/lines.ts'
 import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
 import { testSearch } from './contract/search.ts'
+import { testSecrets } from './contract/secrets.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
@@ -37,6 +38,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testNotices,
       testWebhooks,
       testTokens,
+      testSecrets,
     ])
       test(world)
   })

@@ -12,6 +12,7 @@ import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
 import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
+import { openSecrets } from './postgres/secrets.ts'
 import { openTokens } from './postgres/tokens.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
@@ -71,6 +72,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...openQueue(database),
     ...openWebhooks(database, announce),
     ...openTokens(database, wakeups.announceTokens),
+    ...openSecrets(database),
     async checkWritable() {
       await tidy()
       await probe.check()

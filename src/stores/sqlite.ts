@@ -128,6 +128,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     // No other process uses the folder.
     onTokens: () => () => {},
     appendAudit: (entry) => write('appendAudit', entry),
+    replaceSecret: (column, secret, text) => write('replaceSecret', column, secret, text),
     [Symbol.asyncDispose]: connections.close,
   }
 }

@@ -8,6 +8,7 @@ import type { CapCounter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
+import type { SecretColumn } from '../core/vault.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
@@ -28,6 +29,7 @@ export interface Store
     DeliveryStore,
     HealthStore,
     TokenStore,
+    SecretStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -232,6 +234,20 @@ export interface TokenStore {
   auditLog(page: { after?: number; limit: number }): Promise<AuditRecord[]>
   /** For a change that is not a row of this store. */
   appendAudit(entry: AuditEntry): Promise<void>
+}
+
+/** The secrets of all rows, as they are stored: encrypted, or in clear by an earlier version. */
+export interface SecretStore {
+  /** Those of a column that do not begin with the prefix, in the order of their ids. */
+  otherSecrets(column: SecretColumn, prefix: string, page: { after: string; limit: number }): Promise<StoredSecret[]>
+  /** Writes another text. False if the secret is no longer this one. */
+  replaceSecret(column: SecretColumn, secret: StoredSecret, text: string): Promise<boolean>
+}
+
+export interface StoredSecret {
+  /** The id of its row. */
+  id: string
+  text: string
 }
 
 export type NewToken = Omit<StoredToken, 'revision'>

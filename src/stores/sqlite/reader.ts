@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
+import { prepareSecretReads } from './secrets.ts'
 import { prepareTokenReads } from './tokens.ts'
 import { refuseMoved } from './transfer.ts'
 import { prepareDeliveryReads, prepareEndpointReads } from './webhooks.ts'
@@ -115,6 +116,7 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareEndpointReads(database),
     ...prepareDeliveryReads(database),
     ...prepareTokenReads(database),
+    ...prepareSecretReads(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

@@ -6,6 +6,7 @@ import { prepareAdmissions } from './admissions.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
+import { prepareSecrets } from './secrets.ts'
 import { prepareTokens } from './tokens.ts'
 import { prepareWebhooks } from './webhooks.ts'
 
@@ -34,6 +35,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...webhooks,
     ...prepareMutations(database),
     ...prepareProbe(database),
+    ...prepareSecrets(database),
     ...prepareTokens(database),
     insert(row: ColumnValue[]): void {
       insert.run(...row)
