@@ -7,6 +7,7 @@ import { after, it } from 'node:test'
 import { openVault, readSecretKeys, type SecretKeys, sealedWith } from './core/vault.ts'
 import { renewSecrets } from './secrets/renew.ts'
 import { openSecretKeys, withSealedSecrets } from './secrets.ts'
+import { newDeclaration } from './stores/contract/declarations.ts'
 import { newEndpoint } from './stores/contract/webhooks.ts'
 import { openSqlite } from './stores/sqlite.ts'
 import type { Store } from './stores/store.ts'
@@ -146,5 +147,25 @@ it('an endpoint whose secret is damaged or of another key is skipped by deliveri
   assert.deepEqual(
     warnings.map((fields) => 'endpoint' in fields && fields.endpoint),
     [newEndpoint('2').id],
+  )
+})
+
+it('the key of an account is encrypted in the row, and one that can’t be read is left out', async () => {
+  await using store = await openStore()
+  const keys = keysOf(newKey())
+  const warnings: object[] = []
+  const safe = sealed(store, keys)
+  const account = newDeclaration('acme', { key: 'sk-a-key-of-acme' })
+  const stored = await safe.saveDeclaration(account, null)
+  assert.deepEqual(stored, { ...account, revision: 1 })
+  const alias = await safe.saveDeclaration(newDeclaration('fox', { kind: 'alias' }), null)
+  assert.deepEqual(await safe.declarations(), [stored, alias])
+  const [row] = await store.declarations()
+  assert.equal(sealedWith(row?.key ?? ''), keys.current().id)
+  const other = sealed(store, keysOf(newKey()), (_, fields) => void warnings.push(fields))
+  assert.deepEqual(await other.declarations(), [alias])
+  assert.deepEqual(
+    warnings.map((fields) => 'account' in fields && fields.account),
+    ['account:acme'],
   )
 })

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Random } from './core/clock.ts'
+import { type Declaration, declarationId } from './core/declaration.ts'
 import { messageOf, Problem } from './core/problem.ts'
 import {
   newSecretKey,
@@ -75,53 +76,90 @@ interface SealOptions {
   warn: (event: string, fields: Record<string, unknown>) => void
 }
 
-/** How many unreadable endpoints are remembered, so that each is logged once. */
+/** How many unreadable rows are remembered, so that each is logged once. */
 const mostWarned = 1_000
 
 /** The same store, with its secrets encrypted in the database. */
-export function withSealedSecrets(store: Store, { vault, warn }: SealOptions): Store {
+export function withSealedSecrets(store: Store, options: SealOptions): Store {
+  const endpoints = openEndpointSeals(options)
+  const declarations = openDeclarationSeals(options)
+  return {
+    ...store,
+    endpoints: async (owner, page) => (await store.endpoints(owner, page)).map(endpoints.open),
+    async endpoint(owner, id) {
+      const found = await store.endpoint(owner, id)
+      return found && endpoints.open(found)
+    },
+    insertEndpoint: async (endpoint, most) =>
+      store.insertEndpoint({ ...endpoint, ...endpoints.seal(endpoint.id, endpoint) }, most),
+    async updateEndpoint(owner, id, change) {
+      const changed = await store.updateEndpoint(owner, id, { ...change, ...endpoints.seal(id, change) })
+      return changed && endpoints.open(changed)
+    },
+    async dueEndpoints(now) {
+      const { endpoints: due, next } = await store.dueEndpoints(now)
+      return { endpoints: due.flatMap(endpoints.openOrSkip), next }
+    },
+    declarations: async (since) => (await store.declarations(since)).flatMap(declarations.openOrSkip),
+    async saveDeclaration(declaration, entry) {
+      const saved = await store.saveDeclaration(declarations.seal(declaration), entry)
+      return saved && declarations.open(saved)
+    },
+  }
+}
+
+function openEndpointSeals({ vault, warn }: SealOptions) {
   const { signing, oldSigning } = secretColumns
   const sealIn = (text: string | null, place: SecretPlace) => (text === null ? null : vault.seal(text, place))
-  const seal = (id: string, { secret, oldSecret }: Partial<Pick<Endpoint, 'secret' | 'oldSecret'>>) => ({
-    ...(secret !== undefined && { secret: vault.seal(secret, { ...signing, id }) }),
-    ...(oldSecret !== undefined && { oldSecret: sealIn(oldSecret, { ...oldSigning, id }) }),
-  })
   const open = (endpoint: Endpoint): Endpoint => {
     const { id, secret, oldSecret } = endpoint
     const opened = oldSecret === null ? null : vault.open(oldSecret, { ...oldSigning, id })
     return { ...endpoint, secret: vault.open(secret, { ...signing, id }), oldSecret: opened }
   }
-  const warned = new Set<string>()
-  /** An endpoint that can't be read must not stop the deliveries of the others. */
-  const openOrSkip = (endpoint: Endpoint): Endpoint[] => {
+  const event = "the signing secret of a webhook endpoint can't be read: its deliveries wait"
+  return {
+    open,
+    /** An endpoint that can't be read must not stop the deliveries of the others. */
+    openOrSkip: skipUnreadable(open, ({ id }) => id, (endpoint, cause) => warn(event, { endpoint, cause })),
+    seal: (id: string, { secret, oldSecret }: Partial<Pick<Endpoint, 'secret' | 'oldSecret'>>) => ({
+      ...(secret !== undefined && { secret: vault.seal(secret, { ...signing, id }) }),
+      ...(oldSecret !== undefined && { oldSecret: sealIn(oldSecret, { ...oldSigning, id }) }),
+    }),
+  }
+}
+
+function openDeclarationSeals({ vault, warn }: SealOptions) {
+  const placeOf = (declaration: Declaration) => ({ ...secretColumns.accountKey, id: declarationId(declaration) })
+  const open = (declaration: Declaration): Declaration => {
+    const { key } = declaration
+    return key === null ? declaration : { ...declaration, key: vault.open(key, placeOf(declaration)) }
+  }
+  const event = "the key of an account can't be read: the account stays as it was in this process"
+  return {
+    open,
+    openOrSkip: skipUnreadable(open, declarationId, (account, cause) => warn(event, { account, cause })),
+    seal(declaration: Declaration): Declaration {
+      const { key } = declaration
+      return key === null ? declaration : { ...declaration, key: vault.seal(key, placeOf(declaration)) }
+    },
+  }
+}
+
+/** Opens a row, or leaves it out. `complain` is called once for each row. */
+function skipUnreadable<Row>(
+  open: (row: Row) => Row,
+  idOf: (row: Row) => string,
+  complain: (id: string, cause: unknown) => void,
+): (row: Row) => Row[] {
+  const known = new Set<string>()
+  return (row) => {
     try {
-      return [open(endpoint)]
+      return [open(row)]
     } catch (error) {
-      if (!warned.has(endpoint.id) && warned.size < mostWarned)
-        warn("the signing secret of a webhook endpoint can't be read: its deliveries wait", {
-          endpoint: endpoint.id,
-          cause: Problem.from(error).cause,
-        })
-      warned.add(endpoint.id)
+      const id = idOf(row)
+      if (!known.has(id) && known.size < mostWarned) complain(id, Problem.from(error).cause)
+      known.add(id)
       return []
     }
-  }
-  return {
-    ...store,
-    endpoints: async (owner, page) => (await store.endpoints(owner, page)).map(open),
-    async endpoint(owner, id) {
-      const found = await store.endpoint(owner, id)
-      return found && open(found)
-    },
-    insertEndpoint: async (endpoint, most) =>
-      store.insertEndpoint({ ...endpoint, ...seal(endpoint.id, endpoint) }, most),
-    async updateEndpoint(owner, id, change) {
-      const changed = await store.updateEndpoint(owner, id, { ...change, ...seal(id, change) })
-      return changed && open(changed)
-    },
-    async dueEndpoints(now) {
-      const { endpoints, next } = await store.dueEndpoints(now)
-      return { endpoints: endpoints.flatMap(openOrSkip), next }
-    },
   }
 }

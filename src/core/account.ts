@@ -11,7 +11,27 @@ export interface AccountView {
   readonly onUnknown: OnUnknown
   /** Identifies its address and key, as `keyVersionOf` returns it. */
   readonly keyVersion: string
+  /** Whether it gets tasks; by default it is active. */
+  readonly mode?: AccountMode
+  /** By default it is configured. */
+  readonly source?: AccountSource
   health: Health
+}
+
+/**
+ * What an operator decided. `draining`: it gets no new tasks, and those that it has go on. `paused`: nothing is sent to
+ * it, and nothing is polled.
+ */
+export const accountModes = ['active', 'draining', 'paused'] as const
+export type AccountMode = (typeof accountModes)[number]
+
+/** `config`: it is set in filmgate.yaml or by a variable. `store`: an operator added it while the service ran. */
+export const accountSources = ['config', 'store'] as const
+export type AccountSource = (typeof accountSources)[number]
+
+/** Whether new tasks may go to it. */
+export function acceptsTasks({ mode = 'active' }: Pick<AccountView, 'mode'>): boolean {
+  return mode === 'active'
 }
 
 /**

@@ -19,6 +19,7 @@ const signing = { table: 'endpoints', row: 'id', of: 'webhook endpoint' } as con
 export const secretColumns = {
   signing: { ...signing, column: 'secret' },
   oldSigning: { ...signing, column: 'old_secret' },
+  accountKey: { table: 'declarations', row: 'id', column: 'secret', of: 'account' },
 } as const satisfies Record<string, SecretColumn>
 
 /** Where a secret is stored. What is encrypted for one place can't be decrypted at another. */

@@ -1,6 +1,7 @@
 import { describe } from 'node:test'
 import { testAdoptions } from './contract/adoptions.ts'
 import { testAttempts } from './contract/attempts.ts'
+import { testDeclarations } from './contract/declarations.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
@@ -39,6 +40,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testWebhooks,
       testTokens,
       testSecrets,
+      testDeclarations,
     ])
       test(world)
   })

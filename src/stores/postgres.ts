@@ -7,6 +7,7 @@ import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
+import { openDeclarations } from './postgres/declarations.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
@@ -73,6 +74,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...openWebhooks(database, announce),
     ...openTokens(database, wakeups.announceTokens),
     ...openSecrets(database),
+    ...openDeclarations(database, wakeups.announceTokens),
     async checkWritable() {
       await tidy()
       await probe.check()
@@ -118,6 +120,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     onDue: wakeups.onDue,
     onNotice: wakeups.onNotice,
     onTokens: wakeups.onTokens,
+    // The same message: each change is rare, and a look costs little.
+    onDeclarations: wakeups.onTokens,
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },

@@ -129,6 +129,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     onTokens: () => () => {},
     appendAudit: (entry) => write('appendAudit', entry),
     replaceSecret: (column, secret, text) => write('replaceSecret', column, secret, text),
+    saveDeclaration: async (declaration, entry) => (await write('saveDeclaration', declaration, entry)) ?? undefined,
+    onDeclarations: () => () => {},
     [Symbol.asyncDispose]: connections.close,
   }
 }

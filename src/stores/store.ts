@@ -1,6 +1,7 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
+import type { Declaration } from '../core/declaration.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
@@ -30,6 +31,7 @@ export interface Store
     HealthStore,
     TokenStore,
     SecretStore,
+    DeclarationStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -71,6 +73,8 @@ export interface TaskStore {
   usedSlots(accounts: readonly string[]): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
+  /** How many unfinished tasks are pinned to this account. */
+  unfinishedOf(account: string): Promise<number>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
 }
@@ -234,6 +238,19 @@ export interface TokenStore {
   auditLog(page: { after?: number; limit: number }): Promise<AuditRecord[]>
   /** For a change that is not a row of this store. */
   appendAudit(entry: AuditEntry): Promise<void>
+}
+
+/** Accounts, models and aliases that operators declare while the service runs. */
+export interface DeclarationStore {
+  /** Those that changed after that revision, in the order of their changes, removed ones too. By default all. */
+  declarations(since?: number): Promise<Declaration[]>
+  /**
+   * Writes the declaration, and the entry in the same transaction. Undefined if its revision is no longer the given one; 0
+   * is the revision of one that does not exist.
+   */
+  saveDeclaration(declaration: Declaration, entry: AuditEntry | null): Promise<Declaration | undefined>
+  /** Calls back soon after another process may have changed one. Returns a function that ends this. */
+  onDeclarations(listener: () => void): () => void
 }
 
 /** The secrets of all rows, as they are stored: encrypted, or in clear by an earlier version. */

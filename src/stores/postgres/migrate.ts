@@ -44,3 +44,5 @@ export const moveLock = 6_025_003
 export const endpointLock = 6_025_004
 /** One change of tokens at a time. */
 export const tokenLock = 6_025_005
+/** One change of what operators declare at a time. */
+export const declarationLock = 6_025_008

@@ -4,6 +4,7 @@ import { type ColumnValue, columns, fromHealth, healthColumns } from '../../core
 import type { Admission } from '../../core/spend.ts'
 import { prepareAdmissions } from './admissions.ts'
 import { prepareClaims } from './claims.ts'
+import { prepareDeclarations } from './declarations.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
 import { prepareSecrets } from './secrets.ts'
@@ -36,6 +37,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...prepareMutations(database),
     ...prepareProbe(database),
     ...prepareSecrets(database),
+    ...prepareDeclarations(database),
     ...prepareTokens(database),
     insert(row: ColumnValue[]): void {
       insert.run(...row)
