@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { type AccountConfig, readAccounts } from './config/accounts.ts'
+import { type Combining, openCombining } from './config/declared.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
@@ -51,6 +52,8 @@ export interface Config {
   prices: PriceSettings | null
   /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
+  /** Adds accounts, models and aliases that operators declare while the service runs. */
+  combining: Combining
   /** The keys that encrypt secrets in the store; the first encrypts. None if the setting is missing. */
   secretKeys: readonly SecretKey[]
   /** All secrets in plain text, which the log removes. */
@@ -128,6 +131,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     accounts: accounts.list,
     tokens,
     acceptsGivenToken: acceptsGiven,
+    combining: openCombining({ file, accounts: accounts.list, members, given }),
     secretKeys,
     secrets: [...secrets, ...keys, ...secretsOf(places.store), ...secretsIn(raw('secret-key').text)],
     prices,

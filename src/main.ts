@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os'
 import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
+import { followDeclared, openDeclared } from './accounts/declared.ts'
 import { openDiscovery } from './accounts/discovery.ts'
+import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
@@ -66,6 +68,9 @@ export interface World {
 /** How often a busy process looks for work in a shared database. A new task waits for less than that. */
 const sharedRoundMs = 50
 
+/** How long the test of an account waits for its provider. */
+const testMs = 15_000
+
 /** About 15 MB. */
 const mostKeyVersions = 100_000
 
@@ -84,7 +89,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   await using stack = new AsyncDisposableStack()
 
   const folder = stack.use(openDataFolder(given.data))
-  const config = given.store.kind === 'sqlite' ? given : localise(given, members, identityOf(folder.identity, random))
+  const isShared = given.store.kind !== 'sqlite'
+  const identity = isShared ? identityOf(folder.identity, random) : ''
+  const config = isShared ? localise(given, members, identity) : given
   let time = others.clock
   const telemetry = openTelemetry({ write: writeLog, now: () => time.now(), secrets: config.secrets })
   const { log } = telemetry
@@ -106,12 +113,27 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
   await accounts.change({ set: config.accounts })
+  const declared = openDeclared({
+    combining: config.combining,
+    configured: config,
+    localise: (combined) => (isShared ? localise(combined, members, identity) : combined),
+    accounts,
+    catalog: config.catalog,
+    hide: telemetry.hide,
+    warn: log.warn,
+  })
+  const declarations = await store.declarations()
+  if (declarations.length > 0) await declared.adopt(declarations)
   const gathering = { store, now: clock.now(), write: startWrites.do, warn: log.warn }
   const { tokens, revision } = await gatherTokens(config.tokens, gathering)
   const isPartial = config.role === 'worker' && !config.tokens.some(({ kind }) => kind === 'client')
   const access = openAccess({ tokens, ratePerMinute: config.ratePerMinute, isPartial })
   // Only one process uses a data folder.
-  if (config.store.kind !== 'sqlite') stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
+  if (isShared) {
+    stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
+    const since = declarations.at(-1)?.revision ?? 0
+    stack.use(followDeclared(store, declared, { clock, since, warn: log.warn }))
+  }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
 
@@ -143,6 +165,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     random,
     log,
     accounts: accounts.shown,
+    declared,
+    async testAccount(name) {
+      const account = declared.configOf(name)
+      const now = () => clock.now()
+      return account && diagnose(account, { outbound, members, now, signal: AbortSignal.timeout(testMs) })
+    },
     scratch: folder.scratch,
     draining: draining.signal,
     healthOnly: config.role === 'worker',

@@ -47,6 +47,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/wire\//,
     [
+      'src/core/account.ts',
       'src/core/attempt.ts',
       'src/core/audit.ts',
       'src/core/catalog.ts',
@@ -59,6 +60,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/storage-fault.ts',
       'src/core/task.ts',
       'src/core/token.ts',
+      'src/core/verification.ts',
       'src/core/webhook.ts',
       'src/wire/',
       'type:typebox/schema',
@@ -140,6 +142,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'fastify',
       '@fastify/',
       'type:src/access.ts',
+      'type:src/accounts/',
       'type:src/telemetry/',
       'type:src/outbound.ts',
       'type:src/stores/store.ts',

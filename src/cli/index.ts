@@ -34,6 +34,7 @@ const commands: Record<string, Entry> = {
   webhooks: { summary: 'manage webhook endpoints and their deliveries', load: () => import('./webhooks.ts') },
   task: { summary: 'for operators: inspect a task, decide on a held one', load: () => import('./task.ts') },
   token: { summary: 'for operators: create, change and revoke tokens', load: () => import('./token.ts') },
+  account: { summary: 'for operators: add, change, drain and remove accounts', load: () => import('./account.ts') },
   accounts: { summary: 'for operators: the health of provider accounts', load: () => import('./accounts.ts') },
   audit: { summary: 'for operators: who changed what, and when', load: () => import('./audit.ts') },
   config: { summary: 'for operators: the JSON Schema of filmgate.yaml', load: () => import('./config.ts') },

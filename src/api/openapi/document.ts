@@ -1,5 +1,6 @@
 import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
+import { accountRequests, accountResponses } from '../../wire/accounts.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
@@ -15,6 +16,7 @@ export const responseSchemas: Schemas = {
   ...webhookResponses,
   ...modelResponses,
   ...operatorResponses,
+  ...accountResponses,
   ...tokenResponses,
   ...serviceResponses,
 }
@@ -26,6 +28,7 @@ const names = new Map<Schema, string>(
     ...videoRequests,
     ...webhookRequests,
     ...operatorRequests,
+    ...accountRequests,
     ...tokenRequests,
   }).map(([name, schema]) => [schema, name]),
 )
