@@ -202,6 +202,16 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['removeAccount', 200, () => ({ path: ['engine'] })],
   ['removeAccount', 400, () => ({ path: ['studio'] })],
   ['removeAccount', 404],
+  ['listDeclaredModels', 200],
+  ['setModel', 200, () => ({ body: { name: 'my/own', settings: { account: 'studio' } } })],
+  ['setModel', 400, () => ({ body: { name: 'my/own', settings: { account: 'nobody' } } })],
+  ['setAlias', 200, () => ({ body: { name: 'another', model: 'my/own' } })],
+  ['setAlias', 400, () => ({ body: { name: 'yet/another', model: 'nothing' } })],
+  ['removeModel', 400, () => ({ path: ['my/own'] })],
+  ['removeAlias', 200, () => ({ path: ['another'] })],
+  ['removeAlias', 404],
+  ['removeModel', 200, () => ({ path: ['my/own'] })],
+  ['removeModel', 404],
   ['createToken', 200, () => ({ body: { name: 'anna', project: 'shop', metadata: { team: 'film' } } })],
   ['createToken', 400, () => ({ body: { name: 'anna' } })],
   ['createToken', 400, () => ({ body: { name: 'ben', ip_ranges: ['nowhere'] } })],
@@ -310,6 +320,7 @@ it('every route that is not a GET refuses a body that is no JSON, of another typ
 const places: Record<string, string> = {
   ...{ video_id: `video_${'0'.repeat(48)}`, task_id: `video_${'0'.repeat(48)}`, name: 'studio' },
   token_id: `tok_${'0'.repeat(12)}`,
+  ...{ model: 'studio', alias: 'studio' },
   ...{ webhook_endpoint_id: `whe_${'0'.repeat(36)}`, webhook_delivery_id: `wh_${'0'.repeat(44)}` },
 }
 

@@ -183,6 +183,7 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
       find: (_kind: string, name: string) => (name === 'studio' ? newDeclaration(name, { revision: 1 }) : undefined),
       isConfigured: () => false,
       check() {},
+      modelsWithout: () => [],
     },
     media: broken,
     outbound: { of: () => broken },

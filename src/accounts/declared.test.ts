@@ -131,3 +131,17 @@ it('follows what another process declares, at a message or half a second later',
   await settled()
   assert.deepEqual(shown(), { main: 'paused 4' })
 })
+
+it('names the models that could not be generated without an account or a model', async () => {
+  const { declared, catalog } = openWorld()
+  const [main, fast] = [account('main', 1), model('fast', 'main', 2)]
+  await declared.adopt([main, account('other', 3), fast])
+  const card = catalog.entries.get('fast')?.card
+  assert.ok(card)
+  // As discovery does.
+  catalog.entries.set('found', { name: 'found', card: { ...card, id: 'found' } })
+  assert.deepEqual(declared.modelsWithout(fast), ['fast'])
+  assert.deepEqual(declared.modelsWithout(main), ['fast', 'found'])
+  await declared.adopt([account('other', 4, { removedAt: 9, key: null })])
+  assert.deepEqual(declared.modelsWithout(main), ['acme-1', 'fast', 'found'])
+})

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AccountRegistry } from '../accounts.ts'
 import type { AccountConfig } from '../config/accounts.ts'
 import type { Combined, Combining, DeclaredSettings } from '../config/declared.ts'
-import { type Catalog, replaceDeclared } from '../core/catalog.ts'
+import { type Catalog, type CatalogEntry, replaceDeclared } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Declaration, type DeclarationKind, declarationId } from '../core/declaration.ts'
 import { follow } from '../core/follow.ts'
@@ -24,6 +24,8 @@ export interface Declared {
   whyUnused(declaration: Declaration): string | null
   /** Throws `invalid_value` if it, or what depends on it, could not be in force then. */
   check(declaration: Declaration): void
+  /** The models that could not be generated any more without it. */
+  modelsWithout(declaration: Declaration): string[]
   /** The settings of an account that is in force, configured or declared. */
   configOf(account: string): AccountConfig | undefined
   /** Puts the rows of the store in force, before it resolves. Older ones than those that are known are ignored. */
@@ -46,11 +48,11 @@ interface DeclaredOptions {
 const order: readonly DeclarationKind[] = ['account', 'model', 'alias']
 
 export function openDeclared(options: DeclaredOptions): Declared {
-  const { combining, hide, warn } = options
+  const { combining, catalog, hide, warn } = options
   const rows = new Map<string, Declaration>()
   /** By id, why it is not in force. */
   let unused = new Map<string, string>()
-  const { apply, configOf } = openApply(options)
+  const { apply, configOf, isDeclared } = openApply(options)
   let applying = Promise.resolve()
 
   const present = () =>
@@ -58,6 +60,7 @@ export function openDeclared(options: DeclaredOptions): Declared {
       .filter(({ removedAt }) => removedAt === null)
       .toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (a.name < b.name ? -1 : 1))
   const isInForce = (one: Declaration) => !unused.has(declarationId(one))
+  const othersThan = (id: string) => present().filter((one) => isInForce(one) && declarationId(one) !== id)
 
   async function putInForce(): Promise<void> {
     hide([...rows.values()].flatMap(({ key }) => key ?? []))
@@ -75,11 +78,21 @@ export function openDeclared(options: DeclaredOptions): Declared {
     configOf,
     whyUnused: (declaration) => unused.get(declarationId(declaration)) ?? null,
     check(declaration) {
-      const id = declarationId(declaration)
-      const others = present().filter((one) => isInForce(one) && declarationId(one) !== id)
+      const others = othersThan(declarationId(declaration))
       const wanted = declaration.removedAt === null ? [...others, declaration] : others
       const [mistake] = combining.combine(toSettings(wanted)).mistakes
       if (mistake !== undefined) throw refusal(declaration, mistake)
+    },
+    modelsWithout(declaration) {
+      const { name: removed, kind } = declaration
+      const left = combining.combine(toSettings(othersThan(declarationId(declaration)))).catalog.entries
+      const isLost = ({ name, card }: CatalogEntry) => {
+        if (isDeclared(name)) return !left.has(name)
+        // It was discovered.
+        return kind === 'account' && card.routes.every(({ account }) => account === removed)
+      }
+      const models = [...catalog.entries.values()].filter((entry) => entry.name === entry.card.id)
+      return models.filter(isLost).map(({ name }) => name)
     },
     adopt(changed) {
       for (const row of changed) {
@@ -156,7 +169,7 @@ function toSettings(declarations: readonly Declaration[]): DeclaredSettings {
 /** Changes the registry and the catalogue to what is combined. */
 function openApply({ configured, localise, accounts, catalog }: DeclaredOptions) {
   let opened = new Map(configured.accounts.map((account) => [account.name, account]))
-  let names: readonly string[] = [...configured.catalog.entries.keys()]
+  let names: ReadonlySet<string> = new Set(configured.catalog.entries.keys())
 
   async function apply(combined: Combined, used: readonly Declaration[]): Promise<void> {
     const modes = new Map(used.filter(({ kind }) => kind === 'account').map(({ name, mode }) => [name, mode]))
@@ -172,9 +185,14 @@ function openApply({ configured, localise, accounts, catalog }: DeclaredOptions)
     replaceDeclared(catalog, names, local.catalog.entries)
     if (remove.length > 0) await accounts.change({ remove })
     opened = new Map(wanted.map((account) => [account.name, account]))
-    names = [...local.catalog.entries.keys()]
+    names = new Set(local.catalog.entries.keys())
   }
-  return { apply, configOf: (name: string) => opened.get(name) }
+  return {
+    apply,
+    configOf: (name: string) => opened.get(name),
+    /** Whether the name is in the catalogue because it is declared, not because it was discovered. */
+    isDeclared: (name: string) => names.has(name),
+  }
 }
 
 /** `accounts.main.base_url: it is missing; write …` is about `base_url` for whoever changes this account. */

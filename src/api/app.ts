@@ -21,6 +21,7 @@ import { modelRoutes } from './models.ts'
 import { type AccountDependencies, accountRoutes } from './operator/accounts.ts'
 import { auditRoutes } from './operator/audit.ts'
 import { decisionRoutes } from './operator/decide.ts'
+import { declaredModelRoutes } from './operator/models.ts'
 import { searchRoute } from './operator/search.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { operatorRoutes } from './operator.ts'
@@ -114,6 +115,7 @@ function allOperatorRoutes(dependencies: AppDependencies & UploadHooks, quote: R
     quote,
     ...decisionRoutes(dependencies),
     ...accountRoutes(dependencies),
+    ...declaredModelRoutes(dependencies),
     ...tokenRoutes(dependencies),
     ...auditRoutes(dependencies),
   ]

@@ -28,7 +28,7 @@ filmgate.yaml are listed, and can be changed only there.
 
 Examples:
   printf %s "$KEY" | filmgate account add kling-2 --provider kling --key-file -
-  filmgate account add gpu-1 --provider openai --address http://10.0.0.5:8000/v1
+  filmgate account add gpu-1 --provider openai --address http://10.0.0.5/v1
   filmgate account change kling-2 --concurrency 8
   filmgate account drain kling-2
   filmgate account list --json | jq -r '.data[] | [.name, .mode] | @tsv'

@@ -12,6 +12,10 @@ export const auditActions = [
   'account.drain',
   'account.resume',
   'account.remove',
+  'model.set',
+  'model.remove',
+  'alias.set',
+  'alias.remove',
 ] as const
 
 /** A change that an operator made. It never contains a secret or the digest of one. */

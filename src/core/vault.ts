@@ -95,7 +95,7 @@ export function openVault(keys: SecretKeys, random: Random): Vault {
       const sealing = createCipheriv(cipher, bytes, nonce, { authTagLength: tagBytes })
       sealing.setAAD(boundTo(id, place))
       const parts = [nonce, sealing.update(text, 'utf8'), sealing.final(), sealing.getAuthTag()]
-      return sealedPrefix(id) + Buffer.concat(parts).toString('base64url')
+      return `${sealedPrefix(id)}${Buffer.concat(parts).toString('base64url')}`
     },
     open(text, place) {
       const [, id, data = ''] = form.exec(text) ?? []

@@ -1,6 +1,7 @@
 import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
 import { accountRequests, accountResponses } from '../../wire/accounts.ts'
+import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
@@ -17,6 +18,7 @@ export const responseSchemas: Schemas = {
   ...modelResponses,
   ...operatorResponses,
   ...accountResponses,
+  ...declaredModelResponses,
   ...tokenResponses,
   ...serviceResponses,
 }
@@ -29,6 +31,7 @@ const names = new Map<Schema, string>(
     ...webhookRequests,
     ...operatorRequests,
     ...accountRequests,
+    ...declaredModelRequests,
     ...tokenRequests,
   }).map(([name, schema]) => [schema, name]),
 )

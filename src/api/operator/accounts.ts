@@ -16,7 +16,7 @@ import type { OperatorDependencies } from '../operator.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
 import { iso, toWireList } from '../wire.ts'
 import { auditOf } from './audit.ts'
-import { configured, type DeclareDependencies, openDeclare, requireDeclared } from './declare.ts'
+import { configured, type DeclareDependencies, openDeclare, refuseStranded, requireDeclared } from './declare.ts'
 
 export interface AccountDependencies extends OperatorDependencies, DeclareDependencies {
   store: OperatorDependencies['store'] & DeclareDependencies['store']
@@ -262,9 +262,10 @@ function openAccounts(dependencies: AccountDependencies) {
       // An account that the configuration overrides has no tasks, and may be removed.
       const removable = (before: Declaration | undefined) =>
         before?.removedAt === null ? before : changeable(name, before)
-      const { mode } = removable(declared.find('account', name))
+      const found = removable(declared.find('account', name))
       const unfinished = declared.isConfigured('account', name) ? 0 : await store.unfinishedOf(name)
-      if (unfinished > 0) throw stillNeeded(name, unfinished, mode)
+      if (unfinished > 0) throw stillNeeded(name, unfinished, found.mode)
+      await refuseStranded(found, dependencies)
       await declare(request, {
         kind: 'account',
         name,

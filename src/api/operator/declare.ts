@@ -5,7 +5,7 @@ import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Declaration, DeclarationKind } from '../../core/declaration.ts'
 import { Problem } from '../../core/problem.ts'
-import type { DeclarationStore } from '../../stores/store.ts'
+import type { DeclarationStore, TaskStore } from '../../stores/store.ts'
 import { auditOf } from './audit.ts'
 
 export interface DeclareDependencies {
@@ -72,4 +72,18 @@ export function configured(kind: DeclarationKind, name: string): Problem {
     'invalid_request',
     `The ${kind} '${name.slice(0, 200)}' is set in filmgate.yaml or by a variable. Change it there, and restart the service.`,
   )
+}
+
+/** Nothing could generate the queued tasks of a model that is gone: they would wait until their deadline. */
+export async function refuseStranded(
+  declaration: Declaration,
+  { store, declared }: { store: Pick<TaskStore, 'queueOf'>; declared: Declared },
+): Promise<void> {
+  const { kind, name } = declaration
+  for (const model of declared.modelsWithout(declaration))
+    if ((await store.queueOf(model, 1)).length > 0)
+      throw new Problem(
+        'invalid_request',
+        `The ${kind} '${name}' can't be removed: the model '${model}' has queued tasks, and nothing else could generate them. Wait until they have started.`,
+      )
 }
