@@ -156,7 +156,7 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
 
 /** Each key of the setting, for the log to remove. */
 function secretsIn(text = ''): string[] {
-  return text.split(',').flatMap((key) => key.trim() || [])
+  return text.split(/[,\n]/).flatMap((key) => key.trim() || [])
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */
