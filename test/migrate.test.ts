@@ -160,7 +160,7 @@ it('encrypted secrets move with their key, also to a folder that has a key alrea
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
     id = ((await (await service.fetch('/v1/webhook_endpoints', init)).json()) as { id: string }).id
   }
-  mkdirSync(to)
+  mkdirSync(to, { mode: 0o700 })
   writeFileSync(join(to, 'secret.key'), `${Buffer.alloc(32, 1).toString('base64')}\n`)
   assert.ok((await move(local(from), local(to))).finished)
   await using service = await startService({ env: { FILMGATE_DATA: to } })

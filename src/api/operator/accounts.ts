@@ -53,7 +53,7 @@ export function accountRoutes(dependencies: AccountDependencies): Route[] {
         example: { name: 'kling-2', provider: 'kling', key: 'a-key-of-kling', concurrency: 5 },
       },
       responses: theAccount,
-      errors: ['storage_unavailable', ...bodyFaults],
+      errors: ['invalid_request', 'storage_unavailable', ...bodyFaults],
       handler: accounts.create,
     }),
     {

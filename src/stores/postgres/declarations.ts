@@ -31,8 +31,8 @@ export function openDeclarations(
       return write(async (query) => {
         const values = fromDeclaration(declaration)
         const [row] = await query(`SELECT ${names} FROM declarations WHERE id = $1`, [values[0]])
-        const isWritten = row && JSON.stringify(fromDeclaration(toDeclaration(row))) === JSON.stringify(values)
-        return isWritten ? toDeclaration(row) : work(query)
+        const isWritten = (found: Declaration) => JSON.stringify(fromDeclaration(found)) === JSON.stringify(values)
+        return row && isWritten(toDeclaration(row)) ? toDeclaration(row) : work(query)
       })
     })
   return {
