@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openAccess } from '../src/access.ts'
+import type { Declared } from '../src/accounts/declared.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
@@ -64,6 +65,8 @@ async function serve(folder: string, count: number) {
     bucket: await openDisk({ folder: join(folder, 'bucket') }),
     accounts: new Map(),
     healths: { report: async () => {}, refresh: async () => {} },
+    declared: {} as Declared,
+    testAccount: async () => undefined,
     clock: { now: () => Date.now(), sleep },
     random: openRandom(),
     log: {

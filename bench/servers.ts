@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { openAccess } from '../src/access.ts'
+import type { Declared } from '../src/accounts/declared.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
@@ -63,6 +64,8 @@ async function serve(wanted: ServerKind): Promise<number> {
     outbound: openOutbound({ allow: [] }),
     accounts: new Map(),
     healths: { report: async () => {}, refresh: async () => {} },
+    declared: {} as Declared,
+    testAccount: async () => undefined,
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
     log: {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AccountConfig } from './config/accounts.ts'
 import type { Config } from './config.ts'
-import { isLocalName, keyVersionOf, localName } from './core/account.ts'
+import { isLocalName, keyVersionOf, localName, toKeyView } from './core/account.ts'
 import type { ModelCard } from './core/catalog.ts'
 import { healthy } from './core/health.ts'
 import type { Media } from './media/media.ts'
@@ -51,7 +51,9 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
     return {
       ...rest,
       name,
+      baseUrl,
       credential,
+      key: toKeyView(credential),
       keyVersion,
       spareSlots: member.spareSlots ?? 0,
       // A pause belongs to an address and a key, so it ends when one of them changes.
@@ -78,7 +80,11 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
 }
 
 /** Gives the accounts that run in this process names of their own, for a store that several processes share. */
-export function localise(config: Config, members: Readonly<Record<string, Member>>, process: string): Config {
+export function localise<Parts extends Pick<Config, 'accounts' | 'catalog'>>(
+  config: Parts,
+  members: Readonly<Record<string, Member>>,
+  process: string,
+): Parts {
   const own = config.accounts.filter(({ provider }) => members[provider]?.needsNothing).map(({ name }) => name)
   const rename = (name: string) => (own.includes(name) ? localName(name, process) : name)
   const entries = [...config.catalog.entries.values()]

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { type AccountConfig, readAccounts } from './config/accounts.ts'
+import { type Combining, openCombining } from './config/declared.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
@@ -12,6 +13,7 @@ import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
+import type { SecretKey } from './core/vault.ts'
 import { parseAllow } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
 
@@ -60,6 +62,10 @@ export interface Config {
   prices: PriceSettings | null
   /** Private addresses to which outbound requests may go. */
   outboundAllow: readonly string[]
+  /** Adds accounts, models and aliases that operators declare while the service runs. */
+  combining: Combining
+  /** The keys that encrypt secrets in the store; the first encrypts. None if the setting is missing. */
+  secretKeys: readonly SecretKey[]
   /** All secrets in plain text, which the log removes. */
   secrets: readonly string[]
   /** What works but is probably a mistake, for the operator. */
@@ -77,7 +83,7 @@ export interface ConfigSources {
 const clientVariables = ['FILMGATE_BASE_URL']
 
 /** Their values may contain a password, so no mistake repeats them. */
-const unshown: readonly SettingName[] = ['store', 'bucket', 'usage-webhook', 'usage-webhook-token']
+const unshown: readonly SettingName[] = ['store', 'bucket', 'usage-webhook', 'usage-webhook-token', 'secret-key']
 
 /** Throws `Mistakes` with every mistake. A flag wins over its variable. */
 export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
@@ -106,6 +112,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
+  const secretKeys = read('secret-key')
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -146,7 +153,15 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     accounts: accounts.list,
     tokens,
     acceptsGivenToken: acceptsGiven,
-    secrets: [...secrets, ...keys, ...secretsOf(places.store), ...(webhookToken === null ? [] : [webhookToken])],
+    combining: openCombining({ file, accounts: accounts.list, members, given }),
+    secretKeys,
+    secrets: [
+      ...secrets,
+      ...keys,
+      ...secretsOf(places.store),
+      ...(webhookToken === null ? [] : [webhookToken]),
+      ...secretsIn(raw('secret-key').text),
+    ],
     prices,
     outboundAllow,
     warnings: [
@@ -165,6 +180,11 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
     if (!parseAllow(entry))
       mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is not an address`)
   return allow
+}
+
+/** Each key of the setting, for the log to remove. */
+function secretsIn(text = ''): string[] {
+  return text.split(/[,\n]/).flatMap((key) => key.trim() || [])
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */

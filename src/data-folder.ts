@@ -32,6 +32,8 @@ export interface DataFolder extends Disposable {
   readonly identity: string
   /** The file of the models that engines list. */
   readonly models: string
+  /** The file of the key that encrypts secrets of the store. */
+  readonly secretKey: string
   /** Files that need not survive the process. */
   readonly scratch: string
   /** A warning for the operator about access to the folder. */
@@ -60,6 +62,7 @@ export function openDataFolder(given: string): DataFolder {
     scratch: inside('scratch'),
     identity: inside('identity'),
     models: inside('models.json'),
+    secretKey: inside('secret.key'),
   }
   const file = inside('lock.db')
   let isShared = false

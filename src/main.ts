@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os'
 import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
+import { followDeclared, openDeclared } from './accounts/declared.ts'
 import { openDiscovery } from './accounts/discovery.ts'
+import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
@@ -16,6 +18,7 @@ import type { Clock, Random } from './core/clock.ts'
 import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
 import type { Token } from './core/token.ts'
+import { openVault } from './core/vault.ts'
 import { type DataFolder, identityOf, openDataFolder } from './data-folder.ts'
 import { startUsageEvents } from './deliveries/usage-events.ts'
 import { startDeliveries } from './deliveries.ts'
@@ -30,6 +33,8 @@ import { findReadOnly, openStartWrites } from './main/start-writes.ts'
 import { openMedia } from './media/pool.ts'
 import { type OutboundOptions, openOutbound } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
+import { renewSecrets } from './secrets/renew.ts'
+import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
@@ -64,6 +69,9 @@ export interface World {
 /** How often a busy process looks for work in a shared database. A new task waits for less than that. */
 const sharedRoundMs = 50
 
+/** How long the test of an account waits for its provider. */
+const testMs = 15_000
+
 /** About 15 MB. */
 const mostKeyVersions = 100_000
 
@@ -82,16 +90,19 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   await using stack = new AsyncDisposableStack()
 
   const folder = stack.use(openDataFolder(given.data))
-  const config = given.store.kind === 'sqlite' ? given : localise(given, members, identityOf(folder.identity, random))
+  const isShared = given.store.kind !== 'sqlite'
+  const identity = isShared ? identityOf(folder.identity, random) : ''
+  const config = isShared ? localise(given, members, identity) : given
   let time = others.clock
   const telemetry = openTelemetry({ write: writeLog, now: () => time.now(), secrets: config.secrets })
   const { log } = telemetry
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
   const places = { folder, random, onFatal: failure.resolve, log }
-  const { store, clock } = await openStore(config, { ...places, clock: others.clock })
-  stack.use(store)
+  const { store: opened, clock } = await openStore(config, { ...places, clock: others.clock })
+  stack.use(opened)
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
+  const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const bucket = await openBucket(config, folder)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
@@ -103,13 +114,28 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
   await accounts.change({ set: config.accounts })
+  const declared = openDeclared({
+    combining: config.combining,
+    configured: config,
+    localise: (combined) => (isShared ? localise(combined, members, identity) : combined),
+    accounts,
+    catalog: config.catalog,
+    hide: telemetry.hide,
+    warn: log.warn,
+  })
+  const declarations = await store.declarations()
+  if (declarations.length > 0) await declared.adopt(declarations)
   const gathering = { store, now: clock.now(), write: startWrites.do, warn: log.warn }
   const { tokens, revision } = await gatherTokens(config.tokens, gathering)
   const isPartial = config.role === 'worker' && !config.tokens.some(({ kind }) => kind === 'client')
   const { ratePerMinute, queued, storedBytes } = config
   const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
-  if (config.store.kind !== 'sqlite') stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
+  if (isShared) {
+    stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
+    const since = declarations.at(-1)?.revision ?? 0
+    stack.use(followDeclared(store, declared, { clock, since, warn: log.warn }))
+  }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
 
@@ -141,6 +167,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     random,
     log,
     accounts: accounts.shown,
+    declared,
+    async testAccount(name) {
+      const account = declared.configOf(name)
+      const now = () => clock.now()
+      return account && diagnose(account, { outbound, members, now, signal: AbortSignal.timeout(testMs) })
+    },
     scratch: folder.scratch,
     draining: draining.signal,
     healthOnly: config.role === 'worker',
@@ -226,6 +258,20 @@ async function openStore({ store: place }: Config, places: Places): Promise<{ st
   const times = { monotonic: () => performance.now(), sleep: clock.sleep }
   const store = await openPostgres({ url: place.url, ...times, name, onFatal })
   return { store, clock: store.clock }
+}
+
+interface Sealing extends Pick<Places, 'folder' | 'random' | 'log'> {
+  config: Config
+  write: ReturnType<typeof openStartWrites>['do']
+}
+
+/** The store with its secrets encrypted. Throws if there are secrets that no key of this process can read. */
+async function sealStore(store: Store, { config, folder, random, log, write }: Sealing): Promise<Store> {
+  const file = config.store.kind === 'sqlite' ? folder.secretKey : null
+  const keys = openSecretKeys({ given: config.secretKeys, file, random })
+  const vault = openVault(keys, random)
+  await renewSecrets({ store, keys, vault, file, write, log })
+  return withSealedSecrets(store, { vault, warn: log.warn })
 }
 
 function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Bucket> {

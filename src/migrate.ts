@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { probe } from './buckets/index.ts'
 import { codeOf } from './core/problem.ts'
@@ -57,6 +58,7 @@ export async function migrate({ from, to }: Move, tools: MoveTools): Promise<Out
   if (target) await prepare(sides, nameOf(from), counted.sums)
   if (target) await copyRows({ source, target }, counted, tools)
   if (sides.folders) await copyAccounts(sides.folders)
+  if (sides.keys) copyKeys(sides.keys)
   const objects = sides.buckets ? await moveObjects(source, sides.buckets, counted.bytes, tools) : null
   const rows = target ? await compare({ source, target }, counted, tools) : null
   const equal = rows?.every(({ same }) => same) ?? true
@@ -109,4 +111,13 @@ async function copyAccounts({ from, to }: { from: string; to: string }): Promise
   await cp(from, to, { recursive: true, preserveTimestamps: true }).catch((error: unknown) => {
     if (codeOf(error) !== 'ENOENT') throw error
   })
+}
+
+/** The moved secrets need the keys of the source. The target may have a key of its own, if a service only lived there. */
+function copyKeys({ from, to }: { from: string; to: string }): void {
+  if (!existsSync(from)) return
+  const lines = [from, to].flatMap((file) => (existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []))
+  const keys = [...new Set(lines.filter((line) => line.trim() !== ''))]
+  writeFileSync(`${to}.new`, `${keys.join('\n')}\n`, { mode: 0o600, flush: true })
+  renameSync(`${to}.new`, to)
 }

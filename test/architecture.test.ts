@@ -47,6 +47,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [
     /^src\/wire\//,
     [
+      'src/core/account.ts',
       'src/core/attempt.ts',
       'src/core/audit.ts',
       'src/core/catalog.ts',
@@ -60,6 +61,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/core/task.ts',
       'src/core/token.ts',
       'src/core/usage-groups.ts',
+      'src/core/verification.ts',
       'src/core/webhook.ts',
       'src/wire/',
       'type:typebox/schema',
@@ -68,6 +70,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
   [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
+  [/^src\/secrets/, ['src/core/', 'src/secrets', 'type:src/stores/store.ts', 'node:']],
   [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
   [/^src\/access/, ['src/core/', 'src/access', 'src/config/tokens.ts', 'type:src/stores/store.ts']],
   [/^src\/accounts\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
@@ -140,6 +143,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'fastify',
       '@fastify/',
       'type:src/access.ts',
+      'type:src/accounts/',
       'type:src/telemetry/',
       'type:src/outbound.ts',
       'type:src/stores/store.ts',

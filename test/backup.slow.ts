@@ -30,7 +30,8 @@ it('a backup of a running service, as in docs/moving.md, has every finished vide
     }
     // Videos that finish in between are in no row of the backup: their files are merely extra.
     assert.equal((await service.finish(unfinished[0] ?? '')).status, 'completed')
-    for (const name of ['bucket', 'accounts']) cpSync(join(service.data, name), join(copy, name), { recursive: true })
+    for (const name of ['bucket', 'accounts', 'secret.key'])
+      cpSync(join(service.data, name), join(copy, name), { recursive: true })
   }
   await using restored = await startService({ env: { FILMGATE_DATA: copy } })
   for (const [id, bytes] of films) {

@@ -71,8 +71,16 @@ it('the processes of compose.yaml and of Kubernetes have settings that fit toget
       // Each its own: two tokens must differ.
       String(value).replace(/\$\{(\w+)[^}]*\}/g, '$1'),
     ])
-    const { FILMGATE_CONFIG: path, ...env } = { ...imageVariables, ...Object.fromEntries(filled) }
+    const {
+      FILMGATE_CONFIG: path,
+      FILMGATE_SECRET_KEY: key,
+      ...env
+    } = {
+      ...imageVariables,
+      ...Object.fromEntries(filled),
+    }
     assert.equal(path, '/etc/filmgate/filmgate.yaml')
+    assert.ok(key, 'secrets can be encrypted')
     const loaded = loadConfig({ flags: { config: join(root, 'deploy/models.yaml') }, env })
     assert.deepEqual([loaded.store.kind, loaded.bucket.kind], ['postgres', 's3'])
     return env.FILMGATE_ROLE

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccess } from '../src/access.ts'
+import type { Declared } from '../src/accounts/declared.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/index.ts'
 import { loadConfig } from '../src/config.ts'
@@ -167,6 +168,8 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
     media: {} as Media,
     accounts,
     healths: { report: async () => {}, refresh: async () => {} },
+    declared: {} as Declared,
+    testAccount: async () => undefined,
     log: { info() {}, warn() {}, error() {} },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })

@@ -150,3 +150,19 @@ it('says what is wrong with a command', async () => {
   assert.match(await run('--from-data', 'x', '--to-data', 'y'), /^1 .*there is no data folder/)
   assert.match(await run('--from-data', '.', '--to-data', 'y'), /^1 .*there is no database in/)
 })
+
+it('encrypted secrets move with their key, also to a folder that has a key already', async () => {
+  const [from, to] = [join(folder, 'sealed'), join(folder, 'sealed-moved')]
+  let id = ''
+  {
+    await using service = await startService({ env: { FILMGATE_DATA: from } })
+    const body = JSON.stringify({ name: 'x', url: 'https://192.0.2.1/', event_types: ['video.failed'] })
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    id = ((await (await service.fetch('/v1/webhook_endpoints', init)).json()) as { id: string }).id
+  }
+  mkdirSync(to, { mode: 0o700 })
+  writeFileSync(join(to, 'secret.key'), `${Buffer.alloc(32, 1).toString('base64')}\n`)
+  assert.ok((await move(local(from), local(to))).finished)
+  await using service = await startService({ env: { FILMGATE_DATA: to } })
+  assert.equal((await service.fetch(`/v1/webhook_endpoints/${id}`)).status, 200)
+})

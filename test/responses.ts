@@ -10,6 +10,7 @@ import { loadConfig } from '../src/config.ts'
 import { healthy } from '../src/core/health.ts'
 import { Problem } from '../src/core/problem.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { newDeclaration } from '../src/stores/contract/declarations.ts'
 import { newToken } from '../src/stores/contract/tokens.ts'
 import type { Schema } from '../src/wire/schema.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
@@ -178,6 +179,12 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     store: broken,
     bucket: broken,
     healths: broken,
+    declared: {
+      find: (_kind: string, name: string) => (name === 'studio' ? newDeclaration(name, { revision: 1 }) : undefined),
+      isConfigured: () => false,
+      check() {},
+      modelsWithout: () => [],
+    },
     media: broken,
     outbound: { of: () => broken },
     scratch: tmpdir(),

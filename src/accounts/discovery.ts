@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { AccountRegistry } from '../accounts.ts'
 import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
-import { addModel, toCard } from '../core/catalog.ts'
+import { addModel, removeModel, toCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import type { Cards } from '../providers/provider.ts'
@@ -10,7 +10,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Account } from '../workers/worker.ts'
 
 interface DiscoveryOptions {
-  /** Discovered models are added. None is ever removed: its tasks may be running. */
+  /** Discovered models are added. They stay as long as one of their accounts exists. */
   catalog: Catalog
   accounts: Pick<AccountRegistry, 'all' | 'onChange'>
   clock: Clock
@@ -38,29 +38,46 @@ export async function openDiscovery({
   file,
 }: DiscoveryOptions): Promise<AsyncDisposable> {
   const stop = new AbortController()
-  /** Models that were discovered, not configured: another account with the same model becomes one more route. */
-  const discovered = new Set<string>()
+  /** Models that were discovered, not declared: another account with the same model becomes one more route. */
+  const discovered = new Map<string, ModelCard>()
+  /** An operator may declare a model of the same name meanwhile. */
+  const isOwn = (card: ModelCard | undefined) => card !== undefined && discovered.get(card.id) === card
 
   /** Accounts whose failure is in the log already. */
   const failing = new Set<string>()
+
+  const put = (card: ModelCard) => {
+    discovered.set(card.id, card)
+    addModel(catalog, card)
+  }
+  /** A model whose accounts are all removed can't be generated any more. */
+  const forgetRemoved = () => {
+    for (const [id, card] of discovered) {
+      const routes = card.routes.filter(({ account }) => accounts.all.has(account))
+      if (routes.length === card.routes.length) continue
+      const isListed = isOwn(catalog.entries.get(id)?.card)
+      discovered.delete(id)
+      if (routes.length > 0 && isListed) put({ ...card, routes })
+      else if (isListed) removeModel(catalog, id)
+    }
+  }
 
   const add = (template: CardTemplate, account: string) => {
     const { id, upstreamModel } = template
     const known = catalog.entries.get(id)?.card
     if (!known && discovered.size >= mostModels) return
-    if (known && (!discovered.has(id) || known.routes.some((route) => route.account === account))) return
+    if (known && (!isOwn(known) || known.routes.some((route) => route.account === account))) return
     const card: ModelCard = known
       ? { ...known, routes: [...known.routes, { account, upstreamModel, priority: 0, weight: 1 }] }
       : { ...toCard(template, [account]), ownedBy: account }
-    discovered.add(id)
-    addModel(catalog, card)
+    put(card)
     log.info('a model was found', { model: id, account })
   }
 
   /** Whether it succeeded. */
   async function discover(account: Account): Promise<boolean> {
     const { provider, upstream, credential } = account
-    if (!provider.discover || !upstream) return true
+    if (!provider.discover || !upstream || account.mode === 'paused') return true
     const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)])
     const call = { ...upstream, signal, credential, attemptId: '', now: () => clock.now() }
     try {
@@ -102,7 +119,10 @@ export async function openDiscovery({
 
   let kept = readKept(file)
   const repeats = new Map<string, Promise<void>>()
-  accounts.onChange(startNew)
+  accounts.onChange(() => {
+    forgetRemoved()
+    void startNew()
+  })
   await Promise.race([Promise.all(startNew()), clock.sleep(firstReadMs, stop.signal)])
   return {
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,7 @@ import { codeOf, Problem } from '../core/problem.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import { type Member, providers, type Setting } from '../providers/index.ts'
 
-interface Diagnosis {
+export interface Diagnosis {
   state: 'usable' | 'unusable' | 'unclear'
   /** What was seen, and what to do about it. */
   seen: string
@@ -96,11 +96,17 @@ const noMedia: Setting['media'] = {
   [Symbol.asyncDispose]: async () => {},
 }
 
-async function diagnose(
+interface DiagnoseOptions extends ExamineOptions {
+  outbound: Pick<Outbound, 'upstream'>
+  /** The default is all providers. */
+  members?: Readonly<Record<string, Member>>
+}
+
+/** Sends an account one free request, and lists its models if it can. */
+export async function diagnose(
   account: AccountConfig,
-  { outbound, now, signal }: ExamineOptions & { outbound: Outbound },
+  { outbound, now, signal, members = providers }: DiagnoseOptions,
 ): Promise<AccountDiagnosis> {
-  const members: Readonly<Record<string, Member>> = providers
   const member = members[account.provider]
   const known = member?.cards.map(({ upstreamModel }) => upstreamModel) ?? []
   if (!member || account.baseUrl === null)
@@ -126,13 +132,14 @@ function byProblem({ code, cause }: Problem, { baseUrl }: AccountConfig): Diagno
   return { state: 'unclear', seen, fix: `check its address ${baseUrl} and the network` }
 }
 
-function byStatus(status: number, { credential, baseUrl }: AccountConfig, { key }: Member): Diagnosis {
+function byStatus(status: number, { name, credential, baseUrl, source }: AccountConfig, { key }: Member): Diagnosis {
   const variable = key ? ` or ${key.variable}` : ''
+  const place = source === 'store' ? `of the account '${name}'` : `in filmgate.yaml${variable}`
   const fine = credential === null ? 'it responds' : 'it accepts our key'
   if (status >= 200 && status < 300) return { state: 'usable', seen: fine, fix: null }
   if (status === 401 || status === 403) {
     const seen = credential === null ? `it requires a key (${status})` : `it refuses our key (${status})`
-    return { state: 'unusable', seen, fix: `check the key in filmgate.yaml${variable}` }
+    return { state: 'unusable', seen, fix: `check the key ${place}` }
   }
   if (status === 402) return { state: 'unusable', seen: 'it requires payment (402)', fix: 'add credit to the account' }
   if (status === 404 || status === 405)

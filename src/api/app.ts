@@ -18,11 +18,13 @@ import { listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
 import { wrongMethod } from './methods.ts'
 import { modelRoutes } from './models.ts'
+import { type AccountDependencies, accountRoutes } from './operator/accounts.ts'
 import { auditRoutes } from './operator/audit.ts'
 import { decisionRoutes } from './operator/decide.ts'
+import { declaredModelRoutes } from './operator/models.ts'
 import { searchRoute } from './operator/search.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
-import { type OperatorDependencies, operatorRoutes } from './operator.ts'
+import { operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
 import { isQuote, openQuotes, quotePath } from './quote.ts'
@@ -41,7 +43,7 @@ import { endpointRoutes, type WebhookDependencies } from './webhooks/endpoints.t
 export interface AppDependencies
   extends VideoDependencies,
     ContentDependencies,
-    OperatorDependencies,
+    AccountDependencies,
     TokenDependencies,
     HealthDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
@@ -121,6 +123,8 @@ function allOperatorRoutes(
     searchRoute(dependencies),
     quote,
     ...decisionRoutes(dependencies),
+    ...accountRoutes(dependencies),
+    ...declaredModelRoutes(dependencies),
     ...tokenRoutes(dependencies, stored),
     operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),

@@ -72,7 +72,7 @@ export function errorHandler(log: Log, clock: Clock) {
 
 export function notFoundHandler(request: FastifyRequest): never {
   const advice = /^\/operator\b/.test(request.url)
-    ? 'Operator routes are /operator/v1/tasks, /operator/v1/attempts, /operator/v1/accounts, /operator/v1/tokens, /operator/v1/quote, /operator/v1/usage and /operator/v1/audit.'
+    ? 'Operator routes are /operator/v1/tasks, /operator/v1/attempts, /operator/v1/accounts, /operator/v1/models, /operator/v1/aliases, /operator/v1/tokens, /operator/v1/quote, /operator/v1/usage and /operator/v1/audit.'
     : 'See GET /v1/models and POST /v1/videos.'
   throw unknownUrl(request, advice)
 }

@@ -1,4 +1,4 @@
-import type { AccountView } from '../core/account.ts'
+import { type AccountView, acceptsTasks } from '../core/account.ts'
 import type { Catalog, ModelCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core/estimate.ts'
@@ -153,7 +153,7 @@ function openQueues(dependencies: EstimateDependencies) {
  * assumes one busy slot, so that the estimate is too long rather than too short.
  */
 async function slotsOf(card: ModelCard, { store, accounts }: EstimateDependencies): Promise<Slots> {
-  const known = card.routes.flatMap(({ account }) => accounts.get(account) ?? [])
+  const known = card.routes.flatMap(({ account }) => accounts.get(account) ?? []).filter(acceptsTasks)
   const slots = known.reduce((sum, { concurrency }) => sum + concurrency, 0)
   if (slots === 0) return { atOnce: 1, free: 0 }
   const atOnce = Math.max(1, Math.min(slots, card.concurrency ?? slots))

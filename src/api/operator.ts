@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { type AccountView, type Healths, isLocalName } from '../core/account.ts'
+import type { AccountView, Healths } from '../core/account.ts'
 import type { Attempt } from '../core/attempt.ts'
 import { formatSize } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
-import { healthy, isPaused } from '../core/health.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
@@ -12,19 +11,16 @@ import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/
 import type { Log } from '../telemetry/log.ts'
 import {
   ListAttemptsQuery,
-  OperatorAccount,
-  OperatorAccountList,
   type OperatorAttempt,
   OperatorAttemptList,
   OperatorTask,
   type OperatorTaskSummary,
 } from '../wire/operator.ts'
-import { auditOf } from './operator/audit.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route } from './route.ts'
 import { readLimit } from './validation.ts'
 import { iso, toWireList, toWireOutput } from './wire.ts'
 
-/** Shows operators all tasks, attempts and accounts. `operator/decide.ts` has the decisions about a held task. */
+/** Shows operators all tasks and attempts. `operator/decide.ts` has the decisions about a held task. */
 export interface OperatorDependencies {
   store: TaskStore & LeaseStore & AttemptStore & Pick<TokenStore, 'appendAudit'>
   accounts: ReadonlyMap<string, AccountView>
@@ -59,26 +55,6 @@ export function operatorRoutes(dependencies: OperatorDependencies): Route[] {
       errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
       handler: listAttempts(dependencies),
     }),
-    {
-      at: 'GET /operator/v1/accounts',
-      id: 'listAccounts',
-      summary: 'List accounts',
-      description: 'The health of each account, and why it is paused.',
-      responses: { 200: { description: 'The accounts.', schema: OperatorAccountList } },
-      errors: ['storage_unavailable'],
-      handler: listAccounts(dependencies),
-    },
-    {
-      at: 'POST /operator/v1/accounts/:name/resume',
-      id: 'resumeAccount',
-      summary: 'Resume an account',
-      description:
-        'Ends the pause of an account after its cause is fixed. The account counts as healthy until it fails again.',
-      path: { name: 'The name of the account.' },
-      responses: { 200: { description: 'The account.', schema: OperatorAccount } },
-      errors: ['account_not_found', 'storage_unavailable'],
-      handler: resumeAccount(dependencies),
-    },
   ]
 }
 
@@ -116,54 +92,8 @@ function listAttempts({ store, clock }: OperatorDependencies) {
   }
 }
 
-/**
- * `missing`: unfinished tasks wait for these accounts, but they are not configured. `elsewhere`: accounts of other
- * processes, which can't be resumed here.
- */
-function listAccounts({ store, accounts, healths, clock }: OperatorDependencies) {
-  return async (): Promise<OperatorAccountList> => {
-    await healths.refresh()
-    const now = clock.now()
-    const others = (await store.accountsInUse()).filter((name) => !accounts.has(name))
-    const [elsewhere, missing] = [others.filter(isLocalName), others.filter((name) => !isLocalName(name))]
-    const shown = [...accounts.values()].map((account) => toOperatorAccount(account, now))
-    return { ...toWireList(shown), missing, elsewhere }
-  }
-}
-
-/**
- * The account counts as healthy until it fails again. `was_paused` is also true for an account that was recovering.
- */
-function resumeAccount({ store, accounts, healths, clock, log }: OperatorDependencies) {
-  return async (request: FastifyRequest): Promise<OperatorAccount> => {
-    const name = pathParam(request, 'name')
-    const account = accounts.get(name)
-    if (!account) throw accountNotFound(name, [...accounts.keys()])
-    await healths.refresh()
-    const paused = account.health.reason !== null
-    // First: another transaction writes the health, and no change may lack its entry.
-    const { health: before } = account
-    const change = { at: clock.now(), action: 'account.resume', target: name, before, after: healthy } as const
-    await store.appendAudit(auditOf(request, change))
-    account.health = healthy
-    await healths.report(name)
-    log.info('account resumed', { account: name, operator: request.token.name, paused })
-    return { ...toOperatorAccount(account, clock.now()), was_paused: paused }
-  }
-}
-
 export function taskNotFound(id: string): Problem {
   return new Problem('video_not_found', `Task '${id.slice(0, 100)}' not found.`)
-}
-
-function accountNotFound(name: string, configured: string[]): Problem {
-  if (isLocalName(name)) {
-    const reason = `'${name.slice(0, 100)}' has the form of another process's account name. Such an account can't be resumed here.`
-    const advice = 'Its pause ends by itself, or when that process is restarted.'
-    return new Problem('account_not_found', `${reason} ${advice}`, { param: 'name' })
-  }
-  const known = configured.length > 0 ? `Configured accounts: ${configured.join(', ')}.` : 'No account is configured.'
-  return new Problem('account_not_found', `There is no account '${name.slice(0, 100)}'. ${known}`, { param: 'name' })
 }
 
 /*
@@ -244,25 +174,5 @@ function toOperatorAttempt(attempt: Attempt): OperatorAttempt {
     settled_at: iso(attempt.settledAt),
     operation: attempt.operation,
     problem: attempt.problem,
-  }
-}
-
-function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
-  const { name, provider, concurrency, onUnknown, health } = account
-  const { failures, pausedUntil, reason } = health
-  const paused = isPaused(health, now)
-  return {
-    name,
-    object: 'operator.account',
-    provider: provider.name,
-    recovery: provider.recovery,
-    concurrency,
-    on_unknown: onUnknown,
-    health: {
-      state: paused ? 'paused' : reason === null ? 'ok' : 'recovering',
-      reason,
-      paused_until: paused ? iso(pausedUntil) : null,
-      failures,
-    },
   }
 }

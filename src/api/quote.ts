@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AccountView } from '../core/account.ts'
+import { type AccountView, acceptsTasks } from '../core/account.ts'
 import { type CatalogEntry, formatSize } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { isPaused } from '../core/health.ts'
@@ -136,6 +136,8 @@ function routesOf({ card }: CatalogEntry, { accounts, clock, random }: QuoteDepe
   const now = clock.now()
   return orderRoutes(card.routes, random).flatMap(({ account: name, upstreamModel }) => {
     const account = accounts.get(name)
-    return account ? [{ account: name, upstream_model: upstreamModel, paused: isPaused(account.health, now) }] : []
+    if (!account) return []
+    const paused = isPaused(account.health, now) || !acceptsTasks(account)
+    return [{ account: name, upstream_model: upstreamModel, paused }]
   })
 }

@@ -1,4 +1,4 @@
-import { OperatorAccount, OperatorAccountList } from '../wire/operator.ts'
+import { OperatorAccount, OperatorAccountList } from '../wire/accounts.ts'
 import { pick, type Read } from '../wire/schema.ts'
 import { type Command, readArguments, suggestion } from './arguments.ts'
 import { openOperator, operatorHelp } from './client.ts'
@@ -56,7 +56,7 @@ export const command: Command = {
       ? await operator.post(`/accounts/${encodeURIComponent(name)}/resume`, Resumed)
       : await operator.get('/accounts', OperatorAccountList)
     if (read.values.json) terminal.out(jsonLine(response))
-    else terminal.out('missing' in response ? show(response, terminal) : showResumed(response))
+    else terminal.out('missing' in response ? showAccounts(response, terminal) : showResumed(response))
     return 0
   },
 }
@@ -65,7 +65,9 @@ function showResumed({ name, was_paused: paused }: Read<typeof Resumed>): string
   return paused ? `resumed ${printable(name)}\n` : `${printable(name)} was not paused\n`
 }
 
-function show({ data: accounts, missing, elsewhere }: Read<typeof OperatorAccountList>, terminal: Terminal): string {
+export function showAccounts(list: Read<typeof OperatorAccountList>, terminal: Terminal): string {
+  const { data: accounts, missing, elsewhere, unused } = list
+  for (const account of unused) terminal.err(`An account is not in force: ${printable(account)}.\n`)
   for (const name of missing)
     terminal.err(`Tasks wait for the account '${printable(name)}', which is not configured.\n`)
   if (elsewhere.length > 0)
@@ -81,8 +83,8 @@ function show({ data: accounts, missing, elsewhere }: Read<typeof OperatorAccoun
       { title: 'ACCOUNT', text: ({ name }) => name, paint: (_, text) => paint('bold', text) },
       {
         title: 'HEALTH',
-        text: ({ health }) => health.state,
-        paint: ({ health }, text) => paintHealth(health.state, text, paint),
+        text: stateOf,
+        paint: (account, text) => paintHealth(stateOf(account), text, paint),
       },
       { title: 'PROVIDER', text: ({ provider }) => provider },
       { title: 'SLOTS', text: ({ concurrency }) => String(concurrency), align: 'right', extra: true },
@@ -94,7 +96,12 @@ function show({ data: accounts, missing, elsewhere }: Read<typeof OperatorAccoun
   )
 }
 
-function whyOf({ health }: Read<typeof OperatorAccount>, now: number): string {
+/** What an operator decided comes before what was measured. */
+function stateOf({ mode, health }: Read<typeof OperatorAccount>): string {
+  return mode === 'active' ? health.state : mode
+}
+
+export function whyOf({ health }: Read<typeof OperatorAccount>, now: number): string {
   const { reason, paused_until: until, failures } = health
   if (reason === null) return failures > 0 ? `${count(failures, 'failure')} in a row` : ''
   const when =

@@ -18,6 +18,7 @@ const creating = (name: 'generate' | 'remix' | 'edit' | 'extend') => async () =>
 const videos = (name: 'list' | 'get' | 'download' | 'remove') => async () => ({
   command: (await import('./videos.ts'))[name],
 })
+const declaring = (name: 'model' | 'alias') => async () => ({ command: (await import('./model.ts'))[name] })
 
 const commands: Record<string, Entry> = {
   serve: { summary: 'run the service', load: () => import('./serve.ts') },
@@ -35,7 +36,10 @@ const commands: Record<string, Entry> = {
   usage: { summary: 'what videos used and cost; for operators, all of them', load: () => import('./usage.ts') },
   task: { summary: 'for operators: inspect a task, decide on a held one', load: () => import('./task.ts') },
   token: { summary: 'for operators: create, change and revoke tokens', load: () => import('./token.ts') },
+  account: { summary: 'for operators: add, change, drain and remove accounts', load: () => import('./account.ts') },
   accounts: { summary: 'for operators: the health of provider accounts', load: () => import('./accounts.ts') },
+  model: { summary: 'for operators: declare models and their routes', load: declaring('model') },
+  alias: { summary: 'for operators: declare other names of models', load: declaring('alias') },
   audit: { summary: 'for operators: who changed what, and when', load: () => import('./audit.ts') },
   config: { summary: 'for operators: the JSON Schema of filmgate.yaml', load: () => import('./config.ts') },
   prices: { summary: 'for operators: read a published price list', load: () => import('./prices.ts') },

@@ -21,5 +21,6 @@ it('the settings to start with are shown without a password, wherever it stood',
     const text = advice({ rows: [], objects: null, finished: true }, { from, to })
     assert.ok(text.includes(shown), text)
     assert.doesNotMatch(text, /hush|hu%2Fsh|hu\/sh/)
+    assert.match(text, /FILMGATE_SECRET_KEY=\$\(cat .*\/old\/secret\.key/)
   }
 })

@@ -244,7 +244,8 @@ export function advice({ rows, objects, finished }: Outcome, { from, to }: Move)
     ...(to.store.kind === 'sqlite' && from.store.kind !== 'sqlite' ? ['FILMGATE_STORE'] : []),
     ...(to.bucket.kind === 'disk' && from.bucket.kind !== 'disk' ? ['FILMGATE_BUCKET'] : []),
   ]
-  const lines = [...settingsOf(to).map((line) => `  ${line}`), ...unset.map((name) => `  (and without ${name})`)]
+  const lines = [...settingsOf(to), ...keyOf({ from, to })].map((line) => `  ${line}`)
+  lines.push(...unset.map((name) => `  (and without ${name})`))
   return `${lost}
 Moved. Start the service with
 
@@ -259,6 +260,12 @@ function settingsOf({ data, store, bucket }: Place): string[] {
     ...(bucket.kind === 'disk' ? [] : [`FILMGATE_BUCKET=${quoted(bucketUrl(bucket))}`]),
     ...(data === null ? [] : [`FILMGATE_DATA=${quoted(resolve(data))}`]),
   ]
+}
+
+/** The secrets in the rows stay encrypted with the key of the old data folder. */
+function keyOf({ from, to }: Move): string[] {
+  if (from.data === null || from.store.kind !== 'sqlite' || to.store.kind === 'sqlite') return []
+  return [`FILMGATE_SECRET_KEY=$(cat ${quoted(resolve(from.data, 'secret.key'))})`]
 }
 
 function withoutPassword(text: string): string {

@@ -56,7 +56,7 @@ function terminalAt(seconds: number, said: string[] = []): Terminal {
 }
 
 it('without accounts, the process that responded is named: it may need none', async () => {
-  const none = { object: 'list', data: [], has_more: false, first_id: null, last_id: null, missing: [], elsewhere: [] }
+  const none = { object: 'list', data: [], missing: [], elsewhere: [], unused: [] }
   await using api = await startFakeApi((_, response) => send(response, 200, none))
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const { code, stdout, stderr } = await runCli(['accounts'], { env, cwd })
@@ -67,6 +67,11 @@ it('without accounts, the process that responded is named: it may need none', as
 it('an account has one failure, and its next try is never in the past', async () => {
   const account = (name: string, health: object) => ({
     name,
+    source: 'config',
+    mode: 'active',
+    base_url: null,
+    key_set: true,
+    key_hint: null,
     provider: 'fal',
     recovery: 'none',
     concurrency: 1,
@@ -75,7 +80,7 @@ it('an account has one failure, and its next try is never in the past', async ()
   })
   const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
   const data = [account('one', {}), account('two', { failures: 2 }), account('late', past)]
-  const list = { object: 'list', data, has_more: false, first_id: null, last_id: null, missing: [], elsewhere: [] }
+  const list = { object: 'list', data, missing: [], elsewhere: [], unused: [] }
   await using api = await startFakeApi((_, response) => send(response, 200, list))
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const { stdout } = await runCli(['accounts'], { env, cwd })
@@ -96,6 +101,12 @@ it('every command reports a server that does not respond like Filmgate', async (
     ['accounts'],
     ['accounts', '--json'],
     ['accounts', 'resume', 'main'],
+    ['account', 'list'],
+    ['account', 'show', 'main'],
+    ['account', 'add', 'main'],
+    ['account', 'test', 'main'],
+    ['account', 'drain', 'main', '--json'],
+    ['account', 'remove', 'main'],
   ]
   const health = { state: 'ok', reason: null, paused_until: null, failures: 'none' }
   const answers: unknown[] = [

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { AccountMode, AccountSource } from '../core/account.ts'
 import type { OnUnknown } from '../core/attempt.ts'
 import { codeOf, messageOf } from '../core/problem.ts'
 import { isPossibleSecret } from '../core/token.ts'
@@ -17,6 +18,8 @@ export interface AccountConfig {
   verify?: VerifyMode
   baseUrl: string | null
   credential: string | null
+  mode?: AccountMode
+  source?: AccountSource
 }
 
 export type Members = Readonly<Record<string, Member>>
@@ -28,13 +31,19 @@ export interface Accounts {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
-type Machine = { cores: number; env: Environment }
+/** `env` is null for an account that an operator adds while the service runs: its key is stored, not set by a variable. */
+type Machine = { cores: number; env: Environment | null }
 
 /**
  * The accounts of `accounts` and `engines`. A provider that needs no settings has an account by default, and so has one
  * whose key is in the environment, unless the file has an account of that provider.
  */
-export function readAccounts(file: FileSettings, members: Members, machine: Machine, mistakes: Mistakes): Accounts {
+export function readAccounts(
+  file: FileSettings,
+  members: Members,
+  machine: { cores: number; env: Environment },
+  mistakes: Mistakes,
+): Accounts {
   const { accounts: map = {}, engines = [] } = file
   const byDefault = Object.entries(members)
     .filter(([name, { needsNothing, key }]) =>
@@ -44,25 +53,64 @@ export function readAccounts(file: FileSettings, members: Members, machine: Mach
   const list: AccountConfig[] = []
   const unclear = new Set<string>()
   for (const name of [...byDefault, ...Object.keys(map)]) {
-    const where = placeIn('accounts', name)
-    const { enabled = true, provider = name, ...options } = map[name] ?? {}
-    const isKnown = Object.hasOwn(members, provider) && !mistakes.isRefused(`${where}.provider`)
-    const member = isKnown ? members[provider] : undefined
-    if (!member) {
-      const known = `use one of: ${Object.keys(members).join(', ')}`
-      mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
-    }
-    // The options of a disabled account have no effect, so their mistakes don't matter.
-    for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'verify', 'base_url', 'key'])
-      mistakes.forget(`${where}.${option}`)
-    if (!enabled) continue
-    const read = readOptions(where, options, member, machine, mistakes)
-    if (member) list.push({ name, provider, ...read })
-    else unclear.add(name)
+    const read = readAccount(name, map[name] ?? {}, { members, machine }, mistakes)
+    if (read === 'unclear') unclear.add(name)
+    else if (read !== 'disabled') list.push(read)
   }
   list.push(...readEngines(engines, list, mistakes))
   refuseSameAddress(list, mistakes)
   return { list, unclear }
+}
+
+/** Adds the accounts that operators declared while the service runs. */
+export function addDeclaredAccounts(
+  declared: NonNullable<FileSettings['accounts']>,
+  configured: readonly AccountConfig[],
+  members: Members,
+  mistakes: Mistakes,
+): Accounts {
+  const list = [...configured]
+  const unclear = new Set<string>()
+  for (const [name, settings = {}] of Object.entries(declared)) {
+    const where = placeIn('accounts', name)
+    const { provider = name } = settings
+    if (Object.hasOwn(members, provider) && members[provider]?.needsNothing) {
+      const fix = 'it is part of each process; set it up in filmgate.yaml'
+      mistakes.add(`${where}.provider`, `'${provider}' has no accounts that can be added`, fix)
+    }
+    const read = readAccount(name, settings, { members, machine: { cores: 1, env: null } }, mistakes)
+    if (read === 'unclear') unclear.add(name)
+    else if (read !== 'disabled') list.push({ ...read, source: 'store' })
+  }
+  refuseSameAddress(list, mistakes)
+  return { list, unclear }
+}
+
+interface Surroundings {
+  members: Members
+  machine: Machine
+}
+
+function readAccount(
+  name: string,
+  settings: AccountSettings,
+  { members, machine }: Surroundings,
+  mistakes: Mistakes,
+): AccountConfig | 'disabled' | 'unclear' {
+  const where = placeIn('accounts', name)
+  const { enabled = true, provider = name, ...options } = settings
+  const isKnown = Object.hasOwn(members, provider) && !mistakes.isRefused(`${where}.provider`)
+  const member = isKnown ? members[provider] : undefined
+  if (!member) {
+    const known = `use one of: ${Object.keys(members).join(', ')}`
+    mistakes.addUnknown(`${where}.provider`, provider, known, (quoted) => `there is no provider ${quoted}`)
+  }
+  // The options of a disabled account have no effect, so their mistakes don't matter.
+  for (const option of enabled ? [] : ['concurrency', 'on_unknown', 'verify', 'base_url', 'key'])
+    mistakes.forget(`${where}.${option}`)
+  if (!enabled) return 'disabled'
+  const read = readOptions(where, options, member, machine, mistakes)
+  return member ? { name, provider, ...read } : 'unclear'
 }
 
 /** `member` is undefined for an unknown provider: then only the common checks apply. */
@@ -100,8 +148,12 @@ function isSet(key: KeyRule | undefined, env: Environment): boolean {
   return key !== undefined && (env[key.variable] ?? '').trim() !== ''
 }
 
-function readKey(where: string, key: KeyRule | undefined, env: Environment, mistakes: Mistakes): string | null {
+function readKey(where: string, key: KeyRule | undefined, env: Environment | null, mistakes: Mistakes): string | null {
   if (key === undefined) return null
+  if (env === null) {
+    mistakes.add(`${where}.key`, 'it is missing', 'send the key of the provider')
+    return null
+  }
   const text = (env[key.variable] ?? '').trim()
   if (text === '') mistakes.add(`${where}.key`, 'it is missing', `set ${key.variable}, or write it here`)
   else if (!key.isFile) return text

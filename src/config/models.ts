@@ -27,7 +27,7 @@ interface Known extends Providers {
 }
 
 /** The aliases of the command line or of its variable. They come after those of the file, and win. */
-interface GivenAliases {
+export interface GivenAliases {
   where: string
   pairs: readonly (readonly [alias: string, model: string])[]
 }

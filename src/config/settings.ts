@@ -2,6 +2,7 @@ import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { readIpRange } from '../core/ip-range.ts'
 import { isPossibleSecret, mostQueuedTasks, type UnknownParameters } from '../core/token.ts'
+import { readSecretKeys, type SecretKey } from '../core/vault.ts'
 import { parseBucket, parseHandover, parseRole, parseStore } from './places.ts'
 import { durationPattern, mostPerMinute } from './schema.ts'
 
@@ -86,6 +87,17 @@ export const settings = {
     fallback: '',
     help: "the operator's token, else it is generated",
     parse: (text: string): Parsed<string> => ({ value: text }),
+  },
+  'secret-key': {
+    variable: 'FILMGATE_SECRET_KEY',
+    fallback: '',
+    help: 'encrypts stored secrets; made by: openssl rand -base64 32',
+    parse(text: string): Parsed<readonly SecretKey[]> {
+      const value = readSecretKeys(text)
+      return value
+        ? { value }
+        : { value: [], fix: 'use what `openssl rand -base64 32` prints, with commas between several keys' }
+    },
   },
   retention: {
     variable: 'FILMGATE_RETENTION',

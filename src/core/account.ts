@@ -11,7 +11,41 @@ export interface AccountView {
   readonly onUnknown: OnUnknown
   /** Identifies its address and key, as `keyVersionOf` returns it. */
   readonly keyVersion: string
+  /** Whether it gets tasks; by default it is active. */
+  readonly mode?: AccountMode
+  /** By default it is configured. */
+  readonly source?: AccountSource
+  /** The address of its provider, if it has one. */
+  readonly baseUrl?: string | null
+  /** Whether it has a key, and the end of a long key. */
+  readonly key?: KeyView
   health: Health
+}
+
+/**
+ * What an operator decided. `draining`: it gets no new tasks, and those that it has go on. `paused`: nothing is sent to
+ * it, and nothing is polled.
+ */
+export const accountModes = ['active', 'draining', 'paused'] as const
+export type AccountMode = (typeof accountModes)[number]
+
+/** `config`: it is set in filmgate.yaml or by a variable. `store`: an operator added it while the service ran. */
+export const accountSources = ['config', 'store'] as const
+export type AccountSource = (typeof accountSources)[number]
+
+interface KeyView {
+  readonly isSet: boolean
+  readonly hint: string | null
+}
+
+/** The last four characters of a key of more than 16, so that an operator can tell two keys apart. */
+export function toKeyView(key: string | null): KeyView {
+  return { isSet: key !== null, hint: key !== null && key.length > 16 ? key.slice(-4) : null }
+}
+
+/** Whether new tasks may go to it. */
+export function acceptsTasks({ mode = 'active' }: Pick<AccountView, 'mode'>): boolean {
+  return mode === 'active'
 }
 
 /**

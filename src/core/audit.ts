@@ -6,7 +6,16 @@ export const auditActions = [
   'task.adopt',
   'task.resubmit',
   'task.give_up',
+  'account.create',
+  'account.change',
+  'account.pause',
+  'account.drain',
   'account.resume',
+  'account.remove',
+  'model.set',
+  'model.remove',
+  'alias.set',
+  'alias.remove',
 ] as const
 
 /** A change that an operator made. It never contains a secret or the digest of one. */

@@ -98,7 +98,7 @@ export interface CatalogEntry {
 }
 
 export interface Catalog {
-  /** Grows by `addModel`, as engines report their models. */
+  /** Changes as engines report their models, and as operators declare others. */
   readonly entries: Map<string, CatalogEntry>
   readonly defaultModel: string | null
   /** The number of changes since the start. What was built from another version is out of date. */
@@ -113,6 +113,23 @@ export function buildCatalog(cards: Iterable<ModelCard>, aliases: Record<string,
     if (card) entries.set(name, { name, card })
   }
   return { entries, defaultModel, version: 0 } satisfies Catalog
+}
+
+/** Replaces the models and aliases that are declared, and leaves those that were discovered. */
+export function replaceDeclared(
+  catalog: Catalog,
+  before: Iterable<string>,
+  declared: ReadonlyMap<string, CatalogEntry>,
+): void {
+  for (const name of before) if (!declared.has(name)) catalog.entries.delete(name)
+  for (const [name, entry] of declared) catalog.entries.set(name, entry)
+  catalog.version += 1
+}
+
+/** Removes a model that was discovered. */
+export function removeModel(catalog: Catalog, id: string): void {
+  catalog.entries.delete(id)
+  catalog.version += 1
 }
 
 /** Adds a model that was discovered, or replaces its card. */

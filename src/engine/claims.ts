@@ -1,3 +1,4 @@
+import { acceptsTasks } from '../core/account.ts'
 import { newTasksAllowed } from '../core/health.ts'
 import { orderRoutes } from '../core/routing.ts'
 import { openRotation, openSlots, type Rotation, takeInRounds } from '../core/shares.ts'
@@ -70,7 +71,8 @@ export function openClaims(
       cap: card.concurrency,
       accounts: orderRoutes(card.routes, random).flatMap(({ account: name }) => {
         const account = tools.accounts.get(name)
-        const limit = account ? Math.min(queue.worker.limit, newTasksAllowed(account.health, now)) : 0
+        const limit =
+          account && acceptsTasks(account) ? Math.min(queue.worker.limit, newTasksAllowed(account.health, now)) : 0
         const maxNewTasks = limit - (sending.get(name)?.length ?? 0)
         if (!account || maxNewTasks <= 0) return []
         return [{ name, cap: account.concurrency, maxNewTasks, spare: account.spareSlots }]

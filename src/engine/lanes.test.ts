@@ -139,3 +139,27 @@ it('an account that was just added has lanes at once', async () => {
     await process[Symbol.asyncDispose]()
   }
 })
+
+it('an account that an operator paused has no lanes until it is resumed', async () => {
+  await using world = await openWorld()
+  const { store, clock } = world
+  let asked: readonly Lane[] = []
+  const nextDue = (lanes: readonly Lane[]) => {
+    asked = lanes
+    return store.nextDue(lanes)
+  }
+  const poll: Worker = { name: 'poll', states: ['running'], limit: 1, run: () => assert.fail() }
+  const process = await startProcess({ ...store, nextDue }, clock, 'a', [poll])
+  const isAskedAs = async (mode: 'active' | 'draining' | 'paused') => {
+    process.accounts.set('p', { name: 'p', health: healthy, mode } as Account)
+    await pass(clock, 1, process)
+    return asked.some((lane) => 'account' in lane && lane.account === 'p')
+  }
+  try {
+    await pass(clock, 1, process)
+    const seen = [await isAskedAs('active'), await isAskedAs('paused'), await isAskedAs('draining')]
+    assert.deepEqual(seen, [true, false, true])
+  } finally {
+    await process[Symbol.asyncDispose]()
+  }
+})

@@ -21,7 +21,7 @@ export interface Lanes {
    * Every `extendMs` it also reads from the store which accounts have tasks, and drops the lanes of all others.
    */
   extend(now: number): Promise<void>
-  /** The lane that downloads the results of an account. Undefined if they are left to another process. */
+  /** The lane that downloads the results of an account. Undefined if another process does, or if it is paused. */
   storingOf(account: string | null): WorkerLane | undefined
   /** When each lane has a task due, in one query: there are three lanes for each account. */
   nextDues(): Promise<Map<WorkerLane, number | undefined>>
@@ -56,10 +56,13 @@ export async function openLanes({ store, workers, rehome, tools, clock, healths 
     // A lane that stays must be the same object: the runs in it are counted.
     for (const account of wanted) if (!byAccount.has(account)) byAccount.set(account, openAccount(account))
   }
+  /** An operator decided that nothing is sent to it. */
+  const isPaused = (account: string) => tools.accounts.get(account)?.mode === 'paused'
   /** Lanes of another process are left to it while it is alive, however late it is. */
+  const isClosed = (account: string) => isPaused(account) || (isForeign(account) && !healths.isGone(account))
   const openLanesNow = () => [
     ...common,
-    ...[...byAccount].flatMap(([account, lanes]) => (isForeign(account) && !healths.isGone(account) ? [] : lanes)),
+    ...[...byAccount].flatMap(([account, lanes]) => (isClosed(account) ? [] : lanes)),
   ]
   // May fail: `extend` beats again before anything is claimed.
   await healths.beat().catch((error) => {
@@ -81,7 +84,7 @@ export async function openLanes({ store, workers, rehome, tools, clock, healths 
     },
     storingOf(account) {
       const name = account ?? ''
-      if (isForeign(name) || isOrphanedAccount(name)) return undefined
+      if (isPaused(name) || isForeign(name) || isOrphanedAccount(name)) return undefined
       return byAccount.get(name)?.find(({ where }) => where !== 'queue' && where.state === 'storing')
     },
     nextDues: () => nextDues(store, openLanesNow()),

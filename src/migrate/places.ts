@@ -23,6 +23,8 @@ export interface Sides extends AsyncDisposable {
   buckets: { source: Bucket; target: Bucket } | null
   /** The folders of the accounts, if they have to move. */
   folders: { from: string; to: string } | null
+  /** The key files of the secrets, if rows move from one data folder to another. */
+  keys: { from: string; to: string } | null
 }
 
 export async function openSides({ from, to }: { from: Place; to: Place }): Promise<Sides> {
@@ -40,8 +42,10 @@ export async function openSides({ from, to }: { from: Place; to: Place }): Promi
     ? null
     : { source: await openBucket(from.bucket, fromFolder), target: await openBucket(to.bucket, toFolder) }
   const folders = fromFolder && toFolder && !sameFolder ? { from: fromFolder.accounts, to: toFolder.accounts } : null
+  const keepsKey = folders !== null && from.store.kind === 'sqlite' && to.store.kind === 'sqlite'
+  const keys = keepsKey && fromFolder && toFolder ? { from: fromFolder.secretKey, to: toFolder.secretKey } : null
   const resources = stack.move()
-  return { source, target, buckets, folders, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+  return { source, target, buckets, folders, keys, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
 /** What does not move. */

@@ -1,6 +1,7 @@
 import { describe } from 'node:test'
 import { testAdoptions } from './contract/adoptions.ts'
 import { testAttempts } from './contract/attempts.ts'
+import { testDeclarations } from './contract/declarations.ts'
 import { testFairness } from './contract/fairness.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
@@ -10,6 +11,7 @@ import { testNotices } from './contract/notices.ts'
 import { testOrphans } from './contract/orphans.ts'
 import { testQuotas } from './contract/quotas.ts'
 import { testSearch } from './contract/search.ts'
+import { testSecrets } from './contract/secrets.ts'
 import { testShares } from './contract/shares.ts'
 import { testSlots } from './contract/slots.ts'
 import { testTasks } from './contract/tasks.ts'
@@ -41,6 +43,8 @@ export function testStore(name: string, world: StoreWorld): void {
       testNotices,
       testWebhooks,
       testTokens,
+      testSecrets,
+      testDeclarations,
     ])
       test(world)
   })

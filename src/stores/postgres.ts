@@ -9,11 +9,13 @@ import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
+import { openDeclarations } from './postgres/declarations.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
 import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
+import { openSecrets } from './postgres/secrets.ts'
 import { openTokens } from './postgres/tokens.ts'
 import { refuseMoved } from './postgres/transfer.ts'
 import { explain } from './postgres/unusable.ts'
@@ -83,6 +85,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     ...openWebhooks(database, announce),
     ...openTokens(database, wakeups.announceTokens),
     ...openUsage(database),
+    ...openSecrets(database),
+    ...openDeclarations(database, wakeups.announceTokens),
     async checkWritable() {
       await tidy()
       await probe.check()
@@ -130,6 +134,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
     onDue: wakeups.onDue,
     onNotice: wakeups.onNotice,
     onTokens: wakeups.onTokens,
+    // The same message: each change is rare, and a look costs little.
+    onDeclarations: wakeups.onTokens,
     async trimNotices(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },

@@ -146,6 +146,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     trimUsage: (before, limit) => write('trimUsage', before, limit),
     leaseUsageCursor: async (lease) => (await write('leaseUsageCursor', lease)) ?? undefined,
     moveUsageCursor: (holder, number) => write('moveUsageCursor', holder, number),
+    replaceSecret: (column, secret, text) => write('replaceSecret', column, secret, text),
+    saveDeclaration: async (declaration, entry) => (await write('saveDeclaration', declaration, entry)) ?? undefined,
+    onDeclarations: () => () => {},
     [Symbol.asyncDispose]: connections.close,
   }
 }

@@ -1,6 +1,7 @@
 import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
+import type { Declaration } from '../core/declaration.ts'
 import type { LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
@@ -9,6 +10,7 @@ import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/tas
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { UsageRecord } from '../core/usage.ts'
+import type { SecretColumn } from '../core/vault.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
 
 /**
@@ -31,6 +33,8 @@ export interface Store
     HealthStore,
     TokenStore,
     UsageStore,
+    SecretStore,
+    DeclarationStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -82,6 +86,8 @@ export interface TaskStore {
   spent(counter: Counter): Promise<number>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
+  /** How many unfinished tasks are pinned to this account. */
+  unfinishedOf(account: string): Promise<number>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
 }
@@ -270,6 +276,33 @@ export interface UsageStore {
   leaseUsageCursor(lease: CursorLease): Promise<number | undefined>
   /** Stores the number of the last record that was sent. False if another holder has the lease: then nothing changed. */
   moveUsageCursor(holder: string, number: number): Promise<boolean>
+}
+
+/** Accounts, models and aliases that operators declare while the service runs. */
+export interface DeclarationStore {
+  /** Those that changed after that revision, in the order of their changes, removed ones too. By default all. */
+  declarations(since?: number): Promise<Declaration[]>
+  /**
+   * Writes the declaration, and the entry in the same transaction. Undefined if its revision is no longer the given one; 0
+   * is the revision of one that does not exist.
+   */
+  saveDeclaration(declaration: Declaration, entry: AuditEntry | null): Promise<Declaration | undefined>
+  /** Calls back soon after another process may have changed one. Returns a function that ends this. */
+  onDeclarations(listener: () => void): () => void
+}
+
+/** The secrets of all rows, as they are stored: encrypted, or in clear by an earlier version. */
+export interface SecretStore {
+  /** Those of a column that do not begin with the prefix, in the order of their ids. */
+  otherSecrets(column: SecretColumn, prefix: string, page: { after: string; limit: number }): Promise<StoredSecret[]>
+  /** Writes another text. False if the secret is no longer this one. */
+  replaceSecret(column: SecretColumn, secret: StoredSecret, text: string): Promise<boolean>
+}
+
+export interface StoredSecret {
+  /** The id of its row. */
+  id: string
+  text: string
 }
 
 export type NewToken = Omit<StoredToken, 'revision'>

@@ -33,3 +33,12 @@ it('an error keeps its code, its message and the chain of its causes', () => {
   }
   assert.deepEqual([error.message, error.cause.message, error.cause.code], ['outer', 'inner', 'EIO'])
 })
+
+it('a secret that the service learns while it runs is cut out from then on', () => {
+  const lines: string[] = []
+  const { log, hide, redact } = openTelemetry({ write: (text) => lines.push(text), now: () => 0, secrets: [] })
+  hide(['sk-a-new-key', 'short'])
+  log.info('it failed', { why: 'sk-a-new-key is wrong, in short' })
+  assert.match(lines.join(''), /"why":"\[redacted\] is wrong, in short"/)
+  assert.equal(redact('"sk-a-new-key"'), '"[redacted]"')
+})

@@ -1,5 +1,4 @@
-import { recoveries, shownAttemptStates, unknownPolicies } from '../core/attempt.ts'
-import { pauseReasons } from '../core/health.ts'
+import { shownAttemptStates } from '../core/attempt.ts'
 import { states, statuses } from '../core/task.ts'
 import { always, count, flag, listOf, orNull, request, type Static, shape, shapeOrNull, text } from './schema.ts'
 import { VideoError, VideoOutput } from './videos.ts'
@@ -133,53 +132,6 @@ export const OperatorAttemptList = shape('Attempts in one state.', {
 })
 export type OperatorAttemptList = Static<typeof OperatorAttemptList>
 
-export const OperatorHealth = shape('The health of an account.', {
-  state: {
-    type: 'string',
-    enum: ['ok', 'paused', 'recovering'],
-    description: '`recovering`: the pause is over, and one task is sent first to test the account.',
-  },
-  reason: {
-    type: ['string', 'null'],
-    enum: [...pauseReasons, null],
-    description: 'Why it is paused, or was until it has recovered; null if it is healthy.',
-  },
-  paused_until: orNull(time('When the pause ends.')),
-  failures: count('Failures in a row.'),
-})
-
-export const OperatorAccount = shape(
-  'An account at a provider, as it is configured.',
-  {
-    name: text('Its name in the configuration.'),
-    object: always('operator.account'),
-    provider: text('The provider that generates its videos.'),
-    recovery: {
-      type: 'string',
-      enum: recoveries,
-      description: 'How the outcome of an unknown submit can be found out at the provider.',
-    },
-    concurrency: { type: 'integer', minimum: 1, description: 'How many of its tasks run at once.' },
-    on_unknown: {
-      type: 'string',
-      enum: unknownPolicies,
-      description: 'What happens to a task whose outcome stays unknown.',
-    },
-    health: OperatorHealth,
-    was_paused: flag('Whether the account was paused. Only in the response to a resume.'),
-  },
-  { optional: ['was_paused'] },
-)
-export type OperatorAccount = Static<typeof OperatorAccount>
-
-export const OperatorAccountList = shape('All accounts, on one page.', {
-  object: always('list'),
-  data: listOf('The accounts of this process.', OperatorAccount),
-  missing: listOf('Accounts that unfinished tasks need but that are not configured.', { type: 'string' }),
-  elsewhere: listOf('Accounts of other processes, which can’t be resumed here.', { type: 'string' }),
-})
-export type OperatorAccountList = Static<typeof OperatorAccountList>
-
 /* Requests. */
 
 export const AdoptTask = request(
@@ -233,8 +185,5 @@ export const operatorResponses = {
   OperatorEvent,
   OperatorEntry,
   OperatorAttemptList,
-  OperatorAccount,
-  OperatorHealth,
-  OperatorAccountList,
 }
 export const operatorRequests = { AdoptTask }

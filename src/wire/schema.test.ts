@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { OperatorHealth } from './operator.ts'
+import { OperatorHealth } from './accounts.ts'
 import { fits, pick } from './schema.ts'
 import { Video, VideoError } from './videos.ts'
 

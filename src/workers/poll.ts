@@ -101,6 +101,11 @@ async function pollProvider(
   }
 }
 
+/** An account that is being drained gets no task of another. One that is paused may get it later. */
+function isUsable(other: Account | undefined, current: Account): boolean {
+  return other !== undefined && (other.name === current.name || other.mode !== 'draining')
+}
+
 /**
  * The task is queued again, for another route if one has a free slot, if the failure was not billed and not caused by the
  * prompt. There are at most as many attempts as routes.
@@ -113,7 +118,7 @@ async function afterFailure(
   const { clock, catalog, accounts } = tools
   const now = clock.now()
   const card = catalog.entries.get(task.card)?.card
-  const routes = card?.routes.filter((route) => accounts.has(route.account)) ?? []
+  const routes = card?.routes.filter((route) => isUsable(accounts.get(route.account), account)) ?? []
   const begun = (await action.attempts()).filter(({ state }) => state === 'accepted' || state === 'orphan')
   const final = card?.failuresBilled !== false || code === 'content_policy' || now >= task.finishBy
   if (final || begun.length >= routes.length) return fail({ code, message }, now)

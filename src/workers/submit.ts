@@ -1,3 +1,4 @@
+import { acceptsTasks } from '../core/account.ts'
 import { type Attempt, newAttemptId } from '../core/attempt.ts'
 import { afterFault, afterRefusal, afterResponse, newTasksAllowed, type RequestTimes } from '../core/health.ts'
 import { errorForOperator, Problem } from '../core/problem.ts'
@@ -259,7 +260,7 @@ function goElsewhere(sending: Sending, problem: Problem, name: string, departure
   const routes = tools.catalog.entries.get(task.card)?.card.routes ?? []
   const hasOther = routes.some((route) => {
     const other = tools.accounts.get(route.account)
-    return other && !tried.includes(other.name) && newTasksAllowed(other.health, now) > 0
+    return other && acceptsTasks(other) && !tried.includes(other.name) && newTasksAllowed(other.health, now) > 0
   })
   const change: Change =
     hasOther && !task.tried.includes(account.name)

@@ -9,6 +9,9 @@ export interface Places extends AsyncDisposable {
   settings(role: string, store?: string): Record<string, string>
 }
 
+/** The same in every process. */
+const secretKey = Buffer.alloc(32, 7).toString('base64')
+
 export async function startPlaces(options?: Parameters<typeof startPostgres>[0]): Promise<Places> {
   const postgres = await startPostgres(options)
   const s3 = await startS3()
@@ -21,6 +24,7 @@ export async function startPlaces(options?: Parameters<typeof startPostgres>[0])
     settings: (role, store = postgres.url) => ({
       FILMGATE_STORE: store,
       FILMGATE_ROLE: role,
+      FILMGATE_SECRET_KEY: secretKey,
       FILMGATE_BUCKET: `s3://${s3.bucket}/films?endpoint=${encodeURIComponent(s3.endpoint)}&path_style=true`,
     }),
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,7 @@
 import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
+import { accountRequests, accountResponses } from '../../wire/accounts.ts'
+import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
@@ -16,6 +18,8 @@ export const responseSchemas: Schemas = {
   ...webhookResponses,
   ...modelResponses,
   ...operatorResponses,
+  ...accountResponses,
+  ...declaredModelResponses,
   ...tokenResponses,
   ...usageResponses,
   ...serviceResponses,
@@ -28,6 +32,8 @@ const names = new Map<Schema, string>(
     ...videoRequests,
     ...webhookRequests,
     ...operatorRequests,
+    ...accountRequests,
+    ...declaredModelRequests,
     ...tokenRequests,
   }).map(([name, schema]) => [schema, name]),
 )

@@ -46,3 +46,5 @@ export const endpointLock = 6_025_004
 export const tokenLock = 6_025_005
 /** With the hash of an owner: its waiting tasks are counted for a submit. */
 export const submitLock = 6_025_006
+/** One change of what operators declare at a time. */
+export const declarationLock = 6_025_008

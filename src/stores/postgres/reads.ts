@@ -30,7 +30,7 @@ import type { Database } from './database.ts'
 import { operationHash } from './mutations.ts'
 import type { Query } from './session.ts'
 
-type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots'> &
+type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
   Pick<Store, 'sumStored' | 'countQueued' | 'spent'>
@@ -156,6 +156,10 @@ export function openReads(database: Database): Reads {
       const rows = await query(accountsStatement)
       return rows.map(({ account }) => String(account))
     },
+    async unfinishedOf(account) {
+      const [row] = await query(unfinishedStatement, [account])
+      return Number(row?.count ?? 0)
+    },
     durations: () => durations(database),
     healths: async () =>
       mapReadable(await query(`SELECT ${healthColumns.join(', ')} FROM healths ORDER BY account`), toHealth),
@@ -186,6 +190,9 @@ const accountsStatement = `WITH RECURSIVE accounts AS (
       ORDER BY account LIMIT 1
     ) AS next
   ) SELECT account FROM accounts`
+
+const unfinishedStatement = `SELECT count(*) AS count FROM tasks
+  WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account = $1`
 
 /** All lanes of one state are one part of the statement, however many accounts there are. */
 async function nextDue(database: Database, wanted: readonly Lane[]): Promise<(number | undefined)[]> {

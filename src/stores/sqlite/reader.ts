@@ -2,8 +2,10 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
+import { prepareDeclarationReads } from './declarations.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
+import { prepareSecretReads } from './secrets.ts'
 import { prepareTokenReads } from './tokens.ts'
 import { refuseMoved } from './transfer.ts'
 import { prepareUsageReads } from './usage.ts'
@@ -117,6 +119,8 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareDeliveryReads(database),
     ...prepareTokenReads(database),
     ...prepareUsageReads(database),
+    ...prepareSecretReads(database),
+    ...prepareDeclarationReads(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

@@ -26,6 +26,7 @@ import { prepareQueued } from './admissions.ts'
 import { accountOfLane, lanes, prepareForLanes, prepareQueues } from './claims.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'dueOwners'> &
+  Pick<Store, 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> &
   Pick<Store, 'sumStored' | 'countQueued' | 'spent'> & {
@@ -92,6 +93,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const nextAccount = reader.prepare(
     `SELECT account FROM tasks INDEXED BY tasks_work
      WHERE state IN ('held', 'running', 'storing') AND account > ? ORDER BY account LIMIT 1`,
+  )
+  const unfinished = reader.prepare(
+    `SELECT count(*) AS count FROM tasks INDEXED BY tasks_work
+     WHERE state IN ('held', 'running', 'storing') AND account = ?`,
   )
   const durations = reader.prepare(
     `SELECT card, completed_at - started_at AS took FROM (SELECT * FROM tasks ORDER BY id DESC LIMIT 1000)
@@ -178,6 +183,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
         names.push(String(row.account))
       return names
     },
+    unfinishedOf: async (account) => Number(unfinished.get(account)?.count),
     durations: async () => toDurations(durations.all()),
     healths: async () => mapReadable(healths.all(), toHealth),
   }

@@ -4,8 +4,10 @@ import { type ColumnValue, columns, fromHealth, healthColumns } from '../../core
 import type { Admission } from '../../core/spend.ts'
 import { prepareAdmissions } from './admissions.ts'
 import { prepareClaims } from './claims.ts'
+import { prepareDeclarations } from './declarations.ts'
 import { prepareMutations } from './mutations.ts'
 import { prepareProbe } from './probe.ts'
+import { prepareSecrets } from './secrets.ts'
 import { prepareTokens } from './tokens.ts'
 import { prepareUsage } from './usage.ts'
 import { prepareWebhooks } from './webhooks.ts'
@@ -35,6 +37,8 @@ export function prepareVerbs(database: DatabaseSync) {
     ...webhooks,
     ...prepareMutations(database),
     ...prepareProbe(database),
+    ...prepareSecrets(database),
+    ...prepareDeclarations(database),
     ...prepareTokens(database),
     ...prepareUsage(database),
     insert(row: ColumnValue[]): void {

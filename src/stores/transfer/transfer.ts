@@ -1,4 +1,5 @@
 import { auditColumns, tokenColumns } from '../../core/access-row.ts'
+import { declarationColumns } from '../../core/declaration.ts'
 import {
   attemptColumns,
   columns,
@@ -65,6 +66,7 @@ export const tables = {
   endpoints: { key: ['id'], columns: endpointColumns },
   deliveries: { key: ['id'], columns: deliveryColumns },
   tokens: { key: ['id'], columns: tokenColumns },
+  declarations: { key: ['id'], columns: declarationColumns },
   audit: { key: ['number'], columns: ['number', ...auditColumns] },
   slots: { key: ['scope', 'task'], columns: ['scope', 'task'] },
   healths: { key: ['account'], columns: healthColumns },

@@ -55,6 +55,7 @@ export async function openArena(
         FILMGATE_CONFIG: config,
         FILMGATE_DATA: join(folder, 'data'),
         FILMGATE_OPERATOR_TOKEN: operatorToken,
+        FILMGATE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
         ...(store && { FILMGATE_STORE: store }),
       },
       under: [...(silence ? silence.under : []), ...(mostOpenFiles ? limitedTo(mostOpenFiles) : [])],

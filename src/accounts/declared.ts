@@ -1,0 +1,206 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { AccountRegistry } from '../accounts.ts'
+import type { AccountConfig } from '../config/accounts.ts'
+import type { Combined, Combining, DeclaredSettings } from '../config/declared.ts'
+import { type Catalog, type CatalogEntry, replaceDeclared } from '../core/catalog.ts'
+import type { Clock } from '../core/clock.ts'
+import { type Declaration, type DeclarationKind, declarationId } from '../core/declaration.ts'
+import { follow } from '../core/follow.ts'
+import { Problem } from '../core/problem.ts'
+import type { DeclarationStore } from '../stores/store.ts'
+
+/**
+ * The accounts, models and aliases that operators declared while the service runs. Those that are in force are part of
+ * the registry of accounts and of the catalogue.
+ */
+export interface Declared {
+  /** Those that are not removed, by name. */
+  all(kind: DeclarationKind): readonly Declaration[]
+  /** Also if it is removed. */
+  find(kind: DeclarationKind, name: string): Declaration | undefined
+  /** Whether the configuration has this name, which wins. */
+  isConfigured(kind: DeclarationKind, name: string): boolean
+  /** Why it is not in force; null if it is. */
+  whyUnused(declaration: Declaration): string | null
+  /** Throws `invalid_value` if it, or what depends on it, could not be in force then. */
+  check(declaration: Declaration): void
+  /** The models that could not be generated any more without it. */
+  modelsWithout(declaration: Declaration): string[]
+  /** The settings of an account that is in force, configured or declared. */
+  configOf(account: string): AccountConfig | undefined
+  /** Puts the rows of the store in force, before it resolves. Older ones than those that are known are ignored. */
+  adopt(rows: readonly Declaration[]): Promise<void>
+}
+
+interface DeclaredOptions {
+  combining: Combining
+  /** What the configuration has, as it is in the registry and in the catalogue. */
+  configured: Pick<Combined, 'accounts' | 'catalog'>
+  /** Gives accounts of this process names of their own, if processes share the store. */
+  localise: (combined: Combined) => Combined
+  accounts: Pick<AccountRegistry, 'change'>
+  catalog: Catalog
+  /** Keeps these secrets out of the log. */
+  hide: (secrets: readonly string[]) => void
+  warn: (event: string, fields: Record<string, unknown>) => void
+}
+
+const order: readonly DeclarationKind[] = ['account', 'model', 'alias']
+
+export function openDeclared(options: DeclaredOptions): Declared {
+  const { combining, catalog, hide, warn } = options
+  const rows = new Map<string, Declaration>()
+  /** By id, why it is not in force. */
+  let unused = new Map<string, string>()
+  const { apply, configOf, isDeclared } = openApply(options)
+  let applying = Promise.resolve()
+
+  const present = () =>
+    [...rows.values()]
+      .filter(({ removedAt }) => removedAt === null)
+      .toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (a.name < b.name ? -1 : 1))
+  const isInForce = (one: Declaration) => !unused.has(declarationId(one))
+  const othersThan = (id: string) => present().filter((one) => isInForce(one) && declarationId(one) !== id)
+
+  async function putInForce(): Promise<void> {
+    hide([...rows.values()].flatMap(({ key }) => key ?? []))
+    const settled = settle(present(), combining)
+    for (const [id, why] of settled.unused)
+      if (unused.get(id) !== why) warn('a declaration is not in force', { declaration: id, why })
+    unused = settled.unused
+    await apply(settled.combined, settled.used)
+  }
+
+  return {
+    all: (kind) => present().filter((one) => one.kind === kind),
+    find: (kind, name) => rows.get(declarationId({ kind, name })),
+    isConfigured: combining.isConfigured,
+    configOf,
+    whyUnused: (declaration) => unused.get(declarationId(declaration)) ?? null,
+    check(declaration) {
+      const others = othersThan(declarationId(declaration))
+      const wanted = declaration.removedAt === null ? [...others, declaration] : others
+      const [mistake] = combining.combine(toSettings(wanted)).mistakes
+      if (mistake !== undefined) throw refusal(declaration, mistake)
+    },
+    modelsWithout(declaration) {
+      const { name: removed, kind } = declaration
+      const left = combining.combine(toSettings(othersThan(declarationId(declaration)))).catalog.entries
+      const isLost = ({ name, card }: CatalogEntry) => {
+        if (isDeclared(name)) return !left.has(name)
+        // It was discovered.
+        return kind === 'account' && card.routes.every(({ account }) => account === removed)
+      }
+      const models = [...catalog.entries.values()].filter((entry) => entry.name === entry.card.id)
+      return models.filter(isLost).map(({ name }) => name)
+    },
+    adopt(changed) {
+      for (const row of changed) {
+        const id = declarationId(row)
+        if (row.revision > (rows.get(id)?.revision ?? 0)) rows.set(id, row)
+      }
+      // One after another: the last one has all rows.
+      applying = applying.catch(() => {}).then(putInForce)
+      return applying
+    },
+  }
+}
+
+/** Follows what other processes change. */
+export function followDeclared(
+  store: Pick<DeclarationStore, 'declarations' | 'onDeclarations'>,
+  declared: Pick<Declared, 'adopt'>,
+  { clock, since, warn }: { clock: Clock; since: number; warn: DeclaredOptions['warn'] },
+): AsyncDisposable {
+  let known = since
+  return follow({
+    async look() {
+      const changed = await store.declarations(known)
+      const newest = changed.at(-1)
+      if (!newest) return
+      await declared.adopt(changed)
+      known = newest.revision
+    },
+    onMessage: store.onDeclarations,
+    clock,
+    onLost: (cause) => warn("changes of accounts and models can't be read: those before stay in force", { cause }),
+  })
+}
+
+interface Settled {
+  combined: Combined
+  used: readonly Declaration[]
+  unused: Map<string, string>
+}
+
+/**
+ * Everything that can be in force together. The configuration may have changed since something was declared: that must
+ * not keep the service from starting. If there is a mistake, declarations are added one by one, without those that bring
+ * one.
+ */
+function settle(declarations: readonly Declaration[], { combine, isConfigured }: Combining): Settled {
+  const unused = new Map<string, string>()
+  const free = declarations.filter((one) => {
+    const isTaken = isConfigured(one.kind, one.name)
+    if (isTaken) unused.set(declarationId(one), `the configuration has the same ${one.kind}`)
+    return !isTaken
+  })
+  const combined = combine(toSettings(free))
+  if (combined.mistakes.length === 0) return { combined, used: free, unused }
+  const used: Declaration[] = []
+  for (const one of free) {
+    const [mistake] = combine(toSettings([...used, one])).mistakes
+    if (mistake === undefined) used.push(one)
+    else unused.set(declarationId(one), mistake)
+  }
+  return { combined: combine(toSettings(used)), used, unused }
+}
+
+function toSettings(declarations: readonly Declaration[]): DeclaredSettings {
+  const of = (kind: DeclarationKind, read: (one: Declaration) => unknown) =>
+    Object.fromEntries(declarations.filter((one) => one.kind === kind).map((one) => [one.name, read(one)] as const))
+  return {
+    accounts: of('account', ({ settings, key }) => ({ ...settings, ...(key !== null && { key }) })),
+    models: of('model', ({ settings }) => settings),
+    aliases: of('alias', ({ settings }) => settings.model),
+  }
+}
+
+/** Changes the registry and the catalogue to what is combined. */
+function openApply({ configured, localise, accounts, catalog }: DeclaredOptions) {
+  let opened = new Map(configured.accounts.map((account) => [account.name, account]))
+  let names: ReadonlySet<string> = new Set(configured.catalog.entries.keys())
+
+  async function apply(combined: Combined, used: readonly Declaration[]): Promise<void> {
+    const modes = new Map(used.filter(({ kind }) => kind === 'account').map(({ name, mode }) => [name, mode]))
+    const local = localise(combined)
+    const wanted = local.accounts.map((account): AccountConfig => {
+      const mode = modes.get(account.name)
+      return mode === undefined ? account : { ...account, mode }
+    })
+    const set = wanted.filter((account) => !isDeepStrictEqual(account, opened.get(account.name)))
+    const remove = [...opened.keys()].filter((name) => !wanted.some((account) => account.name === name))
+    // A new account exists before a model has a route to it, and a removed one after no model has one.
+    if (set.length > 0) await accounts.change({ set })
+    replaceDeclared(catalog, names, local.catalog.entries)
+    if (remove.length > 0) await accounts.change({ remove })
+    opened = new Map(wanted.map((account) => [account.name, account]))
+    names = new Set(local.catalog.entries.keys())
+  }
+  return {
+    apply,
+    configOf: (name: string) => opened.get(name),
+    /** Whether the name is in the catalogue because it is declared, not because it was discovered. */
+    isDeclared: (name: string) => names.has(name),
+  }
+}
+
+/** `accounts.main.base_url: it is missing; write …` is about `base_url` for whoever changes this account. */
+function refusal({ kind, name, removedAt }: Declaration, mistake: string): Problem {
+  if (removedAt !== null)
+    return new Problem('invalid_request', `The ${kind} '${name}' can't be removed, because it is used. ${mistake}.`)
+  const place = { account: 'accounts', model: 'models', alias: 'aliases' }[kind]
+  const own = `${place}.${name}.`
+  const [param = ''] = mistake.startsWith(own) ? mistake.slice(own.length).split(':') : []
+  return new Problem('invalid_value', `${mistake}.`, param === '' ? {} : { param })
+}

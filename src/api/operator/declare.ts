@@ -1,0 +1,89 @@
+import type { FastifyRequest } from 'fastify'
+import type { Declared } from '../../accounts/declared.ts'
+import { toKeyView } from '../../core/account.ts'
+import type { AuditEntry } from '../../core/audit.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Declaration, DeclarationKind } from '../../core/declaration.ts'
+import { Problem } from '../../core/problem.ts'
+import type { DeclarationStore, TaskStore } from '../../stores/store.ts'
+import { auditOf } from './audit.ts'
+
+export interface DeclareDependencies {
+  store: DeclarationStore
+  declared: Declared
+  clock: Clock
+}
+
+interface Edit {
+  kind: DeclarationKind
+  name: string
+  action: AuditEntry['action']
+  /** Makes the next version of what is declared now, which may be removed or not exist. */
+  edit(before: Declaration | undefined, now: number): Declaration
+}
+
+type Declare = (request: FastifyRequest, edit: Edit) => Promise<Declaration>
+
+/**
+ * Writes what an operator declares, with its entry of the audit log, and puts it in force in this process. If another
+ * process changed it meanwhile, `edit` gets the changed one.
+ */
+export function openDeclare({ store, declared, clock }: DeclareDependencies): Declare {
+  return async (request, { kind, name, action, edit }) => {
+    for (let tries = 0; tries < 3; tries += 1) {
+      const now = clock.now()
+      const before = declared.find(kind, name)
+      const edited = { ...edit(before, now), changedAt: now }
+      declared.check(edited)
+      const states = { before: toAudited(before), after: toAudited(edited) }
+      const entry = auditOf(request, { at: now, action, target: name, ...states })
+      const isKeyChanged = edited.key !== null && before !== undefined && before.key !== edited.key
+      const after = isKeyChanged ? { ...states.after, key_changed: true } : states.after
+      const written = await store.saveDeclaration(edited, { ...entry, after })
+      await declared.adopt(written ? [written] : await store.declarations())
+      if (written) return written
+    }
+    throw new Problem('invalid_request', `The ${kind} '${name}' was changed at the same time. Check it, and try again.`)
+  }
+}
+
+/** Without the key. */
+function toAudited(declaration: Declaration | undefined): object | null {
+  if (!declaration || declaration.removedAt !== null) return null
+  const { kind, settings, key, mode } = declaration
+  if (kind !== 'account') return settings
+  const { isSet, hint } = toKeyView(key)
+  return { ...settings, mode, key_set: isSet, key_hint: hint }
+}
+
+/** What exists and was declared here. */
+export function requireDeclared(
+  before: Declaration | undefined,
+  { declared, notFound }: { declared: Declared; notFound: () => Problem },
+): Declaration {
+  if (!before || before.removedAt !== null) throw notFound()
+  const { kind, name } = before
+  if (declared.isConfigured(kind, name)) throw configured(kind, name)
+  return before
+}
+
+export function configured(kind: DeclarationKind, name: string): Problem {
+  return new Problem(
+    'invalid_request',
+    `The ${kind} '${name.slice(0, 200)}' is set in filmgate.yaml or by a variable. Change it there, and restart the service.`,
+  )
+}
+
+/** Nothing could generate the queued tasks of a model that is gone: they would wait until their deadline. */
+export async function refuseStranded(
+  declaration: Declaration,
+  { store, declared }: { store: Pick<TaskStore, 'queueOf'>; declared: Declared },
+): Promise<void> {
+  const { kind, name } = declaration
+  for (const model of declared.modelsWithout(declaration))
+    if ((await store.queueOf(model, 1)).length > 0)
+      throw new Problem(
+        'invalid_request',
+        `The ${kind} '${name}' can't be removed: the model '${model}' has queued tasks, and nothing else could generate them. Wait until they have started.`,
+      )
+}

@@ -1,0 +1,164 @@
+import type { FastifyRequest } from 'fastify'
+import type { Catalog, CatalogEntry } from '../../core/catalog.ts'
+import type { Declaration } from '../../core/declaration.ts'
+import { Problem } from '../../core/problem.ts'
+import type { TaskStore } from '../../stores/store.ts'
+import { OperatorModel, OperatorModelList, RemovedModel, SetAlias, SetModel } from '../../wire/declared-models.ts'
+import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
+import { toWireList } from '../wire.ts'
+import { configured, type DeclareDependencies, openDeclare, refuseStranded } from './declare.ts'
+
+export interface DeclaredModelDependencies extends DeclareDependencies {
+  store: DeclareDependencies['store'] & Pick<TaskStore, 'queueOf'>
+  catalog: Catalog
+}
+
+const theModel = { 200: { description: 'The model.', schema: OperatorModel } }
+const removed = { 200: { description: 'It is removed.', schema: RemovedModel } }
+const setErrors = ['invalid_request', 'storage_unavailable', ...bodyFaults] as const
+const removeErrors = ['model_not_found', 'invalid_request', 'storage_unavailable'] as const
+
+/** Models, their routes and aliases are declared while the service runs. */
+export function declaredModelRoutes(dependencies: DeclaredModelDependencies): Route[] {
+  const models = openModels(dependencies)
+  return [
+    {
+      at: 'GET /operator/v1/models',
+      id: 'listDeclaredModels',
+      summary: 'List models and aliases with their routes',
+      description: 'Every name that clients may use, where it comes from, and the accounts that generate its videos.',
+      responses: { 200: { description: 'The models.', schema: OperatorModelList } },
+      handler: models.list,
+    },
+    defineRoute({
+      at: 'POST /operator/v1/models',
+      id: 'setModel',
+      summary: 'Declare a model',
+      description:
+        'Adds a model, or changes one that comes with an account: its routes, and what clients may request. It is in force in every process within a second.',
+      body: {
+        schema: SetModel,
+        as: 'json',
+        example: { name: 'fast', settings: { account: 'studio', seconds: { values: [4, 8] } } },
+      },
+      responses: theModel,
+      errors: setErrors,
+      handler: models.setModel,
+    }),
+    {
+      at: 'DELETE /operator/v1/models/*',
+      id: 'removeModel',
+      summary: 'Remove what was declared for a model',
+      description:
+        'A model that comes with an account has its own settings again. Another one is gone, and is refused while it has queued tasks or aliases.',
+      path: { model: 'The name of the model.' },
+      responses: removed,
+      errors: removeErrors,
+      handler: models.removeModel,
+    },
+    defineRoute({
+      at: 'POST /operator/v1/aliases',
+      id: 'setAlias',
+      summary: 'Declare an alias',
+      description: 'Another name of a model. It is in force in every process within a second.',
+      body: { schema: SetAlias, as: 'json', example: { name: 'sora-2', model: 'studio' } },
+      responses: theModel,
+      errors: setErrors,
+      handler: models.setAlias,
+    }),
+    {
+      at: 'DELETE /operator/v1/aliases/*',
+      id: 'removeAlias',
+      summary: 'Remove an alias',
+      description: 'Videos that were created under this name stay.',
+      path: { alias: 'The name of the alias.' },
+      responses: removed,
+      errors: removeErrors,
+      handler: models.removeAlias,
+    },
+  ]
+}
+
+type Kind = 'model' | 'alias'
+
+function openModels(dependencies: DeclaredModelDependencies) {
+  const { declared, catalog } = dependencies
+  const declare = openDeclare(dependencies)
+
+  const describe = (entry: CatalogEntry): OperatorModel => {
+    const { name, card } = entry
+    const kind = name === card.id ? 'model' : 'alias'
+    const stored = declared.find(kind, name)
+    const settings = stored?.removedAt === null && declared.whyUnused(stored) === null ? stored.settings : null
+    return {
+      name,
+      object: 'operator.model',
+      kind,
+      model: card.id,
+      source: declared.isConfigured(kind, name) ? 'config' : settings === null ? 'provider' : 'store',
+      settings,
+      routes: card.routes.map(({ account, upstreamModel, priority, weight }) => ({
+        account,
+        upstream_model: upstreamModel,
+        priority,
+        weight,
+      })),
+    }
+  }
+  const set = async (request: FastifyRequest, kind: Kind, name: string, settings: Declaration['settings']) => {
+    await declare(request, {
+      kind,
+      name,
+      action: `${kind}.set`,
+      edit(before, now) {
+        if (declared.isConfigured(kind, name)) throw configured(kind, name)
+        const isNew = before?.removedAt !== null
+        const { createdAt = now, revision = 0 } = before ?? {}
+        const times = { createdAt: isNew ? now : createdAt, changedAt: now, removedAt: null, revision }
+        return { kind, name, settings, key: null, mode: 'active', ...times }
+      },
+    })
+    const entry = catalog.entries.get(name)
+    if (entry) return describe(entry)
+    throw new Problem('invalid_request', `The ${kind} '${name}' was removed at the same time. Check it, and try again.`)
+  }
+  const remove = async (request: FastifyRequest, kind: Kind): Promise<RemovedModel> => {
+    const name = pathParam(request, '*')
+    const removable = (before: Declaration | undefined): Declaration => {
+      if (before?.removedAt === null) return before
+      throw declared.isConfigured(kind, name) ? configured(kind, name) : notFound(kind, name)
+    }
+    const found = removable(declared.find(kind, name))
+    if (kind === 'model') await refuseStranded(found, dependencies)
+    await declare(request, {
+      kind,
+      name,
+      action: `${kind}.remove`,
+      edit: (before, now) => ({ ...removable(before), settings: {}, removedAt: now }),
+    })
+    return { name, object: 'operator.model.deleted', deleted: true }
+  }
+
+  return {
+    async list(): Promise<OperatorModelList> {
+      const unused = (['model', 'alias'] as const).flatMap((kind) =>
+        declared.all(kind).flatMap((one) => {
+          const why = declared.whyUnused(one)
+          return why === null ? [] : [`${one.name}: ${why}`]
+        }),
+      )
+      return { ...toWireList([...catalog.entries.values()].map(describe)), unused }
+    },
+    setModel: (request: BodyRequest<SetModel>) =>
+      set(request, 'model', request.body.name, request.body.settings as Declaration['settings']),
+    setAlias: (request: BodyRequest<SetAlias>) =>
+      set(request, 'alias', request.body.name, { model: request.body.model }),
+    removeModel: (request: FastifyRequest) => remove(request, 'model'),
+    removeAlias: (request: FastifyRequest) => remove(request, 'alias'),
+  }
+}
+
+function notFound(kind: Kind, name: string): Problem {
+  const message = `Nothing was declared for the ${kind} '${name.slice(0, 200)}'. GET /operator/v1/models lists all names.`
+  return new Problem('model_not_found', message, { param: 'name' })
+}

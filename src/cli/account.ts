@@ -1,0 +1,222 @@
+import { readFileSync } from 'node:fs'
+import { messageOf } from '../core/problem.ts'
+import { OperatorAccount, OperatorAccountList, OperatorAccountTest, RemovedAccount } from '../wire/accounts.ts'
+import type { Read } from '../wire/schema.ts'
+import { showAccounts, whyOf } from './accounts.ts'
+import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
+import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { connectionOptions } from './connection.ts'
+import { exits, UsageFailure } from './failure.ts'
+import { facts } from './screen/table.ts'
+import { jsonLine, painter, printable } from './screen/text.ts'
+import { count } from './screen/wording.ts'
+import type { Terminal } from './terminal.ts'
+
+const help = `Usage: filmgate account add NAME     add an account of a provider
+       filmgate account list         list all accounts
+       filmgate account show NAME    show one account
+       filmgate account change NAME  change its settings
+       filmgate account test NAME    check its key with a free request
+       filmgate account pause NAME   send nothing to it, and poll nothing
+       filmgate account drain NAME   give it no new tasks
+       filmgate account resume NAME  end a pause or a drain
+       filmgate account remove NAME  remove it, when its tasks have ended
+
+For operators, with an operator's token. Every process of the service follows a
+change within a second. The key is stored encrypted and never shown. Accounts of
+filmgate.yaml are listed, and can be changed only there.
+
+Examples:
+  printf %s "$KEY" | filmgate account add kling-2 --provider kling --key-file -
+  filmgate account add gpu-1 --provider openai --address http://10.0.0.5/v1
+  filmgate account change kling-2 --concurrency 8
+  filmgate account drain kling-2
+  filmgate account list --json | jq -r '.data[] | [.name, .mode] | @tsv'
+
+Options for add and change; \`none\` restores the default:
+  --key-file FILE     a file with the key; - reads it from stdin
+  --address URL       the address of the provider (the provider's own)
+  --concurrency N     tasks that run at once (4)
+  --on-unknown RULE   after a submit of unknown outcome: hold, fail, resubmit
+                      (hold)
+  --verify MODE       how results are verified: full, smart
+  --provider NAME     for add: the provider (the name of the account)
+
+Other options:
+  --json              the response of the server; times are ISO 8601 in UTC
+
+${operatorHelp}`
+
+const options = {
+  ...connectionOptions,
+  provider: { type: 'string' },
+  'key-file': { type: 'string' },
+  address: { type: 'string' },
+  concurrency: { type: 'string' },
+  'on-unknown': { type: 'string' },
+  verify: { type: 'string' },
+} as const
+
+type Given = Values<typeof options>
+type Shown = Read<typeof OperatorAccount>
+
+interface Invocation {
+  operator: Filmgate
+  name: string
+  values: Given
+  terminal: Terminal
+}
+
+interface Outcome {
+  response: object
+  show(): string
+  exitCode?: number
+}
+
+/** A word after `account`: the options that it accepts, its request, and how to show the response. */
+interface Verb {
+  accepts?: readonly (keyof Given)[]
+  /** It is about all accounts. */
+  isForAll?: true
+  run(invocation: Invocation): Promise<Outcome>
+}
+
+const settings = ['key-file', 'address', 'concurrency', 'on-unknown', 'verify'] as const
+
+const verbs: Record<string, Verb> = {
+  add: {
+    accepts: [...settings, 'provider'],
+    async run({ operator, name, values, terminal }) {
+      const { provider } = values
+      const body = { name, ...(provider !== undefined && { provider }), ...(await settingsOf(values, terminal)) }
+      const response = await operator.post('/accounts', OperatorAccount, body)
+      return { response, show: () => showAccount(response, terminal) }
+    },
+  },
+  list: {
+    isForAll: true,
+    async run({ operator, terminal }) {
+      const response = await operator.get('/accounts', OperatorAccountList)
+      return { response, show: () => showAccounts(response, terminal) }
+    },
+  },
+  show: {
+    async run({ operator, name, terminal }) {
+      const response = await operator.get(pathOf(name), OperatorAccount)
+      return { response, show: () => showAccount(response, terminal) }
+    },
+  },
+  change: {
+    accepts: settings,
+    async run({ operator, name, values, terminal }) {
+      const body = await settingsOf(values, terminal)
+      if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
+      const response = await operator.post(pathOf(name), OperatorAccount, body)
+      return { response, show: () => showAccount(response, terminal) }
+    },
+  },
+  test: {
+    async run({ operator, name }) {
+      const response = await operator.post(`${pathOf(name)}/test`, OperatorAccountTest)
+      const { state, seen, fix } = response
+      const text = fix === null ? `${state}: ${seen}` : `${state}: ${seen}; ${fix}`
+      return { response, show: () => `${printable(text)}\n`, exitCode: state === 'usable' ? exits.done : exits.error }
+    },
+  },
+  pause: { run: (invocation) => setMode('pause', invocation) },
+  drain: { run: (invocation) => setMode('drain', invocation) },
+  resume: { run: (invocation) => setMode('resume', invocation) },
+  remove: {
+    async run({ operator, name }) {
+      const response = await operator.remove(pathOf(name), RemovedAccount)
+      return { response, show: () => `removed ${printable(response.name)}\n` }
+    },
+  },
+}
+
+export const command: Command = {
+  help,
+  async run([word = '', ...args], terminal) {
+    const verb = findVerb('account', word, verbs)
+    const { accepts = [], isForAll = false } = verb
+    const operands = isForAll ? [] : ['the name of the account']
+    const read = readArguments(args, { options, operands })
+    refuseOptions(`account ${word}`, read.values, [...Object.keys(connectionOptions), ...accepts])
+    const operator = openOperator(read.values, terminal)
+    const [name = ''] = read.operands
+    const { response, show, exitCode = exits.done } = await verb.run({ operator, name, values: read.values, terminal })
+    terminal.out(read.values.json ? jsonLine(response) : show())
+    return exitCode
+  },
+}
+
+function pathOf(name: string): string {
+  return `/accounts/${encodeURIComponent(name)}`
+}
+
+async function setMode(word: 'pause' | 'drain' | 'resume', { operator, name }: Invocation): Promise<Outcome> {
+  const response = await operator.post(`${pathOf(name)}/${word}`, OperatorAccount)
+  const tasks = count(response.unfinished_tasks ?? 0, 'unfinished task')
+  const shown = printable(response.name)
+  const text = {
+    pause: `paused ${shown}; ${tasks} waiting`,
+    drain: `draining ${shown}; ${tasks} left`,
+    resume: response.was_paused ? `resumed ${shown}` : `${shown} was not paused`,
+  }[word]
+  return { response, show: () => `${text}\n` }
+}
+
+/** The settings of the options, as the API expects them. */
+async function settingsOf(values: Given, terminal: Terminal): Promise<Record<string, unknown>> {
+  const { 'key-file': file, address, concurrency, 'on-unknown': onUnknown, verify } = values
+  const set = (name: string, text: string | undefined, read: (text: string) => unknown = (one) => one) =>
+    text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
+  return {
+    ...(file !== undefined && { key: await readKey(file, terminal) }),
+    ...set('base_url', address),
+    ...set('concurrency', concurrency, wholeNumber),
+    ...set('on_unknown', onUnknown),
+    ...set('verify', verify),
+  }
+}
+
+/** Not an option: other users of the machine can see the options of a command. */
+async function readKey(file: string, terminal: Terminal): Promise<string> {
+  const key = (file === '-' ? ((await terminal.readInput()) ?? '') : readFile(file)).trim()
+  if (key === '') throw new UsageFailure(`--key-file ${file}: there is no key in it`)
+  return key
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageFailure(`--key-file ${file}: it can't be read (${messageOf(error)})`)
+  }
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageFailure(`--concurrency ${text}: use a whole number, or none`)
+}
+
+function showAccount(account: Shown, terminal: Terminal): string {
+  const { key_set: isSet, key_hint: hint, base_url: address } = account
+  const pairs: [string, string][] = [
+    ['name', account.name],
+    ['mode', account.mode],
+    ['health', [account.health.state, whyOf(account, terminal.now())].filter((text) => text !== '').join(': ')],
+    ['set in', account.source === 'config' ? 'the configuration' : ''],
+    ['provider', account.provider],
+    ['address', address ?? ''],
+    ['key', isSet ? (hint === null ? 'set' : `set, ends in ${hint}`) : 'none'],
+    ['concurrency', `${account.concurrency} tasks at once`],
+    ['on unknown', account.on_unknown],
+    ['recovery', account.recovery],
+    ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],
+  ]
+  return facts(
+    pairs.filter(([, value]) => value !== ''),
+    painter(terminal.colour.stdout),
+  )
+}
