@@ -36,7 +36,7 @@ async function rowOf(store: Store, number: string): Promise<[string, string | nu
 /** What a start with these keys logs. */
 async function renew(store: Store, keys: SecretKeys, file: string | null = null): Promise<object[]> {
   const logged: object[] = []
-  const note = (_: string, fields: object) => void logged.push(fields)
+  const note = (_: string, fields: object = {}) => void logged.push(fields)
   const log = { info: note, warn: note }
   const write = async (_: string, work: () => Promise<unknown>) => work()
   await renewSecrets({ store, keys, vault: openVault(keys, random), file, write, log })

@@ -70,7 +70,7 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
   [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
-  [/^src\/secrets/, ['src/core/', 'src/secrets', 'type:src/stores/store.ts', 'node:']],
+  [/^src\/secrets/, ['src/core/', 'src/secrets', 'type:src/stores/store.ts', 'src/telemetry/log.ts', 'node:']],
   [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
   [/^src\/access/, ['src/core/', 'src/access', 'src/config/tokens.ts', 'type:src/stores/store.ts']],
   [/^src\/accounts\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],

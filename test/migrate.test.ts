@@ -156,7 +156,7 @@ it('encrypted secrets move with their key, also to a folder that has a key alrea
   let id = ''
   {
     await using service = await startService({ env: { FILMGATE_DATA: from } })
-    const body = JSON.stringify({ name: 'x', url: 'https://192.0.2.1/', event_types: ['video.failed'] })
+    const body = JSON.stringify({ name: 'x', url: 'https://8.8.8.8/', event_types: ['video.failed'] })
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
     id = ((await (await service.fetch('/v1/webhook_endpoints', init)).json()) as { id: string }).id
   }

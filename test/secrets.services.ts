@@ -14,7 +14,7 @@ const key = randomBytes(32).toString('base64')
 
 function create(service: TestService): Promise<Response> {
   const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ name: 'films', url: 'https://192.0.2.1/hook', event_types: ['video.completed'] })
+  const body = JSON.stringify({ name: 'films', url: 'https://8.8.8.8/hook', event_types: ['video.completed'] })
   return service.fetch('/v1/webhook_endpoints', { method: 'POST', headers, body })
 }
 

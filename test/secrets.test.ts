@@ -24,7 +24,7 @@ interface Endpoint {
 
 async function create(service: TestService): Promise<Endpoint> {
   const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ name: 'films', url: 'https://192.0.2.1/hook', event_types: ['video.completed'] })
+  const body = JSON.stringify({ name: 'films', url: 'https://8.8.8.8/hook', event_types: ['video.completed'] })
   const answer = await service.fetch('/v1/webhook_endpoints', { method: 'POST', headers, body })
   return (await answer.json()) as Endpoint
 }

@@ -115,7 +115,7 @@ export function refuseNul(query: object): void {
 }
 
 /** A value of a request, cut at 50 characters. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value !== 'string') return String(value)

@@ -69,8 +69,12 @@ const Group = pick(OperatorUsageGroup, [
 ])
 const Report = {
   type: 'object',
-  required: ['group_by', 'data'],
-  properties: { group_by: { type: 'array', items: { type: 'string' } }, data: { type: 'array', items: Group } },
+  required: ['object', 'group_by', 'data'],
+  properties: {
+    object: { type: 'string' },
+    group_by: { type: 'array', items: { type: 'string' } },
+    data: { type: 'array', items: Group },
+  },
 } as const
 type Report = Read<typeof Report>
 type Group = Read<typeof Group>
@@ -120,7 +124,7 @@ function queryOf(values: Given, now: number): URLSearchParams {
 
 const fieldOf = (group: Group, name: string) => (group as Record<string, unknown>)[name]
 const revenueOf = (group: Group) => Number(fieldOf(group, 'revenue') ?? 0)
-const isOperators = ({ data }: Report) => data.some((group) => fieldOf(group, 'revenue') !== undefined)
+const isOperators = ({ object }: Report) => object === 'operator.usage'
 
 function toCsv(report: Report): string {
   const { group_by: by, data } = report

@@ -43,6 +43,24 @@ it('with many processes each admits a part of what is left, for a short time', (
   assert.ok(!counts.admits('alice', 100), 'the count is old')
 })
 
+it('a large queue that was full stays full for a moment, and a small one is counted again', () => {
+  let now = 0
+  const counts = openQueueCounts({ processes: 1, freshMs: 1_000, now: () => now })
+  counts.refuse('alice', 5_000)
+  counts.refuse('bob', 5)
+  assert.deepEqual(
+    [
+      counts.isFull('alice', 5_000),
+      counts.isFull('alice', 400),
+      counts.isFull('alice', 6_000),
+      counts.isFull('bob', 5),
+    ],
+    [true, true, false, false],
+  )
+  now = 250
+  assert.ok(!counts.isFull('alice', 5_000))
+})
+
 it('a refusal names the limit, its setting and what makes room', () => {
   const { code, message, retryable } = problemOf({ mostQueued: 7 })
   assert.deepEqual([code, retryable], ['queue_full', true])

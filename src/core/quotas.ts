@@ -40,6 +40,10 @@ function queueFull({ mostQueued }: QueueRefusal): Problem {
 export interface QueueCounts {
   /** Whether one more task of the owner fits for certain. If so, it counts as inserted. */
   admits(owner: string, most: number): boolean
+  /** Whether the owner was found at such a limit a moment ago. Then it is not counted again: that reads many entries. */
+  isFull(owner: string, most: number): boolean
+  /** The store has refused a task of the owner. */
+  refuse(owner: string, most: number): void
   /** Counts a task as inserted, if anything is known about its owner. */
   add(owner: string): void
   /** How many tasks were counted as inserted so far. Read it before the store counts. */
@@ -54,6 +58,8 @@ interface Known {
   /** The mark of that count. */
   base: number
   added: number
+  /** The limit that was reached, and when. */
+  full?: { most: number; at: number }
 }
 
 interface CountOptions {
@@ -63,6 +69,10 @@ interface CountOptions {
   freshMs: number
   now: () => number
 }
+
+/** For so long a large queue stays full. A small one is counted each time: its client may have just deleted a task. */
+const fullMs = 250
+const largeQueue = 1_000
 
 /** About 1 MB. An owner that is forgotten is counted again. */
 const mostOwners = 10_000
@@ -82,6 +92,13 @@ export function openQueueCounts({ processes, freshMs, now }: CountOptions): Queu
       const fits = counted + processes * (added + 1 - base) <= most && Math.abs(now() - countedAt) <= freshMs
       if (fits) known.added += 1
       return fits
+    },
+    isFull(owner, most) {
+      const full = all.get(owner)?.full
+      return full !== undefined && most <= full.most && Math.abs(now() - full.at) < fullMs
+    },
+    refuse(owner, most) {
+      if (most >= largeQueue) knownOf(owner).full = { most, at: now() }
     },
     add(owner) {
       const known = all.get(owner)

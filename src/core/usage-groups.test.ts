@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from './problem.ts'
 import type { UsageRecord } from './usage.ts'
-import { openUsageSums, percentileOf, successRateOf, type UsageDimension } from './usage-groups.ts'
+import { openUsageSums, percentilesOf, successRateOf, type UsageDimension } from './usage-groups.ts'
 
 const noon = Date.parse('2026-11-17T12:34:56Z')
 
@@ -95,9 +95,9 @@ it('percentiles are durations of completed tasks, to three digits', () => {
   const took = (...times: number[]) => {
     const [group] = sumOf([], [{ outcome: 'failed', tookMs: 9e9 }, ...times.map((tookMs) => ({ tookMs }))])
     assert.ok(group)
-    return [percentileOf(group, 0.5), percentileOf(group, 0.95)]
+    return percentilesOf(group, [0.5, 0.95])
   }
-  assert.deepEqual(took(), [null, null])
+  assert.deepEqual(took(), [undefined, undefined])
   assert.deepEqual(took(123_456), [123_000, 123_000])
   assert.deepEqual(took(400, 100, 300, 200), [200, 400])
   assert.deepEqual(took(...Array.from({ length: 100 }, (_, at) => at + 1)), [50, 95])

@@ -107,14 +107,16 @@ function tooMany(most: number): Problem {
   return new Problem('invalid_value', message, { param: 'group_by' })
 }
 
-/** How long this part of the completed tasks took at most; null if no task was completed. */
-export function percentileOf({ completed, durations }: UsageSum, part: number): number | null {
-  let left = Math.ceil(part * completed)
-  for (const [ms, count] of [...durations].sort(([a], [b]) => a - b)) {
-    left -= count
-    if (left <= 0) return ms
-  }
-  return null
+/** How long each of these parts of the completed tasks took at most; undefined if no task was completed. */
+export function percentilesOf({ completed, durations }: UsageSum, parts: readonly number[]): (number | undefined)[] {
+  const sorted = [...durations].sort(([a], [b]) => a - b)
+  return parts.map((part) => {
+    let left = Math.ceil(part * completed)
+    return sorted.find(([, count]) => {
+      left -= count
+      return left <= 0
+    })?.[0]
+  })
 }
 
 /** The part of the ended tasks that was completed. Cancelled ones do not count. Null if there is none. */

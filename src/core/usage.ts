@@ -1,7 +1,7 @@
 import type { ColumnValue, Row } from './row.ts'
 
 /*
- * What ended tasks cost and brought. The end of a task adds one record in its transaction (`core/plan.ts`), and so does each
+ * The cost and revenue of ended tasks. The end of a task adds one record in its transaction (`core/plan.ts`), and so does each
  * attempt that costs money apart from that end. Records are never changed, and outlive their tasks.
  */
 

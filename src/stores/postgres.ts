@@ -1,7 +1,7 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
-import { openQueueCounts } from '../core/quotas.ts'
+import { openQueueCounts, problemOf } from '../core/quotas.ts'
 import { fromHealth, healthColumns } from '../core/row.ts'
 import { isFree } from '../core/spend.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
@@ -67,7 +67,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const claims = openClaims(database)
   const insertOne = openInserts(database, clock)
   const counts = openQueueCounts({ processes: mostProcesses, freshMs: countFreshMs, now: clock.now })
-  const admitOne = openAdmissions(database, counts)
+  // Apart, so that a count of very many tasks does not delay others.
+  const [admitCounted, admitPriced] = [openAdmissions(database, counts), openAdmissions(database, counts)]
   const probe = openProbe(database, name)
   const mutate = openMutations(database)
   const { wakeLocal, wakeAll, notifyLocal } = wakeups
@@ -92,9 +93,11 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       await probe.check()
     },
     async insert(task, caps = [], mostQueued) {
+      if (mostQueued !== undefined && counts.isFull(task.owner, mostQueued)) throw problemOf({ mostQueued })
       const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
       if (mostQueued === undefined) counts.add(task.owner)
       const isPlain = isFree(task.price) && !mustCount
+      const admitOne = mustCount ? admitCounted : admitPriced
       await probe.watch(isPlain ? insertOne(task) : admitOne({ task, caps, ...(mustCount && { mostQueued }) }))
       wakeAll()
     },

@@ -43,6 +43,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     const { refusal, queued } = await write('admit', toRow(task), admission)
     // At the limit there may be more than were counted.
     if (mostQueued !== undefined && queued !== null && queued < mostQueued) counts.learn(owner, queued, mark)
+    if (refusal && 'mostQueued' in refusal) counts.refuse(owner, refusal.mostQueued)
     if (refusal) throw problemOf(refusal)
   }
 
@@ -59,6 +60,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...reads,
     checkWritable: () => write('checkWritable'),
     async insert(task, caps = [], mostQueued) {
+      if (mostQueued !== undefined && counts.isFull(task.owner, mostQueued)) throw problemOf({ mostQueued })
       const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
       if (mostQueued === undefined) counts.add(task.owner)
       const isPlain = isFree(task.price) && !mustCount

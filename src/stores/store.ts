@@ -261,7 +261,7 @@ export interface TokenStore {
   appendAudit(entry: AuditEntry): Promise<void>
 }
 
-/** What ended tasks cost and brought. The plan of a change adds the records. */
+/** The cost and revenue of ended tasks. The plan of a change adds the records. */
 export interface UsageStore {
   /** Records of a range, in the order of their times, then of their numbers. */
   usage(range: UsageRange, step: UsageStep): Promise<UsageRecord[]>

@@ -8,7 +8,7 @@ import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from
 import { toWireList } from '../wire.ts'
 import { configured, type DeclareDependencies, openDeclare, refuseStranded } from './declare.ts'
 
-export interface DeclaredModelDependencies extends DeclareDependencies {
+interface DeclaredModelDependencies extends DeclareDependencies {
   store: DeclareDependencies['store'] & Pick<TaskStore, 'queueOf'>
   catalog: Catalog
 }

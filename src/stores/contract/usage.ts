@@ -52,7 +52,7 @@ async function costOf(store: Store, tasks: readonly Task[]): Promise<number> {
   return entries.filter(({ account }) => account.startsWith('cost ')).reduce((sum, { amount }) => sum + amount, 0)
 }
 
-/** What ended tasks cost and brought. */
+/** The cost and revenue of ended tasks. */
 export function testUsage(world: StoreWorld): void {
   testEnds(world)
   testReads(world)
@@ -172,7 +172,7 @@ function testCursor(world: StoreWorld): void {
 
   it('one holder at a time moves the cursor, until its lease ends', async () => {
     await using store = await fresh(world)
-    assert.equal(await store.moveUsageCursor('one', 5), false, 'nobody has a lease')
+    assert.equal(await store.moveUsageCursor('one', 5), false, 'there is no lease')
     assert.equal(await store.leaseUsageCursor({ holder: 'one', now: 10, until: 20 }), 0)
     assert.equal(await store.leaseUsageCursor({ holder: 'two', now: 19, until: 29 }), undefined)
     assert.equal(await store.moveUsageCursor('two', 7), false)

@@ -69,6 +69,7 @@ async function admit(
       return plan && 'refusal' in plan ? [[submit, plan.refusal] as const] : []
     }),
   )
+  for (const [{ task }, refusal] of refusals) if ('mostQueued' in refusal) counts.refuse(task.owner, refusal.mostQueued)
   const admitted = open.filter((submit) => !refusals.has(submit))
   for (const { task, mostQueued } of admitted) if (mostQueued !== undefined) counts.add(task.owner)
   if (admitted.length > 0) {

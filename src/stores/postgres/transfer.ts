@@ -116,6 +116,11 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
           await query(
             `SELECT setval(pg_get_serial_sequence('${table}', 'number'), max(number)) FROM ${table} HAVING count(*) > 0`,
           )
+        // Rows that were sent may have been removed: later ones must not get their numbers.
+        await query(
+          `SELECT setval(pg_get_serial_sequence('usages', 'number'), greatest(sent, (SELECT max(number) FROM usages)))
+           FROM (SELECT max(number) AS sent FROM cursors) AS cursor WHERE sent > 0`,
+        )
         await query(`DROP TABLE IF EXISTS ${markTable}`)
         // The query plans of the queue depend on statistics.
         await query(`ANALYZE ${tableNames.join(', ')}`)

@@ -77,6 +77,9 @@ function transferOf(database: DatabaseSync): Transfer {
       inTransaction(database, () => database.exec(tableNames.map((table) => `DELETE FROM ${table}`).join(';')))
     },
     async finish() {
+      // Rows that were sent may have been removed: later ones must not get their numbers.
+      const { sent } = database.prepare('SELECT max(number) AS sent FROM cursors').get() ?? {}
+      if (Number(sent ?? 0) > 0) raiseNumber(database, 'usages', Number(sent))
       database.exec(`DROP TABLE ${markTable}; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)`)
     },
     async retire(target) {
@@ -90,6 +93,12 @@ function transferOf(database: DatabaseSync): Transfer {
       database.close()
     },
   }
+}
+
+/** The next row of the table has a greater number. */
+function raiseNumber(database: DatabaseSync, table: TableName, number: number): void {
+  const known = database.prepare('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?').run(number, table)
+  if (known.changes === 0) database.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(table, number)
 }
 
 /** No service starts on rows that are incomplete, or were moved to another store. */
