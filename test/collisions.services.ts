@@ -93,8 +93,16 @@ it('transactions that can not be serialized: all is tried again, and all end, ea
   await using service = await serve(world)
   const { pathname } = new URL(world.store)
   await world.sql(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`)
-  // The setting applies to new connections.
+  // The setting applies to new connections. A submit on one that breaks gets a 503.
+  const [{ now } = {}] = await world.sql('SELECT clock_timestamp()::text AS now')
   world.proxy.cut()
+  await comes('the connections are new', async () => {
+    const found = await world.sql(
+      `SELECT bool_and(backend_start > '${now}') AS are_new FROM pg_stat_activity WHERE application_name = 'filmgate'
+         AND datname = current_database()`,
+    )
+    return found[0]?.are_new === true
+  })
   const stop = new AbortController()
   const disturbing = disturb(world, stop.signal)
   await submitMany(service, 30, 'film')
