@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Random } from './core/clock.ts'
 import { type Declaration, declarationId } from './core/declaration.ts'
 import { messageOf, Problem } from './core/problem.ts'
@@ -58,12 +59,23 @@ function readKeyFile(file: string): SecretKey[] {
   throw new Error(`${file} has no key of 32 bytes in base64; restore it from a backup`)
 }
 
+/** Otherwise a power cut could take the key, and leave what is encrypted with it. */
+function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r')
+  try {
+    fsyncSync(opened)
+  } finally {
+    closeSync(opened)
+  }
+}
+
 /** By a rename, because secrets that were encrypted with a partial key would be lost. */
 function createKeyFile(file: string, random: Random): SecretKey {
   const key = newSecretKey(random)
   try {
     writeFileSync(`${file}.new`, `${Buffer.from(key.bytes).toString('base64')}\n`, { mode: 0o600, flush: true })
     renameSync(`${file}.new`, file)
+    syncFolder(dirname(file))
   } catch (error) {
     rmSync(`${file}.new`, { force: true })
     throw Problem.ofStorage(error)

@@ -101,6 +101,8 @@ it('the key is in no answer, no log, no audit entry and no file in clear, and a 
   const changed = await call(service, '/accounts/main', { key: other, concurrency: 9 })
   assert.deepEqual([changed.body.key_hint, changed.body.concurrency], ['9034', 9])
   await act(service, '/accounts/main/test')
+  const redirected = await call(service, '/accounts/main', { base_url: 'http://127.0.0.1:9' })
+  assert.deepEqual([redirected.status, redirected.body.error.param], [400, 'key'])
   const wrong = await call(service, '/accounts/main', { key: `${key}é` })
   assert.deepEqual([wrong.status, wrong.body.error.param], [400, 'key'])
   const answers = await Promise.all(['/accounts', '/accounts/main', '/audit'].map((path) => call(service, path)))

@@ -108,6 +108,23 @@ describe('a submit', () => {
     await assert.rejects(run(queued), lost)
   })
 
+  it('whose account was drained, changed or removed while it was prepared is not sent', async () => {
+    for (const current of [{ mode: 'draining' } as const, { keyVersion: 'another' }, null]) {
+      const sent: string[] = []
+      const send: Upstream['send'] = async (path, _init, _signal, departure) => {
+        const accounts = world.tools.accounts as Map<string, Account>
+        if (current) accounts.set('p', { ...world.account, ...current })
+        else accounts.delete('p')
+        await departure?.ready()
+        sent.push(path)
+        return new Response('{}')
+      }
+      const world = await worldOf({}, { upstream: { send } as Upstream })
+      await assert.rejects(world.run(queued), { code: 'provider_unavailable' })
+      assert.deepEqual(sent, [])
+    }
+  })
+
   it('whose attempt can not be committed sends nothing to its provider', async () => {
     const sent: string[] = []
     const send: Upstream['send'] = async (path, _init, _signal, departure) => {

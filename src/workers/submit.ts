@@ -56,6 +56,9 @@ export const submit: Worker = {
     const request = await requestOf(task, upstreamModel, tools)
     const change = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
     const commit = async () => {
+      // It may have been removed, drained or changed while the request was prepared.
+      const current = tools.accounts.get(account.name)
+      if (!current || !acceptsTasks(current) || current.keyVersion !== account.keyVersion) throw unavailable()
       // The search for an unknown outcome is limited in time, counted from here.
       const opened = { ...attempt, openedAt: tools.clock.now() }
       return { attempt: opened, task: await action.commit(change, opened) }
@@ -71,7 +74,11 @@ function routeOf(task: Task, tools: Tools): { account: Account; upstreamModel: s
     .get(task.card)
     ?.card.routes.find((candidate) => candidate.account === task.account)
   if (route) return { account, upstreamModel: route.upstreamModel }
-  throw new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
+  throw unavailable()
+}
+
+function unavailable(): Problem {
+  return new Problem('provider_unavailable', 'The model is not available right now.', { retryable: true })
 }
 
 /** Does what `core/recovery.ts` decides about an attempt without a response. */

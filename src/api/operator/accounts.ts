@@ -109,7 +109,7 @@ function modeRoutes(accounts: ReturnType<typeof openAccounts>): Route[] {
       id: 'pauseAccount',
       summary: 'Pause an account',
       description:
-        'Nothing is sent to the account and nothing is polled until it is resumed. Its tasks wait; their deadlines go on.',
+        'Nothing is sent to the account and nothing is polled until it is resumed. Its tasks wait; a deadline that passes meanwhile takes effect when it is resumed.',
       path,
       responses: theAccount,
       errors: changeErrors,
@@ -217,7 +217,14 @@ function openAccounts(dependencies: AccountDependencies) {
         action: 'account.change',
         edit(before) {
           const found = changeable(name, before)
-          return { ...found, settings: withFields(found.settings, fields), key: key?.trim() ?? found.key }
+          const settings = withFields(found.settings, fields)
+          if (found.key !== null && key === undefined && settings.base_url !== found.settings.base_url)
+            throw new Problem(
+              'invalid_value',
+              'A change of `base_url` would send the stored key to another host. Send `key` with it.',
+              { param: 'key' },
+            )
+          return { ...found, settings, key: key?.trim() ?? found.key }
         },
       })
       return describe(name)
