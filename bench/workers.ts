@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
@@ -39,6 +39,8 @@ export interface WorkerCosts {
   /** Of a task that is polled `polls` times. */
   task: Cost & { polls: number }
   poll: Cost
+  /** Of a task with a real video of so many bytes. */
+  film: Cost & { bytes: number }
   /** Writes of one task by table, at `polls`. `inPlace`: updates that touched no index. */
   rows: Record<string, { inserted: number; updated: number; inPlace: number; deleted: number }>
   /** Size of the rows of a finished task, after VACUUM FULL. */
@@ -86,10 +88,11 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   const rows = mapValues(after, (counts, table) =>
     mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
-  const costs = { perSecond, task, poll, rows, bytes }
   await world.simulator[Symbol.asyncDispose]()
   const films = await openFilms(world, stack)
   const withFilms = await runInTurn(films, () => bench.tasks * filmShare)
+  const film = { ...costOf(withFilms[1] ?? []), bytes: statSync(bench.film).size }
+  const costs = { perSecond, task, poll, film, rows, bytes }
   return { lines: [...linesOf(all, ''), ...linesOf(withFilms, ' films'), ...costLines(costs)], costs }
 }
 

@@ -64,7 +64,7 @@ export interface Demand {
 }
 
 export function demandOf({ api, workers, verify }: Costs, given: Assumptions): Demand {
-  const { task, poll, bytes } = workers
+  const { task, poll, film, bytes } = workers
   const polls = countPolls(given)
   const extraPolls = Math.max(0, polls - task.polls)
   const clientPolls = Math.ceil(given.jobMs / given.clientPollMs) + 1
@@ -74,7 +74,7 @@ export function demandOf({ api, workers, verify }: Costs, given: Assumptions): D
     rowBytes: bytes,
     runs: polls + 2,
     api: api.submit.api + clientPolls * api.poll.api,
-    worker: task.worker + extraPolls * poll.worker,
+    worker: task.worker + extraPolls * poll.worker + (film.worker - task.worker) * (given.videoBytes / film.bytes),
     decoder: verify * given.videoSeconds,
     database: api.submit.database + clientPolls * api.poll.database + task.database + extraPolls * poll.database,
     walBytes: task.walBytes + extraPolls * poll.walBytes,

@@ -5,7 +5,7 @@ import type { Step, Use } from './plan.ts'
 /* The rows of the tables: what was measured, and what follows from it. The first row of each is its head. */
 
 export function measuredRows({ api, workers, claim, verify }: Costs): string[][] {
-  const { task, poll, rows, bytes, perSecond } = workers
+  const { task, poll, film, rows, bytes, perSecond } = workers
   const { updated = 0, inPlace = 0 } = rows.tasks ?? {}
   const inserted = ['attempts', 'events', 'slots'].map((name) => `${(rows[name]?.inserted ?? 0).toFixed(1)} ${name}`)
   const rates = Object.entries(perSecond).map(([count, rate]) => `${count}: ${size(rate)}`)
@@ -21,6 +21,7 @@ export function measuredRows({ api, workers, claim, verify }: Costs): string[][]
       'one more poll of its provider',
       `worker ${ms(poll.worker)}, database ${ms(poll.database)}, ${kb(poll.walBytes)} of log`,
     ],
+    ['task with a real video', `worker ${ms(film.worker)}, for ${(film.bytes / 1e6).toFixed(1)} MB`],
     [
       'row versions',
       `${size(updated)} updates of the task (${size(inPlace)} in place); inserts: ${inserted.join(', ')}`,
