@@ -7,12 +7,13 @@ import { cpuSeconds, ownCpuSeconds, parentOf } from './cpu.ts'
 import { watchLocks } from './lock-watch.ts'
 import { type Line, median, middle } from './measure.ts'
 import { asQueued, manyTasks } from './postgres-rows.ts'
+import { canLimitCpu, limitCpu } from './quota.ts'
 import { type Running, type Simulator, startSimulator, startWorker } from './worker-processes.ts'
 
 /*
  * Real workers on one PostgreSQL: whole engines, in processes of their own, work off a queue. The provider is a process,
- * too. All share one machine, so more workers than cores show only that workers do not block each other. How far they
- * scale is calculated from the costs of one task.
+ * too. All share one machine, and one worker fills it: several show what they cost each other. With a quarter of a core for
+ * each worker they show whether they scale. How far is calculated from the costs of one task.
  */
 export interface WorkersBench {
   url: string
@@ -65,10 +66,14 @@ interface World extends WorkersBench {
   created: number
   /** How many tasks each worker works off before it is measured: compiled code, open connections, running children. */
   warmUp: number
+  /** What each worker has of a core while it is measured. Without it, all that is left. */
+  cores?: number
 }
 
 const name = 'sim-key'
 const owners = 50
+/** So little that database, provider and bucket have what they need beside four such workers. */
+const quarter = 0.25
 /** Decoding a real video costs as much as a hundred tasks. */
 const filmShare = 1 / 10
 /** How long a job of the provider takes if polls are counted: dozens of polls, at a cadence of 100 ms. */
@@ -88,12 +93,19 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   const rows = mapValues(after, (counts, table) =>
     mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
+  const limited = { ...world, cores: quarter }
+  const small = canLimitCpu() ? await runInTurn(limited, (count) => (bench.tasks / 4) * count) : {}
   await world.simulator[Symbol.asyncDispose]()
-  const films = await openFilms(world, stack)
+  const films = await openFilms({ ...world, created: limited.created }, stack)
   const withFilms = await runInTurn(films, () => bench.tasks * filmShare)
   const film = { ...costOf(withFilms[1] ?? []), bytes: statSync(bench.film).size }
   const costs = { perSecond, task, poll, film, rows, bytes }
-  return { lines: [...linesOf(all, ''), ...linesOf(withFilms, ' films'), ...costLines(costs)], costs }
+  const counted = [
+    ...linesOf(all, 'completed', 'tiny videos'),
+    ...linesOf(small, 'with ¼ core each', 'tiny videos'),
+    ...linesOf(withFilms, 'completed films', 'videos of 4 s of 1280x720'),
+  ]
+  return { lines: [...counted, ...costLines(costs)], costs }
 }
 
 /** Numbers of workers in turn, in each round: minutes apart, noise of the machine would dominate. */
@@ -148,6 +160,8 @@ async function costOfPoll(world: World): Promise<Cost> {
 
 async function startWorkers(world: World, count: number): Promise<AsyncDisposable & { all: readonly Running[] }> {
   await using stack = new AsyncDisposableStack()
+  // Disposed last: a group can only be removed when its processes have ended.
+  const groups = stack.use(new DisposableStack())
   const starts = Array.from({ length: count }, async (_, at) => {
     const data = join(world.folder, `worker-${count}-${at}`)
     mkdirSync(data, { recursive: true })
@@ -155,6 +169,7 @@ async function startWorkers(world: World, count: number): Promise<AsyncDisposabl
   })
   const all = await Promise.all(starts)
   await workOff(world, world.warmUp * count)
+  if (world.cores) for (const { pid } of all) groups.use(limitCpu(pid, world.cores))
   const running = stack.move()
   return { all, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
@@ -250,15 +265,15 @@ function mapValues<From, To>(record: Record<string, From>, change: (value: From,
 
 const ms = (seconds: number) => (seconds * 1000).toFixed(1)
 
-function linesOf(all: Record<string, Round[]>, kind: '' | ' films'): Line[] {
+function linesOf(all: Record<string, Round[]>, what: string, videos: string): Line[] {
   return Object.entries(all).map(([count, rounds]) => {
     const { worker, children, database } = costOf(rounds)
     const waiting = (100 * median(rounds.map((round) => round.waiting))).toFixed(1)
     return {
-      name: `${count} worker${count === '1' ? '' : 's'}, completed${kind}`,
+      name: `${count} worker${count === '1' ? '' : 's'}, ${what}`,
       unit: ' /s',
       ...middle(rounds.map(({ perSecond }) => perSecond)),
-      detail: `${kind ? 'videos of 4 s of 1280x720' : 'tiny videos'} of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; ${waiting} % of the time spent waiting for locks`,
+      detail: `${videos} of a simulated provider; ms of CPU for each: worker ${ms(worker)}, its decoding child ${ms(children)}, database ${ms(database)}; ${waiting} % of the time spent waiting for locks`,
     }
   })
 }
