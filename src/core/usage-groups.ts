@@ -119,7 +119,7 @@ export function percentilesOf({ completed, durations }: UsageSum, parts: readonl
   })
 }
 
-/** The part of the ended tasks that was completed. Cancelled ones do not count. Null if there is none. */
+/** The part of the ended tasks that was completed, without cancelled ones; null if no task was completed or failed. */
 export function successRateOf({ completed, failed }: UsageSum): number | null {
   return completed + failed === 0 ? null : Number((completed / (completed + failed)).toFixed(4))
 }
