@@ -1,3 +1,4 @@
+import { isAccepted } from '../core/webhook.ts'
 import { pick, type Read } from '../wire/schema.ts'
 import {
   DeletedWebhookEndpoint,
@@ -148,11 +149,11 @@ const verbs: Record<string, Verb> = {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { event = 'video.completed' } }) {
       const response = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
-      const isAccepted = response.status_code >= 200 && response.status_code < 300
-      const verdict = isAccepted ? '' : ', which counts as a failure'
+      const isSuccess = isAccepted(response.status_code)
+      const verdict = isSuccess ? '' : ', which counts as a failure'
       const show = () =>
         `${printable(response.event_type)}: the endpoint responded with ${response.status_code}${verdict}\n`
-      return { response, show, code: isAccepted ? 0 : 1 }
+      return { response, show, code: isSuccess ? 0 : 1 }
     },
   },
   deliveries: {
