@@ -13,7 +13,7 @@ export interface Command {
 }
 
 /** The options of a command by name, as `parseArgs` of `node:util` expects them. */
-type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
+export type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
 
 export type Values<T extends Options> = {
   [Name in keyof T]?: T[Name]['type'] extends 'boolean' ? boolean : string
@@ -119,4 +119,19 @@ export function findVerb<Verb>(command: string, word: string, verbs: Readonly<Re
 export function refuseOptions(command: string, values: object, accepted: readonly string[]): void {
   const odd = Object.keys(values).find((name) => !accepted.includes(name))
   if (odd !== undefined) throw new UsageFailure(`${command} does not accept --${odd}`)
+}
+
+/** The setting of an option, as the API expects it; `none` restores the default. */
+export function settingOf(
+  name: string,
+  text: string | undefined,
+  read: (text: string) => unknown = (value) => value,
+): Record<string, unknown> {
+  return text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
+}
+
+/** For options that also accept `none`. */
+export function wholeNumber(text: string, option: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
 }

@@ -1,17 +1,18 @@
 import { moneyText } from '../core/money.ts'
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
 import { fits, isObject, pick, type Read } from '../wire/schema.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import type { Values } from './arguments.ts'
+import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
 import { type Column, facts, table } from './screen/table.ts'
-import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
 import { findTasks, searchOptions, showTasks } from './task-list.ts'
 import type { Terminal } from './terminal.ts'
+import { type Outcome, operatorCommand, type Verb } from './verbs.ts'
 import { readOutput, readWarnings } from './video.ts'
 
 const help = `Usage: filmgate task list [options]      tasks of all owners, newest first
@@ -96,34 +97,21 @@ export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: 
 type ShownAttempt = Read<typeof OperatorAttempt>
 type Reason = NonNullable<ShownTask['error']>
 
-/** A word after `task`: its request, and how to show the response. */
-interface Verb {
-  operands: readonly string[]
-  /** Options, besides those of the connection. */
-  accepts?: readonly (keyof Given)[]
-  run(operator: Filmgate, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
-}
-
-interface Shown {
-  response: object
-  show(): string
-}
-
 const heldTable = { none: 'No task waits for a decision.', showsState: false }
 const orphanTable = { none: 'There are no orphaned attempts.', showsState: true }
 
-const verbs: Record<string, Verb> = {
+const verbs: Record<string, Verb<Given>> = {
   list: {
     operands: [],
     accepts: [...(Object.keys(searchOptions) as (keyof typeof searchOptions)[]), 'limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = await findTasks(operator, values, terminal)
       return { response: { object: 'list', ...response }, show: () => showTasks(response, terminal) }
     },
   },
   show: {
     operands: ['the id'],
-    async run(operator, [id = ''], _, terminal) {
+    async run({ operator, operands: [id = ''], terminal }) {
       const response = await operator.get(pathOf(id), ShownTask)
       return { response, show: () => showTask(response, terminal) }
     },
@@ -131,7 +119,7 @@ const verbs: Record<string, Verb> = {
   held: {
     operands: [],
     accepts: ['limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = onlyHeld(await listed(operator, ['open'], values))
       return { response, show: () => showAttempts(response, heldTable, terminal) }
     },
@@ -139,40 +127,31 @@ const verbs: Record<string, Verb> = {
   orphans: {
     operands: [],
     accepts: ['limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = await listed(operator, ['orphan', 'abandoned'], values)
       return { response, show: () => showAttempts(response, orphanTable, terminal) }
     },
   },
   adopt: {
     operands: ['the id', 'the operation'],
-    run: async (operator, [id = '', operation = '']) => decided('adopted', await adopt(operator, id, operation)),
+    run: async ({ operator, operands: [id = '', operation = ''] }) =>
+      decided('adopted', await adopt(operator, id, operation)),
   },
   resubmit: {
     operands: ['the id'],
     accepts: ['yes'],
-    run: async (operator, [id = ''], { yes = false }, terminal) =>
+    run: async ({ operator, operands: [id = ''], values: { yes = false }, terminal }) =>
       decided('resubmitted', await decide(operator, { id, decision: 'resubmit', yes }, terminal)),
   },
   'give-up': {
     operands: ['the id'],
     accepts: ['yes'],
-    run: async (operator, [id = ''], { yes = false }, terminal) =>
+    run: async ({ operator, operands: [id = ''], values: { yes = false }, terminal }) =>
       decided('given up', await decide(operator, { id, decision: 'give_up', yes }, terminal)),
   },
 }
 
-export const command: Command = {
-  help,
-  async run([word = '', ...args], terminal) {
-    const verb = findVerb('task', word, verbs)
-    const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    refuseOptions(`task ${word}`, values, [...Object.keys(connectionOptions), ...(verb.accepts ?? [])])
-    const { response, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
-    terminal.out(values.json ? jsonLine(response) : show())
-    return 0
-  },
-}
+export const command = operatorCommand('task', { help, options, verbs })
 
 /** The attempts of several states, in one list of the shape that the server sends. */
 async function listed(
@@ -228,7 +207,7 @@ function showAttempts(
   )
 }
 
-function decided(what: string, response: ShownTask): Shown {
+function decided(what: string, response: ShownTask): Outcome {
   return { response, show: () => `${what}: ${printable(`${response.id} is ${response.state} now`)}\n` }
 }
 
