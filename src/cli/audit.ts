@@ -4,6 +4,7 @@ import { type Command, readArguments } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
+import { pagesOf } from './pages.ts'
 import { table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
@@ -51,14 +52,8 @@ export const command: Command = {
 }
 
 async function exportAll(operator: Filmgate, { out }: Terminal): Promise<void> {
-  for (let after = ''; ; ) {
-    const { data, last_id: last, has_more: more } = await operator.get(`/audit?limit=100${after}`, Page)
-    out(data.map((entry) => jsonLine(entry)).join(''))
-    const next = `&after=${encodeURIComponent(last ?? '')}`
-    // Otherwise a server that repeats a page would be requested without end.
-    if (!more || last === null || next === after) return
-    after = next
-  }
+  const pages = pagesOf(new URLSearchParams({ limit: '100' }), (query) => operator.get(`/audit?${query}`, Page))
+  for await (const { data } of pages) out(data.map((entry) => jsonLine(entry)).join(''))
 }
 
 function show(entries: Entries, terminal: Terminal): string {

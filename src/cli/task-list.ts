@@ -2,6 +2,7 @@ import { ListTasksQuery, OperatorTaskList, OperatorTaskSummary } from '../wire/o
 import { pick, type Read } from '../wire/schema.ts'
 import type { Filmgate } from './client.ts'
 import { UsageFailure } from './failure.ts'
+import { pagesOf } from './pages.ts'
 import { type Column, table } from './screen/table.ts'
 import { painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
@@ -59,19 +60,18 @@ const { status: statusRule, state: stateRule } = ListTasksQuery.properties
 export async function findTasks(operator: Filmgate, values: SearchValues, terminal: Terminal): Promise<ShownPage> {
   const { limit = '20' } = values
   if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
-  const query = queryOf(values, terminal.now())
   const data: Row[] = []
-  let [after, more]: [string | null, boolean] = [null, true]
-  while (more && data.length < Number(limit)) {
+  const pages = pagesOf(queryOf(values, terminal.now()), (query) => {
     query.set('limit', String(Math.min(100, Number(limit) - data.length)))
-    if (after !== null) query.set('after', after)
-    const page: ShownPage = await operator.get(`/tasks?${query}`, ShownPage)
+    return operator.get(`/tasks?${query}`, ShownPage)
+  })
+  let last: string | null = null
+  for await (const page of pages) {
     data.push(...page.data)
-    // Otherwise a server that repeats a page would be requested without end.
-    more = page.has_more && page.last_id !== null && page.last_id !== after
-    after = page.last_id
+    last = page.last_id
+    if (data.length >= Number(limit)) return { data, has_more: page.has_more, last_id: last }
   }
-  return { data, has_more: more, last_id: after }
+  return { data, has_more: false, last_id: last }
 }
 
 function queryOf(values: SearchValues, now: number): URLSearchParams {

@@ -6,6 +6,7 @@ import { settingOf, type Values, wholeNumber } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import { pagesOf } from './pages.ts'
 import { facts, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
 import { bytes, relative } from './screen/wording.ts'
@@ -149,14 +150,10 @@ const verbs: Record<string, Verb<Given>> = {
 export const command = operatorCommand('token', { help, options, verbs })
 
 async function allTokens(operator: Filmgate): Promise<Shown[]> {
+  const pages = pagesOf(new URLSearchParams({ limit: '100' }), (query) => operator.get(`/tokens?${query}`, TokenPage))
   const tokens: Shown[] = []
-  for (let after = ''; ; ) {
-    const query = new URLSearchParams({ limit: '100', ...(after !== '' && { after }) })
-    const { data, last_id: last, has_more: more } = await operator.get(`/tokens?${query}`, TokenPage)
-    tokens.push(...data)
-    if (!more || last === null || last === after) return tokens
-    after = last
-  }
+  for await (const { data } of pages) tokens.push(...data)
+  return tokens
 }
 
 /** A name is looked up. Several tokens may have had it, but only one that is not revoked. */
