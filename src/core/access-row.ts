@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditRecord } from './audit.ts'
 import type { ColumnValue, Row } from './row.ts'
-import type { StoredToken, TokenFields, TokenKind } from './token.ts'
+import { plainFields, type StoredToken, type TokenFields, type TokenKind } from './token.ts'
 
 /* How tokens and the audit log are stored in columns. It is the same in SQLite and PostgreSQL. */
 
@@ -9,36 +9,9 @@ export const tokenColumns = 'id name kind digest older settings created_at chang
 /** In the order of `tokenColumns`, without the revision, which the store gives it. */
 export function fromToken(token: Omit<StoredToken, 'revision'>): ColumnValue[] {
   const { id, name, kind, digest, older, createdAt, changedAt, revokedAt } = token
-  const settings: TokenFields = {
-    project: token.project,
-    models: token.models,
-    rate: token.rate,
-    concurrency: token.concurrency,
-    queued: token.queued,
-    storedBytes: token.storedBytes,
-    ipRanges: token.ipRanges,
-    spend: token.spend,
-    expiresAt: token.expiresAt,
-    enabled: token.enabled,
-    role: token.role,
-    metadata: token.metadata,
-  }
+  const names = Object.keys(plainFields) as (keyof TokenFields)[]
+  const settings = Object.fromEntries(names.map((name) => [name, token[name]]))
   return [id, name, kind, digest, JSON.stringify(older), JSON.stringify(settings), createdAt, changedAt, revokedAt]
-}
-
-export const plainFields: TokenFields = {
-  project: null,
-  models: ['*'],
-  rate: null,
-  concurrency: null,
-  queued: null,
-  storedBytes: null,
-  ipRanges: null,
-  spend: null,
-  expiresAt: null,
-  enabled: true,
-  role: null,
-  metadata: null,
 }
 
 /** A setting that the row lacks has its default: the row may be from before the setting existed. */

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access.ts'
-import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
@@ -17,6 +16,7 @@ import {
   newSecret,
   newTokenId,
   ownerOf,
+  plainFields,
   type StoredToken,
   type Token,
   type TokenFields,
