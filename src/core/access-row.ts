@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditRecord } from './audit.ts'
-import type { ColumnValue, Row } from './row.ts'
+import { type ColumnValue, json, parse, type Row } from './row.ts'
 import { plainFields, type StoredToken, type TokenFields, type TokenKind } from './token.ts'
 
 /* How tokens and the audit log are stored in columns. It is the same in SQLite and PostgreSQL. */
@@ -37,7 +37,7 @@ export const auditColumns = 'at actor actor_name address action target was becom
 /** In the order of `auditColumns`. */
 export function fromAudit(entry: AuditEntry): ColumnValue[] {
   const { at, actor, actorName, address, action, target, before, after } = entry
-  return [at, actor, actorName, address, action, target, text(before), text(after)]
+  return [at, actor, actorName, address, action, target, json(before), json(after)]
 }
 
 export function toAudit(row: Row): AuditRecord {
@@ -52,12 +52,4 @@ export function toAudit(row: Row): AuditRecord {
     before: parse(row.was),
     after: parse(row.becomes),
   }
-}
-
-function text(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value)
-}
-
-function parse(value: unknown): object | null {
-  return typeof value === 'string' ? JSON.parse(value) : null
 }
