@@ -1,5 +1,5 @@
+import { AuditEntryList } from '../wire/audit.ts'
 import { pick, type Read } from '../wire/schema.ts'
-import { AuditEntryList } from '../wire/tokens.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
