@@ -64,7 +64,7 @@ export function usageRoute(dependencies: UsageDependencies): Route {
     description:
       'The videos of your project that ended in a range of time, by groups: how many, how long they took, and what you pay for them.',
     query: { schema: UsageQuery },
-    responses: { 200: { description: 'The groups.', schema: UsageReport, others: csv } },
+    responses: { 200: { description: 'The groups.', schema: UsageReport, alternatives: csv } },
     errors: [...errors, 'rate_limit_exceeded'],
     options: { onRequest: dropStalled },
     handler: showUsage(dependencies),
@@ -79,7 +79,7 @@ export function operatorUsageRoute(dependencies: UsageDependencies): Route {
     description:
       'The tasks of all projects that ended in a range of time, by groups. The cost of an attempt that no task uses counts for its account, and for the token, project and model of its task.',
     query: { schema: OperatorUsageQuery },
-    responses: { 200: { description: 'The groups.', schema: OperatorUsageReport, others: csv } },
+    responses: { 200: { description: 'The groups.', schema: OperatorUsageReport, alternatives: csv } },
     errors,
     options: { onRequest: dropStalled },
     handler: showOperatorUsage(dependencies),
