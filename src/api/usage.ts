@@ -10,6 +10,7 @@ import type { UsageRecord } from '../core/usage.ts'
 import {
   openUsageSums,
   percentilesOf,
+  reportDays,
   successRateOf,
   type UsageDimension,
   type UsageFilter,
@@ -42,7 +43,6 @@ interface UsageDependencies {
 }
 
 const dayMs = 86_400_000
-const [usualDays, mostDays, mostDaysByHour] = [30, 400, 31]
 const mostGroups = 10_000
 
 /** A step reads this many records in a few milliseconds. */
@@ -182,15 +182,15 @@ function readDimensions(text: string, allowed: readonly UsageDimension[]): Usage
 function readRange(query: UsageQueryText, by: readonly UsageDimension[], now: number) {
   // What ended in this millisecond counts.
   const before = readTime('before', query.before) ?? now + 1
-  const since = readTime('since', query.since) ?? Math.max(0, before - usualDays * dayMs)
+  const since = readTime('since', query.since) ?? Math.max(0, before - reportDays.usual * dayMs)
   const refuse = (message: string) => new Problem('invalid_value', message, { param: 'since' })
   if (since >= before) throw refuse('`since` is not before `before`. Send an earlier time.')
   const days = (before - since) / dayMs
   const range = 'The range from `since` to `before`'
-  if (days > mostDays) throw refuse(`${range} is longer than ${mostDays} days. Send a later \`since\`.`)
-  if (by.includes('hour') && days > mostDaysByHour)
+  if (days > reportDays.most) throw refuse(`${range} is longer than ${reportDays.most} days. Send a later \`since\`.`)
+  if (by.includes('hour') && days > reportDays.mostByHour)
     throw refuse(
-      `${range} is longer than ${mostDaysByHour} days, the most by \`hour\`. Send a later \`since\`, or group by \`day\`.`,
+      `${range} is longer than ${reportDays.mostByHour} days, the most by \`hour\`. Send a later \`since\`, or group by \`day\`.`,
     )
   return { since, before }
 }

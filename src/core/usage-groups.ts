@@ -6,6 +6,9 @@ import type { UsageRecord } from './usage.ts'
 export const usageDimensions = ['token', 'project', 'model', 'account', 'day', 'hour'] as const
 export type UsageDimension = (typeof usageDimensions)[number]
 
+/** How many days a report has: by default, and at most. */
+export const reportDays = { usual: 30, most: 400, mostByHour: 31 } as const
+
 /** Only records with these values count. */
 export interface UsageFilter {
   token?: string
