@@ -184,8 +184,5 @@ function showAccount(account: Shown, terminal: Terminal): string {
     ['recovery', account.recovery],
     ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],
   ]
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    painter(terminal.colour.stdout),
-  )
+  return facts(pairs, painter(terminal.colour.stdout))
 }

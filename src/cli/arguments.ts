@@ -135,3 +135,10 @@ export function wholeNumber(text: string, option: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
 }
+
+/** How many items to list. */
+export function limitOf(text: string, most: number): number {
+  const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= most) return limit
+  throw new UsageFailure(`--limit ${text}: use a number from 1 to ${most}`)
+}

@@ -6,7 +6,7 @@ import type { Values } from './arguments.ts'
 import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
+import { roomOf, table } from './screen/table.ts'
 import { painter, printable } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
 import { type Invocation, type Outcome, operatorCommand, type Verb } from './verbs.ts'
@@ -142,6 +142,6 @@ function showModels({ data, unused }: Read<typeof OperatorModelList>, terminal: 
         extra: true,
       },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }

@@ -1,12 +1,12 @@
 import { moneyText } from '../core/money.ts'
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
 import { fits, isObject, pick, type Read } from '../wire/schema.ts'
-import type { Values } from './arguments.ts'
+import { limitOf, type Values } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
-import { type Column, facts, table } from './screen/table.ts'
+import { type Column, facts, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
@@ -159,9 +159,9 @@ async function listed(
   states: string[],
   { limit = '100' }: { limit?: string },
 ): Promise<AttemptList> {
-  if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
+  const most = limitOf(limit, 999)
   const pages = await Promise.all(
-    states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`, OperatorAttemptList)),
+    states.map((state) => operator.get(`/attempts?state=${state}&limit=${most}`, OperatorAttemptList)),
   )
   return {
     object: 'list',
@@ -203,7 +203,7 @@ function showAttempts(
       { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
       { title: 'KNOWN', text: outcomeOf, least: 12 },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 
@@ -320,10 +320,7 @@ function header(task: ShownTask, now: number, paint: Paint): string {
     ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
     ['must end', unfinished ? time(task.finish_by) : ''],
   ] as const
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    paint,
-  )
+  return facts(pairs, paint)
 }
 
 function nextTime(at: string | null, now: number): string {
@@ -346,7 +343,7 @@ function problemOf({ state, error, timeline }: ShownTask): Reason | null {
 
 function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
   if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
-  const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+  const room = roomOf(terminal)
   return table<ShownAttempt>(
     attempts,
     [

@@ -7,7 +7,7 @@ import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { pagesOf } from './pages.ts'
-import { facts, table } from './screen/table.ts'
+import { facts, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
 import { bytes, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -264,7 +264,7 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
       { title: 'ID', text: ({ id }) => id, least: 16, extra: true },
       { title: 'MODELS', text: ({ models }) => models.join(' '), least: 8, extra: true },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 
@@ -309,10 +309,7 @@ function showToken(token: Shown, terminal: Terminal, used: Used = null): string 
       String(value),
     ]),
   ]
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    painter(terminal.colour.stdout),
-  )
+  return facts(pairs, painter(terminal.colour.stdout))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */

@@ -5,7 +5,7 @@ import { type Command, readArguments, type Values } from './arguments.ts'
 import { type Filmgate, openFilmgate, openOperator } from './client.ts'
 import { connectionOptions, findConnection } from './connection.ts'
 import { ServerFailure, UsageFailure } from './failure.ts'
-import { type Column, table } from './screen/table.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
 import { jsonLine, painter, printableCsv } from './screen/text.ts'
 import { roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -154,7 +154,7 @@ function show(report: Report, terminal: Terminal): string {
     { title: 'P50', text: ({ p50_ms: ms }) => (ms === null ? '' : roughly(ms)), align: 'right', extra: true },
     { title: 'P95', text: ({ p95_ms: ms }) => (ms === null ? '' : roughly(ms)), align: 'right', extra: true },
   ]
-  const look = { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint }
+  const look = { columns: roomOf(terminal), paint }
   return table([...data, ...totalsOf(report)], columns, look)
 }
 
