@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { messageOf } from '../core/problem.ts'
 import { OperatorAccount, OperatorAccountList, OperatorAccountTest, RemovedAccount } from '../wire/accounts.ts'
 import type { Read } from '../wire/schema.ts'
 import { showAccounts, whyOf } from './accounts.ts'
-import { settingOf, type Values, wholeNumber } from './arguments.ts'
+import { readFileOption, settingOf, type Values, wholeNumber } from './arguments.ts'
 import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, UsageFailure } from './failure.ts'
@@ -156,17 +154,9 @@ async function settingsOf(values: Given, terminal: Terminal): Promise<Record<str
 
 /** Not an option: other users of the machine can see the options of a command. */
 async function readKey(file: string, terminal: Terminal): Promise<string> {
-  const key = (file === '-' ? ((await terminal.readInput()) ?? '') : readFile(file)).trim()
+  const key = (await readFileOption('key-file', file, terminal)).trim()
   if (key === '') throw new UsageFailure(`--key-file ${file}: there is no key in it`)
   return key
-}
-
-function readFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new UsageFailure(`--key-file ${file}: it can't be read (${messageOf(error)})`)
-  }
 }
 
 function showAccount(account: Shown, terminal: Terminal): string {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { closest } from '../core/closest.ts'
 import { codeOf, messageOf } from '../core/problem.ts'
@@ -141,4 +142,13 @@ export function limitOf(text: string, most: number): number {
   const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= most) return limit
   throw new UsageFailure(`--limit ${text}: use a number from 1 to ${most}`)
+}
+
+/** The text of the file that an option names, or of stdin for `-`. */
+export async function readFileOption(option: string, file: string, terminal: Terminal): Promise<string> {
+  try {
+    return file === '-' ? ((await terminal.readInput()) ?? '') : readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageFailure(`--${option} ${file}: it can't be read (${messageOf(error)})`)
+  }
 }

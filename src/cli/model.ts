@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { messageOf } from '../core/problem.ts'
 import { OperatorModel, OperatorModelList, RemovedModel } from '../wire/declared-models.ts'
 import { isObject, type Read } from '../wire/schema.ts'
-import type { Values } from './arguments.ts'
+import { readFileOption, type Values } from './arguments.ts'
 import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
@@ -114,12 +113,12 @@ async function settingsOf({ account, model, settings }: Given, terminal: Termina
 }
 
 async function readSettings(file: string, terminal: Terminal): Promise<object> {
+  const text = await readFileOption('settings', file, terminal)
   try {
-    const text = file === '-' ? ((await terminal.readInput()) ?? '') : readFileSync(file, 'utf8')
     const settings: unknown = JSON.parse(text)
     if (isObject(settings)) return settings
   } catch (error) {
-    throw new UsageFailure(`--settings ${file}: it can't be read (${messageOf(error)})`)
+    throw new UsageFailure(`--settings ${file}: it is not valid JSON (${messageOf(error)})`)
   }
   throw new UsageFailure(`--settings ${file}: it is not a JSON object`)
 }

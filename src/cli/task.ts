@@ -366,7 +366,7 @@ function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal,
   )
 }
 
-/** The provider's id of the job, or why there is none. */
+/** The provider's id of the job, or why it is not known. */
 function outcomeOf({ operation, problem }: Pick<ShownAttempt, 'operation' | 'problem'>): string {
   return operation === null ? reasonText(problem) : wordsOf(operation)
 }
