@@ -105,7 +105,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, queued, storedBytes] = [read('rate'), read('queued'), read('stored-bytes')]
   const [diskReserveBytes, bucketLimit] = [read('disk-reserve'), read('bucket-limit')]
-  const usageKeptMs = read('usage-keep')
+  const usageKeptMs = read('usage-retention')
   const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
     mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')

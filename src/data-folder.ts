@@ -1,10 +1,13 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
   constants,
   existsSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -236,5 +239,15 @@ function tightenEntry(path: string, removed: number): void {
   } catch (error) {
     // A process that is ending removes files of its database.
     if (!['EROFS', 'ENOENT'].includes(codeOf(error) ?? '')) throw error
+  }
+}
+
+/** A new or renamed file survives a power cut only once its folder is synced. */
+export function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r')
+  try {
+    fsyncSync(opened)
+  } finally {
+    closeSync(opened)
   }
 }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Random } from './core/clock.ts'
 import { type Declaration, declarationId } from './core/declaration.ts'
@@ -13,6 +13,7 @@ import {
   type Vault,
 } from './core/vault.ts'
 import type { Endpoint } from './core/webhook.ts'
+import { syncFolder } from './data-folder.ts'
 import type { Store } from './stores/store.ts'
 
 interface KeyOptions {
@@ -59,17 +60,7 @@ function readKeyFile(file: string): SecretKey[] {
   throw new Error(`${file} has no key of 32 bytes in base64; restore it from a backup`)
 }
 
-/** Otherwise a power cut could take the key, and leave what is encrypted with it. */
-function syncFolder(folder: string): void {
-  const opened = openSync(folder, 'r')
-  try {
-    fsyncSync(opened)
-  } finally {
-    closeSync(opened)
-  }
-}
-
-/** By a rename, because secrets that were encrypted with a partial key would be lost. */
+/** A key that is partial, or gone after a power cut, would lose what is encrypted with it: by a rename, and synced. */
 function createKeyFile(file: string, random: Random): SecretKey {
   const key = newSecretKey(random)
   try {

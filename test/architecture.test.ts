@@ -70,7 +70,10 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
   [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
-  [/^src\/secrets/, ['src/core/', 'src/secrets', 'type:src/stores/store.ts', 'src/telemetry/log.ts', 'node:']],
+  [
+    /^src\/secrets/,
+    ['src/core/', 'src/data-folder.ts', 'src/secrets', 'type:src/stores/store.ts', 'src/telemetry/log.ts', 'node:'],
+  ],
   [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
   [/^src\/access/, ['src/core/', 'src/access', 'src/config/tokens.ts', 'type:src/stores/store.ts']],
   [/^src\/accounts\/doctor\.ts$/, ['src/core/', 'src/config', 'src/outbound.ts', 'src/providers/index.ts']],
@@ -110,7 +113,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'type:src/providers/provider.ts',
     ],
   ],
-  [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'node:']],
+  [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'src/data-folder.ts', 'node:']],
   [
     /^src\/engine/,
     [

@@ -167,7 +167,7 @@ it('refuses what it can not answer, with the field and the fix', async () => {
   for (const [query, param, message] of [
     ['group_by=colour', 'group_by', /^`group_by` has 'colour'\. Allowed: token, project, model, account, day, hour;/],
     ['group_by=', 'group_by', /^`group_by` has ''\. Allowed: /],
-    ['since=yesterday', 'since', /^`since` is 'yesterday'\. Expected a time such as 2026-11-15/],
+    ['since=yesterday', 'since', /^`since` is 'yesterday'\. Expected a time such as 2026-11-15 .*, or Unix seconds\.$/],
     ['since=2026-02-01&before=2026-01-01', 'since', /^`since` is not before `before`\./],
     ['since=2025-01-01&before=2026-06-01', 'since', /longer than 400 days\. Send a later `since`\.$/],
     ['group_by=hour&since=2026-01-01&before=2026-03-01', 'since', /longer than 31 days.* or group by `day`\.$/],

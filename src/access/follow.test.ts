@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
-import { plainFields } from '../core/access-row.ts'
 import { manualClock } from '../core/clock.fixture.ts'
-import type { StoredToken } from '../core/token.ts'
+import { plainFields, type StoredToken } from '../core/token.ts'
 import { followTokens } from './follow.ts'
 
 const token = (name: string, revision: number, revokedAt: number | null = null): StoredToken => ({

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openAccess } from '../access.ts'
-import { plainFields } from '../core/access-row.ts'
-import { digestSecret, newSecret, newTokenId, type StoredToken, type Token } from '../core/token.ts'
+import { digestSecret, newSecret, newTokenId, plainFields, type StoredToken, type Token } from '../core/token.ts'
 import type { NewToken, TokenStore } from '../stores/store.ts'
 import { gatherTokens, generateToken } from './tokens.ts'
 

@@ -1,7 +1,14 @@
 import type { Access } from '../access.ts'
-import { plainFields } from '../core/access-row.ts'
 import type { Random } from '../core/clock.ts'
-import { digestSecret, generatedNames, newSecret, newTokenId, type StoredToken, type Token } from '../core/token.ts'
+import {
+  digestSecret,
+  generatedNames,
+  newSecret,
+  newTokenId,
+  plainFields,
+  type StoredToken,
+  type Token,
+} from '../core/token.ts'
 import type { NewToken, TokenStore } from '../stores/store.ts'
 
 /* Reads the tokens from the configuration and the store when the service starts, or generates them if none exists. */

@@ -195,7 +195,7 @@ function openApply({ configured, localise, accounts, catalog }: DeclaredOptions)
   }
 }
 
-/** `accounts.main.base_url: it is missing; write …` is about `base_url` for whoever changes this account. */
+/** The operator changes one account: `accounts.main.base_url: it is missing; write …` is about their field `base_url`. */
 function refusal({ kind, name, removedAt }: Declaration, mistake: string): Problem {
   if (removedAt !== null)
     return new Problem('invalid_request', `The ${kind} '${name}' can't be removed, because it is used. ${mistake}.`)

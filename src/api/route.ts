@@ -55,7 +55,7 @@ export interface RouteResponse {
   /** Absent if there is no body. */
   readonly schema?: Schema
   /** The schemas of other content types that it may have instead. */
-  readonly others?: Schemas
+  readonly alternatives?: Schemas
   /** The fields of the example that follow from the example of the request. The others come from the schema. */
   readonly example?: Readonly<Record<string, unknown>>
   /** The `data` of each event of a stream. */

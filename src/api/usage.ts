@@ -10,6 +10,7 @@ import type { UsageRecord } from '../core/usage.ts'
 import {
   openUsageSums,
   percentilesOf,
+  reportDays,
   successRateOf,
   type UsageDimension,
   type UsageFilter,
@@ -42,7 +43,6 @@ interface UsageDependencies {
 }
 
 const dayMs = 86_400_000
-const [usualDays, mostDays, mostDaysByHour] = [30, 400, 31]
 const mostGroups = 10_000
 
 /** A step reads this many records in a few milliseconds. */
@@ -64,7 +64,7 @@ export function usageRoute(dependencies: UsageDependencies): Route {
     description:
       'The videos of your project that ended in a range of time, by groups: how many, how long they took, and what you pay for them.',
     query: { schema: UsageQuery },
-    responses: { 200: { description: 'The groups.', schema: UsageReport, others: csv } },
+    responses: { 200: { description: 'The groups.', schema: UsageReport, alternatives: csv } },
     errors: [...errors, 'rate_limit_exceeded'],
     options: { onRequest: dropStalled },
     handler: showUsage(dependencies),
@@ -79,7 +79,7 @@ export function operatorUsageRoute(dependencies: UsageDependencies): Route {
     description:
       'The tasks of all projects that ended in a range of time, by groups. The cost of an attempt that no task uses counts for its account, and for the token, project and model of its task.',
     query: { schema: OperatorUsageQuery },
-    responses: { 200: { description: 'The groups.', schema: OperatorUsageReport, others: csv } },
+    responses: { 200: { description: 'The groups.', schema: OperatorUsageReport, alternatives: csv } },
     errors,
     options: { onRequest: dropStalled },
     handler: showOperatorUsage(dependencies),
@@ -182,15 +182,15 @@ function readDimensions(text: string, allowed: readonly UsageDimension[]): Usage
 function readRange(query: UsageQueryText, by: readonly UsageDimension[], now: number) {
   // What ended in this millisecond counts.
   const before = readTime('before', query.before) ?? now + 1
-  const since = readTime('since', query.since) ?? Math.max(0, before - usualDays * dayMs)
+  const since = readTime('since', query.since) ?? Math.max(0, before - reportDays.usual * dayMs)
   const refuse = (message: string) => new Problem('invalid_value', message, { param: 'since' })
   if (since >= before) throw refuse('`since` is not before `before`. Send an earlier time.')
   const days = (before - since) / dayMs
   const range = 'The range from `since` to `before`'
-  if (days > mostDays) throw refuse(`${range} is longer than ${mostDays} days. Send a later \`since\`.`)
-  if (by.includes('hour') && days > mostDaysByHour)
+  if (days > reportDays.most) throw refuse(`${range} is longer than ${reportDays.most} days. Send a later \`since\`.`)
+  if (by.includes('hour') && days > reportDays.mostByHour)
     throw refuse(
-      `${range} is longer than ${mostDaysByHour} days, the most by \`hour\`. Send a later \`since\`, or group by \`day\`.`,
+      `${range} is longer than ${reportDays.mostByHour} days, the most by \`hour\`. Send a later \`since\`, or group by \`day\`.`,
     )
   return { since, before }
 }

@@ -103,7 +103,7 @@ export function readTime(param: string, text: string | undefined): number | unde
   if (/^\d{10}$/.test(text)) return Number(text) * 1_000
   const ms = timeForm.test(text) ? Date.parse(text) : Number.NaN
   if (ms >= 0) return ms
-  const message = `\`${param}\` is ${shown(text)}. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z.`
+  const message = `\`${param}\` is ${shown(text)}. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z, or Unix seconds.`
   throw new Problem('invalid_value', message, { param })
 }
 

@@ -1,16 +1,15 @@
-import { readFileSync } from 'node:fs'
-import { messageOf } from '../core/problem.ts'
 import { OperatorAccount, OperatorAccountList, OperatorAccountTest, RemovedAccount } from '../wire/accounts.ts'
 import type { Read } from '../wire/schema.ts'
 import { showAccounts, whyOf } from './accounts.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { readFileOption, settingOf, type Values, wholeNumber } from './arguments.ts'
+import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, UsageFailure } from './failure.ts'
 import { facts } from './screen/table.ts'
-import { jsonLine, painter, printable } from './screen/text.ts'
+import { painter, printable } from './screen/text.ts'
 import { count } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
+import { type Invocation, type Outcome, operatorCommand, type Verb } from './verbs.ts'
 
 const help = `Usage: filmgate account add NAME     add an account of a provider
        filmgate account list         list all accounts
@@ -60,33 +59,15 @@ const options = {
 type Given = Values<typeof options>
 type Shown = Read<typeof OperatorAccount>
 
-interface Invocation {
-  operator: Filmgate
-  name: string
-  values: Given
-  terminal: Terminal
-}
-
-interface Outcome {
-  response: object
-  show(): string
-  exitCode?: number
-}
-
-/** A word after `account`: the options that it accepts, its request, and how to show the response. */
-interface Verb {
-  accepts?: readonly (keyof Given)[]
-  /** It is about all accounts. */
-  isForAll?: true
-  run(invocation: Invocation): Promise<Outcome>
-}
-
 const settings = ['key-file', 'address', 'concurrency', 'on-unknown', 'verify'] as const
 
-const verbs: Record<string, Verb> = {
+const theAccount = ['the name of the account']
+
+const verbs: Record<string, Verb<Given>> = {
   add: {
+    operands: theAccount,
     accepts: [...settings, 'provider'],
-    async run({ operator, name, values, terminal }) {
+    async run({ operator, operands: [name = ''], values, terminal }) {
       const { provider } = values
       const body = { name, ...(provider !== undefined && { provider }), ...(await settingsOf(values, terminal)) }
       const response = await operator.post('/accounts', OperatorAccount, body)
@@ -94,21 +75,23 @@ const verbs: Record<string, Verb> = {
     },
   },
   list: {
-    isForAll: true,
+    operands: [],
     async run({ operator, terminal }) {
       const response = await operator.get('/accounts', OperatorAccountList)
       return { response, show: () => showAccounts(response, terminal) }
     },
   },
   show: {
-    async run({ operator, name, terminal }) {
+    operands: theAccount,
+    async run({ operator, operands: [name = ''], terminal }) {
       const response = await operator.get(pathOf(name), OperatorAccount)
       return { response, show: () => showAccount(response, terminal) }
     },
   },
   change: {
+    operands: theAccount,
     accepts: settings,
-    async run({ operator, name, values, terminal }) {
+    async run({ operator, operands: [name = ''], values, terminal }) {
       const body = await settingsOf(values, terminal)
       if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
       const response = await operator.post(pathOf(name), OperatorAccount, body)
@@ -116,45 +99,36 @@ const verbs: Record<string, Verb> = {
     },
   },
   test: {
-    async run({ operator, name }) {
+    operands: theAccount,
+    async run({ operator, operands: [name = ''] }) {
       const response = await operator.post(`${pathOf(name)}/test`, OperatorAccountTest)
       const { state, seen, fix } = response
       const text = fix === null ? `${state}: ${seen}` : `${state}: ${seen}; ${fix}`
       return { response, show: () => `${printable(text)}\n`, exitCode: state === 'usable' ? exits.done : exits.error }
     },
   },
-  pause: { run: (invocation) => setMode('pause', invocation) },
-  drain: { run: (invocation) => setMode('drain', invocation) },
-  resume: { run: (invocation) => setMode('resume', invocation) },
+  pause: { operands: theAccount, run: (invocation) => setMode('pause', invocation) },
+  drain: { operands: theAccount, run: (invocation) => setMode('drain', invocation) },
+  resume: { operands: theAccount, run: (invocation) => setMode('resume', invocation) },
   remove: {
-    async run({ operator, name }) {
+    operands: theAccount,
+    async run({ operator, operands: [name = ''] }) {
       const response = await operator.remove(pathOf(name), RemovedAccount)
       return { response, show: () => `removed ${printable(response.name)}\n` }
     },
   },
 }
 
-export const command: Command = {
-  help,
-  async run([word = '', ...args], terminal) {
-    const verb = findVerb('account', word, verbs)
-    const { accepts = [], isForAll = false } = verb
-    const operands = isForAll ? [] : ['the name of the account']
-    const read = readArguments(args, { options, operands })
-    refuseOptions(`account ${word}`, read.values, [...Object.keys(connectionOptions), ...accepts])
-    const operator = openOperator(read.values, terminal)
-    const [name = ''] = read.operands
-    const { response, show, exitCode = exits.done } = await verb.run({ operator, name, values: read.values, terminal })
-    terminal.out(read.values.json ? jsonLine(response) : show())
-    return exitCode
-  },
-}
+export const command = operatorCommand('account', { help, options, verbs })
 
 function pathOf(name: string): string {
   return `/accounts/${encodeURIComponent(name)}`
 }
 
-async function setMode(word: 'pause' | 'drain' | 'resume', { operator, name }: Invocation): Promise<Outcome> {
+async function setMode(
+  word: 'pause' | 'drain' | 'resume',
+  { operator, operands: [name = ''] }: Invocation<Given>,
+): Promise<Outcome> {
   const response = await operator.post(`${pathOf(name)}/${word}`, OperatorAccount)
   const tasks = count(response.unfinished_tasks ?? 0, 'unfinished task')
   const shown = printable(response.name)
@@ -169,35 +143,20 @@ async function setMode(word: 'pause' | 'drain' | 'resume', { operator, name }: I
 /** The settings of the options, as the API expects them. */
 async function settingsOf(values: Given, terminal: Terminal): Promise<Record<string, unknown>> {
   const { 'key-file': file, address, concurrency, 'on-unknown': onUnknown, verify } = values
-  const set = (name: string, text: string | undefined, read: (text: string) => unknown = (one) => one) =>
-    text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
     ...(file !== undefined && { key: await readKey(file, terminal) }),
-    ...set('base_url', address),
-    ...set('concurrency', concurrency, wholeNumber),
-    ...set('on_unknown', onUnknown),
-    ...set('verify', verify),
+    ...settingOf('base_url', address),
+    ...settingOf('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
+    ...settingOf('on_unknown', onUnknown),
+    ...settingOf('verify', verify),
   }
 }
 
 /** Not an option: other users of the machine can see the options of a command. */
 async function readKey(file: string, terminal: Terminal): Promise<string> {
-  const key = (file === '-' ? ((await terminal.readInput()) ?? '') : readFile(file)).trim()
+  const key = (await readFileOption('key-file', file, terminal)).trim()
   if (key === '') throw new UsageFailure(`--key-file ${file}: there is no key in it`)
   return key
-}
-
-function readFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new UsageFailure(`--key-file ${file}: it can't be read (${messageOf(error)})`)
-  }
-}
-
-function wholeNumber(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new UsageFailure(`--concurrency ${text}: use a whole number, or none`)
 }
 
 function showAccount(account: Shown, terminal: Terminal): string {
@@ -215,8 +174,5 @@ function showAccount(account: Shown, terminal: Terminal): string {
     ['recovery', account.recovery],
     ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],
   ]
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    painter(terminal.colour.stdout),
-  )
+  return facts(pairs, painter(terminal.colour.stdout))
 }

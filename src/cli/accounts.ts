@@ -4,7 +4,7 @@ import { type Command, readArguments, suggestion } from './arguments.ts'
 import { openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
+import { roomOf, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { ahead, count } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -92,7 +92,7 @@ export function showAccounts(list: Read<typeof OperatorAccountList>, terminal: T
       { title: 'RECOVERY', text: ({ recovery }) => recovery, extra: true },
       { title: 'WHY', text: (account) => whyOf(account, terminal.now()), least: 16, extra: true },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 

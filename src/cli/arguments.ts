@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { closest } from '../core/closest.ts'
 import { codeOf, messageOf } from '../core/problem.ts'
@@ -13,7 +14,7 @@ export interface Command {
 }
 
 /** The options of a command by name, as `parseArgs` of `node:util` expects them. */
-type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
+export type Options = Record<string, { type: 'string' | 'boolean'; short?: string; multiple?: boolean }>
 
 export type Values<T extends Options> = {
   [Name in keyof T]?: T[Name]['type'] extends 'boolean' ? boolean : string
@@ -119,4 +120,35 @@ export function findVerb<Verb>(command: string, word: string, verbs: Readonly<Re
 export function refuseOptions(command: string, values: object, accepted: readonly string[]): void {
   const odd = Object.keys(values).find((name) => !accepted.includes(name))
   if (odd !== undefined) throw new UsageFailure(`${command} does not accept --${odd}`)
+}
+
+/** The setting of an option, as the API expects it; `none` restores the default. */
+export function settingOf(
+  name: string,
+  text: string | undefined,
+  read: (text: string) => unknown = (value) => value,
+): Record<string, unknown> {
+  return text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
+}
+
+/** For options that also accept `none`. */
+export function wholeNumber(text: string, option: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
+}
+
+/** How many items to list. */
+export function limitOf(text: string, most: number): number {
+  const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= most) return limit
+  throw new UsageFailure(`--limit ${text}: use a number from 1 to ${most}`)
+}
+
+/** The text of the file that an option names, or of stdin for `-`. */
+export async function readFileOption(option: string, file: string, terminal: Terminal): Promise<string> {
+  try {
+    return file === '-' ? ((await terminal.readInput()) ?? '') : readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageFailure(`--${option} ${file}: it can't be read (${messageOf(error)})`)
+  }
 }

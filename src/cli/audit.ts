@@ -1,10 +1,10 @@
+import { AuditEntryList } from '../wire/audit.ts'
 import { pick, type Read } from '../wire/schema.ts'
-import { AuditEntryList } from '../wire/tokens.ts'
-import { type Command, readArguments } from './arguments.ts'
+import { type Command, limitOf, readArguments } from './arguments.ts'
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
-import { UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
+import { pagesOf } from './pages.ts'
+import { roomOf, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -37,8 +37,7 @@ export const command: Command = {
   help,
   async run(args, terminal) {
     const { values } = readArguments(args, { options })
-    const { limit = '20' } = values
-    if (!/^([1-9]\d?|100)$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 100`)
+    const limit = limitOf(values.limit ?? '20', 100)
     const operator = openOperator(values, terminal)
     if (values.export) {
       await exportAll(operator, terminal)
@@ -51,14 +50,8 @@ export const command: Command = {
 }
 
 async function exportAll(operator: Filmgate, { out }: Terminal): Promise<void> {
-  for (let after = ''; ; ) {
-    const { data, last_id: last, has_more: more } = await operator.get(`/audit?limit=100${after}`, Page)
-    out(data.map((entry) => jsonLine(entry)).join(''))
-    const next = `&after=${encodeURIComponent(last ?? '')}`
-    // Otherwise a server that repeats a page would be requested without end.
-    if (!more || last === null || next === after) return
-    after = next
-  }
+  const pages = pagesOf(new URLSearchParams({ limit: '100' }), (query) => operator.get(`/audit?${query}`, Page))
+  for await (const { data } of pages) out(data.map((entry) => jsonLine(entry)).join(''))
 }
 
 function show(entries: Entries, terminal: Terminal): string {
@@ -77,7 +70,7 @@ function show(entries: Entries, terminal: Terminal): string {
       { title: 'FROM', text: ({ address }) => address, extra: true },
       { title: 'CHANGED', text: changesOf, least: 16, extra: true },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 

@@ -13,7 +13,7 @@ import { type Interrupts, listenForInterrupts } from './interrupts.ts'
 import { sweepParts } from './save.ts'
 import { openProgress } from './screen/progress.ts'
 import type { Progress } from './screen/row.ts'
-import { type Column, table } from './screen/table.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
 import { type Colour, jsonLine, painter, printable } from './screen/text.ts'
 import { clockTime, count } from './screen/wording.ts'
 import { faultOfFile } from './target.ts'
@@ -275,7 +275,7 @@ function summary(outcomes: readonly Outcome[], terminal: Terminal): string {
     { title: 'ERROR', text: ({ error }) => error ?? '', least: 8 },
   ]
   const kept = outcomes.some(({ error }) => error) ? columns : columns.slice(0, -1)
-  return table(outcomes, kept, { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint })
+  return table(outcomes, kept, { columns: roomOf(terminal), paint })
 }
 
 /** `4 done, 1 failed, 1 not started`. */

@@ -232,12 +232,14 @@ function formOf(fields: Record<string, unknown>): FormData {
  */
 export interface Filmgate {
   get<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
+  getCsv(path: string): Promise<string>
   post<const S extends Schema>(path: string, schema: S, body?: unknown): Promise<Read<S>>
   remove<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
 }
 
 export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmgate {
-  async function request<const S extends Schema>(path: string, schema: S, init: RequestInit): Promise<Read<S>> {
+  /** `read` throws a `SyntaxError` if the response is not one of Filmgate's. */
+  async function request<T>(path: string, init: RequestInit, read: (response: Response) => Promise<T>): Promise<T> {
     // `fetch` would resolve it, and send the request to another route.
     const dots = path.split('/').find((part) => part === '.' || part === '..')
     if (dots !== undefined) throw new UsageFailure(`'${dots}' is not an id`)
@@ -248,9 +250,7 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
       const response = await fetch(`${baseUrl}${path}`, { ...init, headers, signal, redirect: 'manual' })
       if (response.status >= 300 && response.status < 400) throw redirected(response, baseUrl)
       if (!response.ok) throw await readFailure(response, { baseUrl, tokenSource })
-      const body: unknown = JSON.parse(await readText(response))
-      if (fits(schema, body)) return body
-      throw new SyntaxError('it does not fit the schema')
+      return await read(response)
     } catch (error) {
       if (error instanceof Failure) throw error
       if (!(error instanceof SyntaxError)) throw networkFailure(error, baseUrl)
@@ -259,14 +259,31 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
   }
 
   return {
-    get: (path, schema) => request(path, schema, {}),
+    get: (path, schema) => request(path, {}, (response) => readFitting(response, schema)),
+    getCsv: (path) => request(path, {}, readCsv),
     post: (path, schema, body) =>
-      request(path, schema, {
-        method: 'POST',
-        ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-      }),
-    remove: (path, schema) => request(path, schema, { method: 'DELETE' }),
+      request(
+        path,
+        {
+          method: 'POST',
+          ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        },
+        (response) => readFitting(response, schema),
+      ),
+    remove: (path, schema) => request(path, { method: 'DELETE' }, (response) => readFitting(response, schema)),
   }
+}
+
+async function readFitting<const S extends Schema>(response: Response, schema: S): Promise<Read<S>> {
+  const body: unknown = JSON.parse(await readText(response))
+  if (fits(schema, body)) return body
+  throw new SyntaxError('it does not fit the schema')
+}
+
+async function readCsv(response: Response): Promise<string> {
+  const text = await readText(response)
+  if (response.headers.get('content-type')?.startsWith('text/csv')) return text
+  throw new SyntaxError('it is not CSV')
 }
 
 export const operatorHelp = `Connection:

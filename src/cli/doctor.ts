@@ -3,7 +3,7 @@ import { loadConfig } from '../config.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { exits } from './failure.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { type Column, table } from './screen/table.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -49,7 +49,7 @@ export const command: Command = {
 
 function show(accounts: readonly Finding[], routes: readonly RouteFinding[], terminal: Terminal): void {
   const paint = painter(terminal.colour.stdout)
-  const look = { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint }
+  const look = { columns: roomOf(terminal), paint }
   terminal.out(table(accounts, accountColumns(paint), look))
   if (routes.length > 0) terminal.out(`\n${table(routes, routeColumns(paint), look)}`)
   for (const { account, fix } of accounts) if (fix) terminal.err(`${account}: ${fix}\n`)

@@ -61,6 +61,7 @@ describe('a mistake in a command is reported with its fix, before any request', 
     ['an empty image', ['generate', 'x', '--image', ''], /image: it is empty; use a file or a URL\n/],
     ['an empty image of a batch', ['batch', 'x', '-o', '.', '--image', ''], /image: it is empty/],
     ['the end of an id that is too short', ['get', 'abc'], /give 4 or more characters .+\n.+\n {2}npx filmgate list\n/],
+    ['a limit that is too high', ['list', '--limit', '1001'], /--limit 1001: use a number from 1 to 1000/],
     ['a mistake in general', ['list', '--limit', 'x'], /See npx filmgate list --help\n/],
   ]
   for (const [name, args, text] of cases) {

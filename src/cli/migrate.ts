@@ -17,7 +17,7 @@ import { listenForInterrupts } from './interrupts.ts'
 import { quoted } from './program.ts'
 import { renderBar } from './screen/bar.ts'
 import { type Sample, timeLeft, withSample } from './screen/estimate.ts'
-import { table } from './screen/table.ts'
+import { roomOf, table } from './screen/table.ts'
 import { jsonLine, painter, printable } from './screen/text.ts'
 import { bytes, clockTime, count, roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -204,7 +204,7 @@ function amountOf({ phase, done, total }: Progress): string {
 /** A table that compares both sides. */
 function summary({ rows, objects }: Outcome, terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
-  const look = { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint }
+  const look = { columns: roomOf(terminal), paint }
   const shown = rows
     ? table<Compared>(
         rows,

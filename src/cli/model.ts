@@ -1,14 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { messageOf } from '../core/problem.ts'
 import { OperatorModel, OperatorModelList, RemovedModel } from '../wire/declared-models.ts'
 import { isObject, type Read } from '../wire/schema.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { readFileOption, type Values } from './arguments.ts'
+import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
-import { jsonLine, painter, printable } from './screen/text.ts'
+import { roomOf, table } from './screen/table.ts'
+import { painter, printable } from './screen/text.ts'
 import type { Terminal } from './terminal.ts'
+import { type Invocation, type Outcome, operatorCommand, type Verb } from './verbs.ts'
 
 const modelHelp = `Usage: filmgate model list         list models and aliases with their routes
        filmgate model set NAME     declare a model, or change one
@@ -58,26 +58,7 @@ const options = {
 
 type Given = Values<typeof options>
 
-interface Invocation {
-  operator: Filmgate
-  operands: readonly string[]
-  values: Given
-  terminal: Terminal
-}
-
-interface Outcome {
-  response: object
-  show(): string
-}
-
-/** A word after `model` or `alias`: the options that it accepts, its request, and how to show the response. */
-interface Verb {
-  operands: readonly string[]
-  accepts?: readonly (keyof Given)[]
-  run(invocation: Invocation): Promise<Outcome>
-}
-
-const modelVerbs: Record<string, Verb> = {
+const modelVerbs: Record<string, Verb<Given>> = {
   list: {
     operands: [],
     async run({ operator, terminal }) {
@@ -96,7 +77,7 @@ const modelVerbs: Record<string, Verb> = {
   remove: { operands: ['the name of the model'], run: (invocation) => remove('models', invocation) },
 }
 
-const aliasVerbs: Record<string, Verb> = {
+const aliasVerbs: Record<string, Verb<Given>> = {
   set: {
     operands: ['the name', 'the model'],
     async run({ operator, operands: [name, model] }) {
@@ -106,25 +87,13 @@ const aliasVerbs: Record<string, Verb> = {
   remove: { operands: ['the name'], run: (invocation) => remove('aliases', invocation) },
 }
 
-export const model = commandOf('model', modelHelp, modelVerbs)
-export const alias = commandOf('alias', aliasHelp, aliasVerbs)
+export const model = operatorCommand('model', { help: modelHelp, options, verbs: modelVerbs })
+export const alias = operatorCommand('alias', { help: aliasHelp, options, verbs: aliasVerbs })
 
-function commandOf(name: string, help: string, verbs: Record<string, Verb>): Command {
-  return {
-    help,
-    async run([word = '', ...args], terminal) {
-      const verb = findVerb(name, word, verbs)
-      const { values, operands } = readArguments(args, { options, operands: verb.operands })
-      refuseOptions(`${name} ${word}`, values, [...Object.keys(connectionOptions), ...(verb.accepts ?? [])])
-      const operator = openOperator(values, terminal)
-      const { response, show } = await verb.run({ operator, operands, values, terminal })
-      terminal.out(values.json ? jsonLine(response) : show())
-      return 0
-    },
-  }
-}
-
-async function remove(path: 'models' | 'aliases', { operator, operands: [name = ''] }: Invocation): Promise<Outcome> {
+async function remove(
+  path: 'models' | 'aliases',
+  { operator, operands: [name = ''] }: Invocation<Given>,
+): Promise<Outcome> {
   const response = await operator.remove(`/${path}/${encodeURIComponent(name)}`, RemovedModel)
   return { response, show: () => `removed ${printable(response.name)}\n` }
 }
@@ -144,12 +113,12 @@ async function settingsOf({ account, model, settings }: Given, terminal: Termina
 }
 
 async function readSettings(file: string, terminal: Terminal): Promise<object> {
+  const text = await readFileOption('settings', file, terminal)
   try {
-    const text = file === '-' ? ((await terminal.readInput()) ?? '') : readFileSync(file, 'utf8')
     const settings: unknown = JSON.parse(text)
     if (isObject(settings)) return settings
   } catch (error) {
-    throw new UsageFailure(`--settings ${file}: it can't be read (${messageOf(error)})`)
+    throw new UsageFailure(`--settings ${file}: it is not valid JSON (${messageOf(error)})`)
   }
   throw new UsageFailure(`--settings ${file}: it is not a JSON object`)
 }
@@ -172,6 +141,6 @@ function showModels({ data, unused }: Read<typeof OperatorModelList>, terminal: 
         extra: true,
       },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }

@@ -2,7 +2,7 @@ import { isObject } from '../wire/schema.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { openClient } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { type Column, table } from './screen/table.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { type Model, stringOrNull } from './video.ts'
 
@@ -30,7 +30,7 @@ export const command: Command = {
     else if (models.length === 0) terminal.err('The server lists no model.\n')
     else {
       const paint = painter(terminal.colour.stdout)
-      const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+      const room = roomOf(terminal)
       terminal.out(table(models, columnsFor(models), { columns: room, paint }))
     }
     return 0

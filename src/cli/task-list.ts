@@ -1,8 +1,10 @@
 import { ListTasksQuery, OperatorTaskList, OperatorTaskSummary } from '../wire/operator.ts'
 import { pick, type Read } from '../wire/schema.ts'
+import { limitOf } from './arguments.ts'
 import type { Filmgate } from './client.ts'
 import { UsageFailure } from './failure.ts'
-import { type Column, table } from './screen/table.ts'
+import { pagesOf } from './pages.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
 import { painter } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -57,21 +59,19 @@ const { status: statusRule, state: stateRule } = ListTasksQuery.properties
 
 /** Goes through pages until it has found enough, or there are no more tasks. */
 export async function findTasks(operator: Filmgate, values: SearchValues, terminal: Terminal): Promise<ShownPage> {
-  const { limit = '20' } = values
-  if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
-  const query = queryOf(values, terminal.now())
+  const limit = limitOf(values.limit ?? '20', 999)
   const data: Row[] = []
-  let [after, more]: [string | null, boolean] = [null, true]
-  while (more && data.length < Number(limit)) {
-    query.set('limit', String(Math.min(100, Number(limit) - data.length)))
-    if (after !== null) query.set('after', after)
-    const page: ShownPage = await operator.get(`/tasks?${query}`, ShownPage)
+  const pages = pagesOf(queryOf(values, terminal.now()), (query) => {
+    query.set('limit', String(Math.min(100, limit - data.length)))
+    return operator.get(`/tasks?${query}`, ShownPage)
+  })
+  let last: string | null = null
+  for await (const page of pages) {
     data.push(...page.data)
-    // Otherwise a server that repeats a page would be requested without end.
-    more = page.has_more && page.last_id !== null && page.last_id !== after
-    after = page.last_id
+    last = page.last_id
+    if (data.length >= limit) return { data, has_more: page.has_more, last_id: last }
   }
-  return { data, has_more: more, last_id: after }
+  return { data, has_more: false, last_id: last }
 }
 
 function queryOf(values: SearchValues, now: number): URLSearchParams {
@@ -110,7 +110,7 @@ export function showTasks({ data, has_more: more }: ShownPage, terminal: Termina
     { title: 'ACCOUNT', text: ({ account }) => account ?? '', least: 6, extra: true },
     { title: 'PROMPT', text: ({ prompt, error }) => [error?.code, prompt].filter(Boolean).join(' · '), least: 10 },
   ]
-  return table(data, columns, { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint })
+  return table(data, columns, { columns: roomOf(terminal), paint })
 }
 
 function stateOf({ state, progress }: Row): string {

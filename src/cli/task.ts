@@ -1,17 +1,18 @@
 import { moneyText } from '../core/money.ts'
 import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire/operator.ts'
 import { fits, isObject, pick, type Read } from '../wire/schema.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { limitOf, type Values } from './arguments.ts'
+import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
-import { type Column, facts, table } from './screen/table.ts'
-import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { type Column, facts, roomOf, table } from './screen/table.ts'
+import { type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
 import { findTasks, searchOptions, showTasks } from './task-list.ts'
 import type { Terminal } from './terminal.ts'
+import { type Outcome, operatorCommand, type Verb } from './verbs.ts'
 import { readOutput, readWarnings } from './video.ts'
 
 const help = `Usage: filmgate task list [options]      tasks of all owners, newest first
@@ -96,34 +97,21 @@ export type ShownTask = Read<typeof ShownTask> & { output?: unknown; warnings?: 
 type ShownAttempt = Read<typeof OperatorAttempt>
 type Reason = NonNullable<ShownTask['error']>
 
-/** A word after `task`: its request, and how to show the response. */
-interface Verb {
-  operands: readonly string[]
-  /** Options, besides those of the connection. */
-  accepts?: readonly (keyof Given)[]
-  run(operator: Filmgate, operands: string[], values: Given, terminal: Terminal): Promise<Shown>
-}
-
-interface Shown {
-  response: object
-  show(): string
-}
-
 const heldTable = { none: 'No task waits for a decision.', showsState: false }
 const orphanTable = { none: 'There are no orphaned attempts.', showsState: true }
 
-const verbs: Record<string, Verb> = {
+const verbs: Record<string, Verb<Given>> = {
   list: {
     operands: [],
     accepts: [...(Object.keys(searchOptions) as (keyof typeof searchOptions)[]), 'limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = await findTasks(operator, values, terminal)
       return { response: { object: 'list', ...response }, show: () => showTasks(response, terminal) }
     },
   },
   show: {
     operands: ['the id'],
-    async run(operator, [id = ''], _, terminal) {
+    async run({ operator, operands: [id = ''], terminal }) {
       const response = await operator.get(pathOf(id), ShownTask)
       return { response, show: () => showTask(response, terminal) }
     },
@@ -131,7 +119,7 @@ const verbs: Record<string, Verb> = {
   held: {
     operands: [],
     accepts: ['limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = onlyHeld(await listed(operator, ['open'], values))
       return { response, show: () => showAttempts(response, heldTable, terminal) }
     },
@@ -139,40 +127,31 @@ const verbs: Record<string, Verb> = {
   orphans: {
     operands: [],
     accepts: ['limit'],
-    async run(operator, _, values, terminal) {
+    async run({ operator, values, terminal }) {
       const response = await listed(operator, ['orphan', 'abandoned'], values)
       return { response, show: () => showAttempts(response, orphanTable, terminal) }
     },
   },
   adopt: {
     operands: ['the id', 'the operation'],
-    run: async (operator, [id = '', operation = '']) => decided('adopted', await adopt(operator, id, operation)),
+    run: async ({ operator, operands: [id = '', operation = ''] }) =>
+      decided('adopted', await adopt(operator, id, operation)),
   },
   resubmit: {
     operands: ['the id'],
     accepts: ['yes'],
-    run: async (operator, [id = ''], { yes = false }, terminal) =>
+    run: async ({ operator, operands: [id = ''], values: { yes = false }, terminal }) =>
       decided('resubmitted', await decide(operator, { id, decision: 'resubmit', yes }, terminal)),
   },
   'give-up': {
     operands: ['the id'],
     accepts: ['yes'],
-    run: async (operator, [id = ''], { yes = false }, terminal) =>
+    run: async ({ operator, operands: [id = ''], values: { yes = false }, terminal }) =>
       decided('given up', await decide(operator, { id, decision: 'give_up', yes }, terminal)),
   },
 }
 
-export const command: Command = {
-  help,
-  async run([word = '', ...args], terminal) {
-    const verb = findVerb('task', word, verbs)
-    const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    refuseOptions(`task ${word}`, values, [...Object.keys(connectionOptions), ...(verb.accepts ?? [])])
-    const { response, show } = await verb.run(openOperator(values, terminal), operands, values, terminal)
-    terminal.out(values.json ? jsonLine(response) : show())
-    return 0
-  },
-}
+export const command = operatorCommand('task', { help, options, verbs })
 
 /** The attempts of several states, in one list of the shape that the server sends. */
 async function listed(
@@ -180,9 +159,9 @@ async function listed(
   states: string[],
   { limit = '100' }: { limit?: string },
 ): Promise<AttemptList> {
-  if (!/^[1-9]\d{0,2}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 999`)
+  const most = limitOf(limit, 999)
   const pages = await Promise.all(
-    states.map((state) => operator.get(`/attempts?state=${state}&limit=${limit}`, OperatorAttemptList)),
+    states.map((state) => operator.get(`/attempts?state=${state}&limit=${most}`, OperatorAttemptList)),
   )
   return {
     object: 'list',
@@ -224,11 +203,11 @@ function showAttempts(
       { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
       { title: 'KNOWN', text: outcomeOf, least: 12 },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 
-function decided(what: string, response: ShownTask): Shown {
+function decided(what: string, response: ShownTask): Outcome {
   return { response, show: () => `${what}: ${printable(`${response.id} is ${response.state} now`)}\n` }
 }
 
@@ -341,10 +320,7 @@ function header(task: ShownTask, now: number, paint: Paint): string {
     ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
     ['must end', unfinished ? time(task.finish_by) : ''],
   ] as const
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    paint,
-  )
+  return facts(pairs, paint)
 }
 
 function nextTime(at: string | null, now: number): string {
@@ -367,7 +343,7 @@ function problemOf({ state, error, timeline }: ShownTask): Reason | null {
 
 function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
   if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
-  const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
+  const room = roomOf(terminal)
   return table<ShownAttempt>(
     attempts,
     [
@@ -390,7 +366,7 @@ function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal,
   )
 }
 
-/** The provider's id of the job, or why there is none. */
+/** The provider's id of the job, or why it is not known. */
 function outcomeOf({ operation, problem }: Pick<ShownAttempt, 'operation' | 'problem'>): string {
   return operation === null ? reasonText(problem) : wordsOf(operation)
 }

@@ -2,15 +2,17 @@ import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
 import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret, OperatorTokenWithUse } from '../wire/tokens.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import { settingOf, type Values, wholeNumber } from './arguments.ts'
+import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
-import { facts, table } from './screen/table.ts'
-import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { pagesOf } from './pages.ts'
+import { facts, roomOf, table } from './screen/table.ts'
+import { type Paint, painter, printable } from './screen/text.ts'
 import { bytes, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeAfter } from './times.ts'
+import { operatorCommand, type Verb } from './verbs.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
@@ -78,36 +80,16 @@ type Given = Values<typeof options>
 type Shown = Read<typeof OperatorToken>
 type Used = Read<typeof OperatorTokenWithUse>['used']
 
-interface Invocation {
-  operator: Filmgate
-  /** The name, or the name or id of a token. */
-  operand: string
-  values: Given
-  terminal: Terminal
-}
-
-interface Outcome {
-  response: object
-  show(): string
-}
-
-/** A word after `token`: the options that it accepts, its request, and how to show the response. */
-interface Verb {
-  operands: readonly string[]
-  accepts: readonly (keyof Given)[]
-  run(invocation: Invocation): Promise<Outcome>
-}
-
 const TokenPage = pick(OperatorTokenList, ['data', 'last_id', 'has_more'])
 const limits = ['rate', 'concurrency', 'queued', 'stored', 'budget', 'ip-ranges', 'expires'] as const
 const settings = ['project', 'models', 'metadata', ...limits] as const
 const theToken = ['the id or name of the token']
 
-const verbs: Record<string, Verb> = {
+const verbs: Record<string, Verb<Given>> = {
   create: {
     operands: ['the name'],
     accepts: [...settings, 'operator'],
-    async run({ operator, operand: name, values, terminal }) {
+    async run({ operator, operands: [name = ''], values, terminal }) {
       const role = values.operator === undefined ? {} : { kind: 'operator', role: values.operator }
       const body = { name, ...role, ...settingsOf(values, terminal.now()) }
       const response = await operator.post('/tokens', OperatorTokenWithSecret, body)
@@ -116,7 +98,6 @@ const verbs: Record<string, Verb> = {
   },
   list: {
     operands: [],
-    accepts: [],
     async run({ operator, terminal }) {
       const data = await allTokens(operator)
       return { response: { object: 'list', data }, show: () => showTokens(data, terminal) }
@@ -124,16 +105,15 @@ const verbs: Record<string, Verb> = {
   },
   show: {
     operands: theToken,
-    accepts: [],
-    async run({ operator, operand, terminal }) {
-      const response = await operator.get(await pathOf(operand, operator), OperatorTokenWithUse)
+    async run({ operator, operands: [token = ''], terminal }) {
+      const response = await operator.get(await pathOf(token, operator), OperatorTokenWithUse)
       return { response, show: () => showToken(response, terminal, response.used) }
     },
   },
   change: {
     operands: theToken,
     accepts: [...settings, 'name', 'disable', 'enable'],
-    async run({ operator, operand, values, terminal }) {
+    async run({ operator, operands: [token = ''], values, terminal }) {
       const { name, enable, disable } = values
       if (enable && disable) throw new UsageFailure('--enable and --disable contradict each other')
       const body = {
@@ -142,17 +122,17 @@ const verbs: Record<string, Verb> = {
         ...settingsOf(values, terminal.now()),
       }
       if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
-      const response = await operator.post(await pathOf(operand, operator), OperatorToken, body)
+      const response = await operator.post(await pathOf(token, operator), OperatorToken, body)
       return { response, show: () => showToken(response, terminal) }
     },
   },
   rotate: {
     operands: theToken,
     accepts: ['overlap'],
-    async run({ operator, operand, values: { overlap = '0s' }, terminal }) {
+    async run({ operator, operands: [token = ''], values: { overlap = '0s' }, terminal }) {
       const ms = readDuration(overlap)
       if (ms === undefined) throw new UsageFailure(`--overlap ${overlap}: use 90m, 24h or 7d`)
-      const path = `${await pathOf(operand, operator)}/rotate`
+      const path = `${await pathOf(token, operator)}/rotate`
       const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
       const what = ms === 0 ? 'the old secret has ended for' : `the old secret works for another ${overlap} for`
       return { response, show: () => showSecret(what, response, terminal) }
@@ -160,36 +140,20 @@ const verbs: Record<string, Verb> = {
   },
   revoke: {
     operands: theToken,
-    accepts: [],
-    async run({ operator, operand }) {
-      const response = await operator.post(`${await pathOf(operand, operator)}/revoke`, OperatorToken)
+    async run({ operator, operands: [token = ''] }) {
+      const response = await operator.post(`${await pathOf(token, operator)}/revoke`, OperatorToken)
       return { response, show: () => printable(`revoked ${response.name} (${response.id})`).concat('\n') }
     },
   },
 }
 
-export const command: Command = {
-  help,
-  async run([word = '', ...args], terminal) {
-    const verb = findVerb('token', word, verbs)
-    const { values, operands } = readArguments(args, { options, operands: verb.operands })
-    refuseOptions(`token ${word}`, values, [...Object.keys(connectionOptions), ...verb.accepts])
-    const operator = openOperator(values, terminal)
-    const { response, show } = await verb.run({ operator, operand: operands[0] ?? '', values, terminal })
-    terminal.out(values.json ? jsonLine(response) : show())
-    return 0
-  },
-}
+export const command = operatorCommand('token', { help, options, verbs })
 
 async function allTokens(operator: Filmgate): Promise<Shown[]> {
+  const pages = pagesOf(new URLSearchParams({ limit: '100' }), (query) => operator.get(`/tokens?${query}`, TokenPage))
   const tokens: Shown[] = []
-  for (let after = ''; ; ) {
-    const query = new URLSearchParams({ limit: '100', ...(after !== '' && { after }) })
-    const { data, last_id: last, has_more: more } = await operator.get(`/tokens?${query}`, TokenPage)
-    tokens.push(...data)
-    if (!more || last === null || last === after) return tokens
-    after = last
-  }
+  for await (const { data } of pages) tokens.push(...data)
+  return tokens
 }
 
 /** A name is looked up. Several tokens may have had it, but only one that is not revoked. */
@@ -204,19 +168,17 @@ async function pathOf(operand: string, operator: Filmgate): Promise<string> {
 /** The settings of the options, as the API expects them. */
 function settingsOf(values: Given, now: number): Record<string, unknown> {
   const { project, models, rate, concurrency, queued, stored, budget, expires, metadata } = values
-  const set = (name: string, text: string | undefined, read: (text: string) => unknown) =>
-    text === undefined ? {} : { [name]: text === 'none' ? null : read(text) }
   return {
-    ...set('project', project, (text) => text),
+    ...settingOf('project', project),
     ...(models !== undefined && { models: models === 'none' ? ['*'] : listOf(models) }),
-    ...set('rate', rate, (text) => wholeNumber(text, '--rate')),
-    ...set('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
-    ...set('queued', queued, (text) => wholeNumber(text, '--queued')),
-    ...set('stored_bytes', stored, byteSize),
-    ...set('ip_ranges', values['ip-ranges'], listOf),
-    ...set('spend', budget, capsOf),
-    ...set('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
-    ...set('metadata', metadata, pairsOf),
+    ...settingOf('rate', rate, (text) => wholeNumber(text, '--rate')),
+    ...settingOf('concurrency', concurrency, (text) => wholeNumber(text, '--concurrency')),
+    ...settingOf('queued', queued, (text) => wholeNumber(text, '--queued')),
+    ...settingOf('stored_bytes', stored, byteSize),
+    ...settingOf('ip_ranges', values['ip-ranges'], listOf),
+    ...settingOf('spend', budget, capsOf),
+    ...settingOf('expires_at', expires, (text) => new Date(timeAfter('expires', text, now)).toISOString()),
+    ...settingOf('metadata', metadata, pairsOf),
   }
 }
 
@@ -248,11 +210,6 @@ function budgetText(spend: Shown['spend']): string {
   ]
     .filter(Boolean)
     .join(', ')
-}
-
-function wholeNumber(text: string, option: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new UsageFailure(`${option} ${text}: use a whole number, or none`)
 }
 
 function byteSize(text: string): number {
@@ -307,7 +264,7 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
       { title: 'ID', text: ({ id }) => id, least: 16, extra: true },
       { title: 'MODELS', text: ({ models }) => models.join(' '), least: 8, extra: true },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 
@@ -352,10 +309,7 @@ function showToken(token: Shown, terminal: Terminal, used: Used = null): string 
       String(value),
     ]),
   ]
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    painter(terminal.colour.stdout),
-  )
+  return facts(pairs, painter(terminal.colour.stdout))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */

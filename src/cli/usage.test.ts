@@ -20,6 +20,8 @@ const groups = [
 const operatorReport = { object: 'operator.usage', group_by: ['token', 'day'], data: groups }
 const own = { model: '=fox\u001b[31m', ...counts, cost: 0.42, currency: 'USD', ...times }
 const clientReport = { object: 'usage', group_by: ['model'], data: [own] }
+const operatorCsv = 'token,token_name,day,tasks\r\ntok_1,anna,2026-11-15,4\r\n'
+const clientCsv = "model,tasks\r\n'=fox\u001b[31m,4\r\n\u001b=fox,4\r\n"
 const forbidden = { error: { message: 'This is a client token.', code: 'permission_denied' } }
 
 /** A server with an operator token `op` and a client token `me`. It keeps the addresses that were requested. */
@@ -27,10 +29,12 @@ async function startServer() {
   const asked: string[] = []
   const api = await startFakeApi(({ url = '', headers }, response) => {
     asked.push(url)
-    const isOperator = headers.authorization === 'Bearer op'
-    if (url.startsWith('/operator/v1/usage'))
-      return isOperator ? send(response, 200, operatorReport) : send(response, 403, forbidden)
-    return send(response, 200, clientReport)
+    const isOperators = url.startsWith('/operator/v1/usage')
+    if (isOperators && headers.authorization !== 'Bearer op') return send(response, 403, forbidden)
+    if (!url.includes('format=csv')) return send(response, 200, isOperators ? operatorReport : clientReport)
+    const csv = isOperators ? operatorCsv : clientCsv
+    response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8' }).end(csv)
+    return true
   })
   return Object.assign(api, { asked })
 }
@@ -78,19 +82,16 @@ it("a client's token shows its own project, from its variable or from --token", 
   assert.equal(refused.code, 1, "another token is not used in place of the operator's")
 })
 
-it('prints CSV that no spreadsheet runs, and JSON as the server sent it', async () => {
+it('prints the CSV of the server without control characters, and JSON as the server sent it', async () => {
   await using api = await startServer()
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_TOKEN: 'me' }
-  const csv = await runCli(['usage', '--csv'], { env, cwd })
-  assert.equal(
-    csv.stdout,
-    'model,tasks,completed,failed,cancelled,success_rate,seconds,cost,currency,p50_ms,p95_ms\r\n' +
-      "'=fox [31m,4,2,1,1,0.6667,8,0.42,USD,12300,180000\r\n",
-  )
+  const csv = await runCli(['usage', '--csv', '--by', 'model'], { env, cwd })
+  assert.equal(csv.stdout, "model,tasks\r\n'=fox [31m,4\r\n =fox,4\r\n")
+  assert.deepEqual(api.asked, ['/v1/usage?group_by=model&format=csv'])
   const json = await runCli(['usage', '--json'], { env, cwd })
   assert.deepEqual(JSON.parse(json.stdout), clientReport)
   const operators = await runCli(['usage', '--csv'], { env: { ...env, FILMGATE_OPERATOR_TOKEN: 'op' }, cwd })
-  assert.match(operators.stdout, /^token,token_name,day,tasks,.*,cost,revenue,currency,p50_ms,p95_ms\r\ntok_1,anna,/)
+  assert.equal(operators.stdout, operatorCsv)
   assert.equal((await runCli(['usage', '--csv', '--json'], { env, cwd })).code, 2)
 })
 
@@ -103,6 +104,9 @@ it('reports a server that does not respond like Filmgate, and a time without tas
     assert.equal(code, 1)
     assert.match(stderr, /did not respond like Filmgate/)
   }
+  const csv = await runCli(['usage', '--csv'], { env, cwd })
+  assert.deepEqual([csv.code, csv.stdout], [1, ''])
+  assert.match(csv.stderr, /did not respond like Filmgate/)
   answer = { object: 'usage', group_by: ['model'], data: [] }
   const { code, stdout, stderr } = await runCli(['usage'], { env, cwd })
   assert.deepEqual([code, stdout, stderr], [0, '', 'No task ended in that time.\n'])

@@ -1,13 +1,12 @@
-import { csvLine } from '../core/csv.ts'
 import { amountText } from '../core/money.ts'
 import { pick, type Read } from '../wire/schema.ts'
 import { OperatorUsageGroup } from '../wire/usage.ts'
 import { type Command, readArguments, type Values } from './arguments.ts'
-import { openFilmgate, openOperator } from './client.ts'
+import { type Filmgate, openFilmgate, openOperator } from './client.ts'
 import { connectionOptions, findConnection } from './connection.ts'
 import { ServerFailure, UsageFailure } from './failure.ts'
-import { type Column, table } from './screen/table.ts'
-import { jsonLine, painter, printable } from './screen/text.ts'
+import { type Column, roomOf, table } from './screen/table.ts'
+import { jsonLine, painter, printableCsv } from './screen/text.ts'
 import { roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeBefore } from './times.ts'
@@ -84,26 +83,33 @@ export const command: Command = {
   async run(args, terminal) {
     const { values } = readArguments(args, { options })
     if (values.csv && values.json) throw new UsageFailure('--csv and --json are two formats; use one of them')
-    const report = await readReport(values, terminal)
-    if (values.json) terminal.out(jsonLine(report))
-    else terminal.out(values.csv ? toCsv(report) : show(report, terminal))
+    const path = `/usage?${queryOf(values, terminal.now())}`
+    if (values.csv) {
+      terminal.out(printableCsv(await requested(values, terminal, (filmgate) => filmgate.getCsv(path))))
+      return 0
+    }
+    const report = await requested(values, terminal, (filmgate) => filmgate.get(path, Report))
+    terminal.out(values.json ? jsonLine(report) : show(report, terminal))
     return 0
   },
 }
 
 /** A token of `--token` may be of either kind: an operator's route refuses a client's token. */
-async function readReport(values: Given, terminal: Terminal): Promise<Report> {
-  const query = `/usage?${queryOf(values, terminal.now())}`
+async function requested<Result>(
+  values: Given,
+  terminal: Terminal,
+  read: (filmgate: Filmgate) => Promise<Result>,
+): Promise<Result> {
   if (values.token || terminal.env.FILMGATE_OPERATOR_TOKEN) {
     try {
-      return await openOperator(values, terminal).get(query, Report)
+      return await read(openOperator(values, terminal))
     } catch (error) {
       if (!values.token || !isForOthers(error)) throw error
     }
   }
   for (const name of ['project', 'account'] as const)
     if (values[name] !== undefined) throw new UsageFailure(`--${name} needs an operator's token`)
-  return openFilmgate(findConnection(values, terminal.env)).get(query, Report)
+  return read(openFilmgate(findConnection(values, terminal.env)))
 }
 
 /** With a port of their own, the routes for operators do not exist where clients are served. */
@@ -112,12 +118,13 @@ function isForOthers(error: unknown): boolean {
 }
 
 function queryOf(values: Given, now: number): URLSearchParams {
-  const { by, since, before, model, project, account, 'token-id': token } = values
+  const { by, since, before, model, project, account, csv, 'token-id': token } = values
   const iso = (name: string, text: string) => new Date(timeBefore(name, text, now)).toISOString()
   const fields = {
     ...{ group_by: by, model, token, project, account },
     since: since && iso('since', since),
     before: before && iso('before', before),
+    format: csv ? 'csv' : undefined,
   }
   return new URLSearchParams(Object.entries(fields).filter((pair): pair is [string, string] => Boolean(pair[1])))
 }
@@ -125,17 +132,6 @@ function queryOf(values: Given, now: number): URLSearchParams {
 const fieldOf = (group: Group, name: string) => (group as Record<string, unknown>)[name]
 const revenueOf = (group: Group) => Number(fieldOf(group, 'revenue') ?? 0)
 const isOperators = ({ object }: Report) => object === 'operator.usage'
-
-function toCsv(report: Report): string {
-  const { group_by: by, data } = report
-  const values = by.flatMap((name) => (name === 'token' && isOperators(report) ? ['token', 'token_name'] : [name]))
-  const counts = ['tasks', 'completed', 'failed', 'cancelled', 'success_rate', 'seconds']
-  const amounts = isOperators(report) ? ['cost', 'revenue'] : ['cost']
-  const fields = [...values, ...counts, ...amounts, 'currency', 'p50_ms', 'p95_ms']
-  const cellOf = (value: unknown) => (typeof value === 'string' ? printable(value) : value)
-  const rows = data.map((group) => fields.map((name) => cellOf(fieldOf(group, name))))
-  return [fields, ...rows].map((cells) => csvLine(cells)).join('')
-}
 
 function show(report: Report, terminal: Terminal): string {
   const { group_by: by, data } = report
@@ -158,7 +154,7 @@ function show(report: Report, terminal: Terminal): string {
     { title: 'P50', text: ({ p50_ms: ms }) => (ms === null ? '' : roughly(ms)), align: 'right', extra: true },
     { title: 'P95', text: ({ p95_ms: ms }) => (ms === null ? '' : roughly(ms)), align: 'right', extra: true },
   ]
-  const look = { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint }
+  const look = { columns: roomOf(terminal), paint }
   return table([...data, ...totalsOf(report)], columns, look)
 }
 

@@ -1,5 +1,5 @@
 import { type Variant, Video, variants } from '../wire/videos.ts'
-import { type Command, readArguments, suggestion } from './arguments.ts'
+import { type Command, limitOf, readArguments, suggestion } from './arguments.ts'
 import { openClient } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
 import { Failure, Interrupted, ServerFailure, UsageFailure } from './failure.ts'
@@ -46,9 +46,9 @@ ${connectionHelp}`,
         model: { type: 'string' },
       },
     })
-    const { limit = '20', model } = values
+    const { model } = values
+    const limit = limitOf(values.limit ?? '20', 1_000)
     const status = values.status === 'drawing' ? 'in_progress' : values.status
-    if (!/^[1-9]\d{0,3}$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 1000`)
     if (status !== undefined && !statuses.includes(status))
       throw new UsageFailure(`--status ${status}: use one of ${statuses.join(', ')}`)
     const client = openClient(findConnection(values, terminal.env), terminal)
@@ -56,10 +56,10 @@ ${connectionHelp}`,
     const tasks: Task[] = []
     try {
       const only = { ...(status && { status }), ...(model && { model }) }
-      const pageSize = status || model ? 100 : Math.min(100, Number(limit))
+      const pageSize = status || model ? 100 : Math.min(100, limit)
       for await (const task of newestFirst(client, { pageSize, only })) {
         if ((status ?? task.status) === task.status && (model ?? task.model) === task.model) tasks.push(task)
-        if (tasks.length === Number(limit)) break
+        if (tasks.length === limit) break
       }
     } catch (error) {
       if (error instanceof ServerFailure && (error.status === 404 || error.status === 405))
@@ -142,10 +142,7 @@ function show(task: Task, terminal: Terminal): string {
     ['completed', completedAt === null ? '' : `${time(completedAt)}${took}`],
     [expiryName(task.expiresAt ?? 0, terminal.now()), time(task.expiresAt)],
   ] as const
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    paint,
-  )
+  return facts(pairs, paint)
 }
 
 export const download: Command = {

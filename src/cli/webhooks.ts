@@ -1,3 +1,4 @@
+import { isAccepted } from '../core/webhook.ts'
 import { pick, type Read } from '../wire/schema.ts'
 import {
   DeletedWebhookEndpoint,
@@ -9,11 +10,10 @@ import {
   WebhookReplay,
   WebhookTest,
 } from '../wire/webhooks.ts'
-import { type Command, findVerb, readArguments, type Values } from './arguments.ts'
+import { type Command, findVerb, limitOf, readArguments, type Values } from './arguments.ts'
 import { type Filmgate, openFilmgate } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { UsageFailure } from './failure.ts'
-import { facts, table } from './screen/table.ts'
+import { facts, roomOf, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -148,18 +148,17 @@ const verbs: Record<string, Verb> = {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { event = 'video.completed' } }) {
       const response = await filmgate.post(`${pathOf(id)}/test`, Tested, { event_type: event })
-      const isAccepted = response.status_code >= 200 && response.status_code < 300
-      const verdict = isAccepted ? '' : ', which counts as a failure'
+      const isSuccess = isAccepted(response.status_code)
+      const verdict = isSuccess ? '' : ', which counts as a failure'
       const show = () =>
         `${printable(response.event_type)}: the endpoint responded with ${response.status_code}${verdict}\n`
-      return { response, show, code: isAccepted ? 0 : 1 }
+      return { response, show, code: isSuccess ? 0 : 1 }
     },
   },
   deliveries: {
     operands: [theId],
     async run({ filmgate, operands: [id], values: { limit = '20', state }, terminal }) {
-      if (!/^([1-9]\d?|100)$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 100`)
-      const query = new URLSearchParams({ limit, ...(state !== undefined && { state }) })
+      const query = new URLSearchParams({ limit: String(limitOf(limit, 100)), ...(state !== undefined && { state }) })
       const response = await filmgate.get(`${pathOf(id)}/deliveries?${query}`, DeliveryPage)
       return { response, show: () => showDeliveries(response, terminal) }
     },
@@ -198,8 +197,6 @@ export const command: Command = {
 
 const colours: Record<string, 'green' | 'red' | 'yellow'> = { delivered: 'green', failed: 'red', pending: 'yellow' }
 
-const room = (terminal: Terminal) => (terminal.stdoutIsTerminal ? terminal.size().columns : null)
-
 function showEndpoints({ data }: Read<typeof EndpointPage>, terminal: Terminal): string {
   if (data.length === 0) {
     terminal.err('There is no webhook endpoint. Add one:\n  filmgate webhooks add https://example.com/hook\n')
@@ -215,7 +212,7 @@ function showEndpoints({ data }: Read<typeof EndpointPage>, terminal: Terminal):
       { title: 'EVENTS', text: ({ event_types: types }) => types.join(' '), extra: true },
       { title: 'URL', text: ({ url }) => url, least: 12, extra: true },
     ],
-    { columns: room(terminal), paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 
@@ -232,10 +229,7 @@ function showEndpoint(endpoint: Endpoint, terminal: Terminal): string {
     ['changed', time(endpoint.updated_at)],
     ['disabled', disabled === null ? '' : `${time(disabled)}: ${reason ?? ''}`],
   ]
-  return facts(
-    pairs.filter(([, value]) => value !== ''),
-    painter(terminal.colour.stdout),
-  )
+  return facts(pairs, painter(terminal.colour.stdout))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */
@@ -266,7 +260,7 @@ function showDeliveries({ data, has_more: more }: Read<typeof DeliveryPage>, ter
       { title: 'NEXT TRY', text: ({ next_try_at: at }) => (at === null ? '' : relative(at * 1000, now)), extra: true },
       { title: 'VIDEO', text: ({ video_id: id }) => id, least: 12, extra: true },
     ],
-    { columns: room(terminal), paint },
+    { columns: roomOf(terminal), paint },
   )
 }
 

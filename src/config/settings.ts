@@ -17,6 +17,23 @@ export function parseDuration(text: string): number | undefined {
   return new RegExp(durationPattern).test(text) ? readDuration(text) : undefined
 }
 
+function parseDurationSetting(text: string): Parsed<number> {
+  const value = parseDuration(text)
+  return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
+}
+
+function parsePort(text: string): Parsed<number> {
+  const value = Number(text)
+  return /^\d{1,5}$/.test(text) && value <= 65_535 ? { value } : { value, fix: 'use a number from 0 to 65535' }
+}
+
+function parseUpTo(most: number): (text: string) => Parsed<number> {
+  return (text) => {
+    const value = Number(text)
+    return /^\d+$/.test(text) && value <= most ? { value } : { value, fix: `use a whole number up to ${most}` }
+  }
+}
+
 function parseByteSize(text: string): Parsed<number> {
   const value = readByteSize(text)
   return value === undefined ? { value: 0, fix: 'use a number and a unit: 200MB, 2GB; or 0 for none' } : { value }
@@ -41,10 +58,7 @@ export const settings = {
     variable: 'FILMGATE_PORT',
     fallback: '8484',
     help: 'port to listen on; 0 for any free one',
-    parse(text: string): Parsed<number> {
-      const value = Number(text)
-      return /^\d{1,5}$/.test(text) && value <= 65_535 ? { value } : { value, fix: 'use a number from 0 to 65535' }
-    },
+    parse: parsePort,
   },
   data: {
     variable: 'FILMGATE_DATA',
@@ -103,19 +117,13 @@ export const settings = {
     variable: 'FILMGATE_RETENTION',
     fallback: '24h',
     help: 'how long finished videos are kept: 90s, 30m, 24h, 7d',
-    parse(text: string): Parsed<number> {
-      const value = parseDuration(text)
-      return value === undefined ? { value: 0, fix: 'use a number and a unit: 90s, 30m, 24h, 7d' } : { value }
-    },
+    parse: parseDurationSetting,
   },
-  'usage-keep': {
-    variable: 'FILMGATE_USAGE_KEEP',
+  'usage-retention': {
+    variable: 'FILMGATE_USAGE_RETENTION',
     fallback: '400d',
     help: 'how long the usage of ended tasks is kept: 90d, 400d',
-    parse(text: string): Parsed<number> {
-      const value = parseDuration(text)
-      return value === undefined ? { value: 0, fix: 'use a number and a unit: 24h, 90d, 400d' } : { value }
-    },
+    parse: parseDurationSetting,
   },
   'usage-webhook': {
     variable: 'FILMGATE_USAGE_WEBHOOK',
@@ -148,23 +156,13 @@ export const settings = {
     variable: 'FILMGATE_RATE',
     fallback: '6000',
     help: 'videos a token may create per minute; 0 for no limit',
-    parse: (text: string): Parsed<number> => ({
-      value: Number(text),
-      ...(/^\d+$/.test(text) && Number(text) <= mostPerMinute
-        ? {}
-        : { fix: `use a whole number up to ${mostPerMinute}` }),
-    }),
+    parse: parseUpTo(mostPerMinute),
   },
   queued: {
     variable: 'FILMGATE_QUEUED',
     fallback: '10000',
     help: 'videos of a project that may wait; 0 for no limit',
-    parse: (text: string): Parsed<number> => ({
-      value: Number(text),
-      ...(/^\d+$/.test(text) && Number(text) <= mostQueuedTasks
-        ? {}
-        : { fix: `use a whole number up to ${mostQueuedTasks}` }),
-    }),
+    parse: parseUpTo(mostQueuedTasks),
   },
   'stored-bytes': {
     variable: 'FILMGATE_STORED_BYTES',
@@ -222,11 +220,7 @@ export const settings = {
     variable: 'FILMGATE_OPERATOR_PORT',
     fallback: '',
     help: 'another port for /operator/v1 alone; 0 for any free one',
-    parse(text: string): Parsed<number | null> {
-      if (text === '') return { value: null }
-      const value = Number(text)
-      return /^\d{1,5}$/.test(text) && value <= 65_535 ? { value } : { value, fix: 'use a number from 0 to 65535' }
-    },
+    parse: (text: string): Parsed<number | null> => (text === '' ? { value: null } : parsePort(text)),
   },
   'trusted-proxies': {
     variable: 'FILMGATE_TRUSTED_PROXIES',

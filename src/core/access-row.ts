@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditRecord } from './audit.ts'
-import type { ColumnValue, Row } from './row.ts'
-import type { StoredToken, TokenFields, TokenKind } from './token.ts'
+import { type ColumnValue, json, parse, type Row } from './row.ts'
+import { plainFields, type StoredToken, type TokenFields, type TokenKind } from './token.ts'
 
 /* How tokens and the audit log are stored in columns. It is the same in SQLite and PostgreSQL. */
 
@@ -9,36 +9,9 @@ export const tokenColumns = 'id name kind digest older settings created_at chang
 /** In the order of `tokenColumns`, without the revision, which the store gives it. */
 export function fromToken(token: Omit<StoredToken, 'revision'>): ColumnValue[] {
   const { id, name, kind, digest, older, createdAt, changedAt, revokedAt } = token
-  const settings: TokenFields = {
-    project: token.project,
-    models: token.models,
-    rate: token.rate,
-    concurrency: token.concurrency,
-    queued: token.queued,
-    storedBytes: token.storedBytes,
-    ipRanges: token.ipRanges,
-    spend: token.spend,
-    expiresAt: token.expiresAt,
-    enabled: token.enabled,
-    role: token.role,
-    metadata: token.metadata,
-  }
+  const names = Object.keys(plainFields) as (keyof TokenFields)[]
+  const settings = Object.fromEntries(names.map((name) => [name, token[name]]))
   return [id, name, kind, digest, JSON.stringify(older), JSON.stringify(settings), createdAt, changedAt, revokedAt]
-}
-
-export const plainFields: TokenFields = {
-  project: null,
-  models: ['*'],
-  rate: null,
-  concurrency: null,
-  queued: null,
-  storedBytes: null,
-  ipRanges: null,
-  spend: null,
-  expiresAt: null,
-  enabled: true,
-  role: null,
-  metadata: null,
 }
 
 /** A setting that the row lacks has its default: the row may be from before the setting existed. */
@@ -64,7 +37,7 @@ export const auditColumns = 'at actor actor_name address action target was becom
 /** In the order of `auditColumns`. */
 export function fromAudit(entry: AuditEntry): ColumnValue[] {
   const { at, actor, actorName, address, action, target, before, after } = entry
-  return [at, actor, actorName, address, action, target, text(before), text(after)]
+  return [at, actor, actorName, address, action, target, json(before), json(after)]
 }
 
 export function toAudit(row: Row): AuditRecord {
@@ -79,12 +52,4 @@ export function toAudit(row: Row): AuditRecord {
     before: parse(row.was),
     after: parse(row.becomes),
   }
-}
-
-function text(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value)
-}
-
-function parse(value: unknown): object | null {
-  return typeof value === 'string' ? JSON.parse(value) : null
 }

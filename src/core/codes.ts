@@ -8,6 +8,8 @@ interface CodeFacts {
   readonly meaning: string
   /** Set if it may be in the `error` of a failed video. */
   readonly failsVideos?: true
+  /** Set if the reason lasts longer than a client should wait: it must not repeat the request. */
+  readonly isLasting?: true
 }
 
 /** Every error code. `api/errors.ts` responds by it, and the documentation shows it. */
@@ -91,11 +93,13 @@ const codes = {
     status: 429,
     meaning:
       'The video costs more than a spend cap of this token allows; the message names the cap and when it resets. `x-should-retry` is false.',
+    isLasting: true,
   },
   storage_quota_exceeded: {
     status: 429,
     meaning:
       'The project of this token stores as many bytes as the token allows; the message names the limit. Delete videos, or wait until some expire. `x-should-retry` is false.',
+    isLasting: true,
   },
   // These two stay inside: `api/repeats.ts` returns the video of the key, and a task that was not sent is queued again.
   idempotency_key_taken: { status: 500, meaning: 'This key already has a video.' },
@@ -141,7 +145,7 @@ const codes = {
 export type ProblemCode = keyof typeof codes
 export const problemCodes: Readonly<Record<ProblemCode, CodeFacts>> = codes
 
-/** Whether a request is refused until something changes that takes longer than a client should wait: it must not be repeated. */
+/** Accepts any text: a client may read the code of another version, or of another server. */
 export function isLasting(code: string): boolean {
-  return code === 'insufficient_quota' || code === 'storage_quota_exceeded'
+  return Object.hasOwn(problemCodes, code) && problemCodes[code as ProblemCode].isLasting === true
 }

@@ -43,22 +43,26 @@ it('with many processes each admits a part of what is left, for a short time', (
   assert.ok(!counts.admits('alice', 100), 'the count is old')
 })
 
+it('without a limit every task fits, and is added to what is known', () => {
+  const counts = openQueueCounts({ processes: 1, freshMs: Number.POSITIVE_INFINITY, now: () => 0 })
+  assert.ok(counts.admits('alice', undefined), 'nothing is known yet')
+  counts.learn('alice', 1, counts.mark('alice'))
+  assert.ok(counts.admits('alice', undefined))
+  assert.ok(!counts.admits('alice', 2))
+  assert.ok(counts.admits('alice', 3))
+})
+
 it('a large queue that was full stays full for a moment, and a small one is counted again', () => {
   let now = 0
   const counts = openQueueCounts({ processes: 1, freshMs: 1_000, now: () => now })
   counts.refuse('alice', 5_000)
   counts.refuse('bob', 5)
-  assert.deepEqual(
-    [
-      counts.isFull('alice', 5_000),
-      counts.isFull('alice', 400),
-      counts.isFull('alice', 6_000),
-      counts.isFull('bob', 5),
-    ],
-    [true, true, false, false],
-  )
+  for (const most of [5_000, 400]) assert.throws(() => counts.admits('alice', most), { code: 'queue_full' })
+  assert.ok(!counts.admits('alice', 6_000), 'it has to be counted')
+  assert.ok(!counts.admits('bob', 5), 'it has to be counted')
+  assert.ok(counts.admits('alice', undefined))
   now = 250
-  assert.ok(!counts.isFull('alice', 5_000))
+  assert.ok(!counts.admits('alice', 5_000), 'it has to be counted')
 })
 
 it('a refusal names the limit, its setting and what makes room', () => {

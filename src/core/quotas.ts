@@ -38,10 +38,11 @@ function queueFull({ mostQueued }: QueueRefusal): Problem {
  * prove that there is room: a count reads as many entries of an index as tasks wait.
  */
 export interface QueueCounts {
-  /** Whether one more task of the owner fits for certain. If so, it counts as inserted. */
-  admits(owner: string, most: number): boolean
-  /** Whether the owner was found at such a limit a moment ago. Then it is not counted again: that reads many entries. */
-  isFull(owner: string, most: number): boolean
+  /**
+   * Whether one more task of the owner fits for certain; without a limit it does. If so, it counts as inserted. Throws
+   * `queue_full` if the owner was found at such a limit a moment ago: another count would read many entries.
+   */
+  admits(owner: string, most: number | undefined): boolean
   /** The store has refused a task of the owner. */
   refuse(owner: string, most: number): void
   /** Counts a task as inserted, if anything is known about its owner. */
@@ -85,25 +86,30 @@ export function openQueueCounts({ processes, freshMs, now }: CountOptions): Queu
     all.set(owner, known)
     return known
   }
+  function add(owner: string): void {
+    const known = all.get(owner)
+    if (known) known.added += 1
+  }
+  function isFull(owner: string, most: number): boolean {
+    const full = all.get(owner)?.full
+    return full !== undefined && most <= full.most && Math.abs(now() - full.at) < fullMs
+  }
   return {
     admits(owner, most) {
-      const known = knownOf(owner)
-      const { counted, countedAt, base, added } = known
+      if (most === undefined) {
+        add(owner)
+        return true
+      }
+      if (isFull(owner, most)) throw queueFull({ mostQueued: most })
+      const { counted, countedAt, base, added } = knownOf(owner)
       const fits = counted + processes * (added + 1 - base) <= most && Math.abs(now() - countedAt) <= freshMs
-      if (fits) known.added += 1
+      if (fits) add(owner)
       return fits
-    },
-    isFull(owner, most) {
-      const full = all.get(owner)?.full
-      return full !== undefined && most <= full.most && Math.abs(now() - full.at) < fullMs
     },
     refuse(owner, most) {
       if (most >= largeQueue) knownOf(owner).full = { most, at: now() }
     },
-    add(owner) {
-      const known = all.get(owner)
-      if (known) known.added += 1
-    },
+    add,
     mark: (owner) => knownOf(owner).added,
     learn(owner, counted, mark) {
       const known = knownOf(owner)

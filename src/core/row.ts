@@ -435,6 +435,6 @@ function listJson(values: readonly string[]): string | null {
 }
 
 /** Typed by its caller: `json` above has written the column from the same type. */
-function parse<T>(text: unknown): T {
+export function parse<T>(text: unknown): T {
   return (typeof text === 'string' ? JSON.parse(text) : null) as T
 }

@@ -28,6 +28,22 @@ export interface TokenFields {
   readonly metadata: Readonly<Record<string, string>> | null
 }
 
+/** The settings of a client token that an operator has set nothing for. */
+export const plainFields: TokenFields = {
+  project: null,
+  models: ['*'],
+  rate: null,
+  concurrency: null,
+  queued: null,
+  storedBytes: null,
+  ipRanges: null,
+  spend: null,
+  expiresAt: null,
+  enabled: true,
+  role: null,
+  metadata: null,
+}
+
 /** An access token. Only digests of its secrets are stored. */
 export interface Token extends Partial<TokenFields> {
   /** An operator sees and manages all tasks, and can't create videos. */

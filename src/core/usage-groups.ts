@@ -6,6 +6,9 @@ import type { UsageRecord } from './usage.ts'
 export const usageDimensions = ['token', 'project', 'model', 'account', 'day', 'hour'] as const
 export type UsageDimension = (typeof usageDimensions)[number]
 
+/** How many days a report has: by default, and at most. */
+export const reportDays = { usual: 30, most: 400, mostByHour: 31 } as const
+
 /** Only records with these values count. */
 export interface UsageFilter {
   token?: string
@@ -119,7 +122,7 @@ export function percentilesOf({ completed, durations }: UsageSum, parts: readonl
   })
 }
 
-/** The part of the ended tasks that was completed. Cancelled ones do not count. Null if there is none. */
+/** The part of the ended tasks that was completed, without cancelled ones; null if no task was completed or failed. */
 export function successRateOf({ completed, failed }: UsageSum): number | null {
   return completed + failed === 0 ? null : Number((completed / (completed + failed)).toFixed(4))
 }

@@ -38,7 +38,7 @@ export interface SecretKey {
 export interface SecretKeys {
   /** The first one encrypts, and all of them decrypt. */
   all(): readonly SecretKey[]
-  /** The key that encrypts. Throws `storage_unavailable` if there is none. */
+  /** The key that encrypts. Throws `storage_unavailable` if no key is available. */
   current(): SecretKey
 }
 

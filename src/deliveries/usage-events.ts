@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { fromMicros } from '../core/money.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import type { UsageRecord } from '../core/usage.ts'
+import { isAccepted } from '../core/webhook.ts'
 import type { ClientOutbound, Posted } from '../outbound.ts'
 import type { UsageStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -58,7 +59,7 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
     const last = records.at(-1)
     if (!last) return idleMs
     const posted = await outbound.of('usage webhook').post(webhook.url, toRequest(records, webhook), stop.signal)
-    if (!isAccepted(posted)) return refused(posted)
+    if (!('status' in posted && isAccepted(posted.status))) return refused(posted)
     failures = 0
     sent = (await store.moveUsageCursor(holder, last.number)) ? last.number : undefined
     return records.length === batchRecords ? 0 : idleMs
@@ -97,10 +98,6 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
       await running
     },
   }
-}
-
-function isAccepted(posted: Posted): boolean {
-  return 'status' in posted && posted.status >= 200 && posted.status < 300
 }
 
 /**

@@ -7,6 +7,7 @@ import { openAccess } from '../access.ts'
 import { openHealths } from '../accounts/healths.ts'
 import { type ManualClock, manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
+import type { Task } from '../core/task.ts'
 import { startEngine } from '../engine.ts'
 import { newTask } from '../stores/contract.ts'
 import { openSqlite } from '../stores/sqlite.ts'
@@ -98,68 +99,53 @@ it('tasks wait for the process that generates them, however late it is, and are 
   }
 })
 
+/** A process on a store of its own, and whether it looks for due tasks of an account. */
+async function openLooking(name: string, workers: readonly Worker[] = [], ...tasks: Task[]) {
+  const stack = new AsyncDisposableStack()
+  const { store, clock } = stack.use(await openWorld())
+  for (const task of tasks) await store.insert(task)
+  let lanes: readonly Lane[] = []
+  const nextDue: Store['nextDue'] = (wanted) => {
+    lanes = wanted
+    return store.nextDue(wanted)
+  }
+  const process = stack.use(await startProcess({ ...store, nextDue }, clock, name, workers))
+  return {
+    store,
+    accounts: process.accounts,
+    passSeconds: (seconds: number) => pass(clock, seconds, process),
+    looksFor: (account: string) => lanes.some((lane) => 'account' in lane && lane.account === account),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const poll: Worker = { name: 'poll', states: ['running'], limit: 1, run: () => assert.fail() }
+
 it('an account without unfinished tasks loses its lanes', async () => {
-  await using world = await openWorld()
-  const { store, clock } = world
-  let asked: readonly Lane[] = []
-  const nextDue = (lanes: readonly Lane[]) => {
-    asked = lanes
-    return store.nextDue(lanes)
-  }
-  await store.insert(film)
-  const process = await startProcess({ ...store, nextDue }, clock, 'b')
-  const isAsked = () => asked.some((lane) => 'account' in lane && lane.account === 'studio@a')
-  try {
-    await pass(clock, 22, process)
-    assert.ok(isAsked(), 'its process is gone, and it has a task')
-    await pass(clock, 60, process)
-    assert.equal((await store.find(film.id))?.state, 'queued')
-    assert.ok(!isAsked())
-  } finally {
-    await process[Symbol.asyncDispose]()
-  }
+  await using process = await openLooking('b', [], film)
+  await process.passSeconds(22)
+  assert.ok(process.looksFor('studio@a'), 'its process is gone, and it has a task')
+  await process.passSeconds(60)
+  assert.equal((await process.store.find(film.id))?.state, 'queued')
+  assert.ok(!process.looksFor('studio@a'))
 })
 
 it('an account that was just added has lanes at once', async () => {
-  await using world = await openWorld()
-  const { store, clock } = world
-  let asked: readonly Lane[] = []
-  const nextDue = (lanes: readonly Lane[]) => {
-    asked = lanes
-    return store.nextDue(lanes)
-  }
-  const poll: Worker = { name: 'poll', states: ['running'], limit: 1, run: () => assert.fail() }
-  const process = await startProcess({ ...store, nextDue }, clock, 'a', [poll])
-  try {
-    await pass(clock, 1, process)
-    process.accounts.set('p', { name: 'p', health: healthy } as Account)
-    await pass(clock, 1, process)
-    assert.ok(asked.some((lane) => 'account' in lane && lane.account === 'p'))
-  } finally {
-    await process[Symbol.asyncDispose]()
-  }
+  await using process = await openLooking('a', [poll])
+  await process.passSeconds(1)
+  process.accounts.set('p', { name: 'p', health: healthy } as Account)
+  await process.passSeconds(1)
+  assert.ok(process.looksFor('p'))
 })
 
 it('an account that an operator paused has no lanes until it is resumed', async () => {
-  await using world = await openWorld()
-  const { store, clock } = world
-  let asked: readonly Lane[] = []
-  const nextDue = (lanes: readonly Lane[]) => {
-    asked = lanes
-    return store.nextDue(lanes)
-  }
-  const poll: Worker = { name: 'poll', states: ['running'], limit: 1, run: () => assert.fail() }
-  const process = await startProcess({ ...store, nextDue }, clock, 'a', [poll])
-  const isAskedAs = async (mode: 'active' | 'draining' | 'paused') => {
+  await using process = await openLooking('a', [poll])
+  const looksForIt = async (mode: 'active' | 'draining' | 'paused') => {
     process.accounts.set('p', { name: 'p', health: healthy, mode } as Account)
-    await pass(clock, 1, process)
-    return asked.some((lane) => 'account' in lane && lane.account === 'p')
+    await process.passSeconds(1)
+    return process.looksFor('p')
   }
-  try {
-    await pass(clock, 1, process)
-    const seen = [await isAskedAs('active'), await isAskedAs('paused'), await isAskedAs('draining')]
-    assert.deepEqual(seen, [true, false, true])
-  } finally {
-    await process[Symbol.asyncDispose]()
-  }
+  await process.passSeconds(1)
+  const seen = [await looksForIt('active'), await looksForIt('paused'), await looksForIt('draining')]
+  assert.deepEqual(seen, [true, false, true])
 })

@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import type { AttemptFact } from '../core/attempt.ts'
 import { Problem } from '../core/problem.ts'
+import { syncFolder } from '../data-folder.ts'
 
 /**
  * Responses of providers that the store could not accept, one file each. A file is on disk before anything else happens:
@@ -65,15 +66,5 @@ export function openSpill(folder: string, onDamaged: (file: string) => void): Sp
             return []
           }
         }),
-  }
-}
-
-/** A rename is durable only once its folder is synced. */
-function syncFolder(folder: string): void {
-  const directory = openSync(folder, 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
   }
 }

@@ -1,7 +1,7 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { keepsSlots, mayNotify } from '../core/plan.ts'
-import { openQueueCounts, problemOf } from '../core/quotas.ts'
+import { openQueueCounts } from '../core/quotas.ts'
 import { fromHealth, healthColumns } from '../core/row.ts'
 import { isFree } from '../core/spend.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
@@ -93,12 +93,11 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       await probe.check()
     },
     async insert(task, caps = [], mostQueued) {
-      if (mostQueued !== undefined && counts.isFull(task.owner, mostQueued)) throw problemOf({ mostQueued })
-      const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
-      if (mostQueued === undefined) counts.add(task.owner)
-      const isPlain = isFree(task.price) && !mustCount
-      const admitOne = mustCount ? admitCounted : admitPriced
-      await probe.watch(isPlain ? insertOne(task) : admitOne({ task, caps, ...(mustCount && { mostQueued }) }))
+      const isAdmitted = counts.admits(task.owner, mostQueued)
+      const isPlain = isFree(task.price) && isAdmitted
+      const admitOne = isAdmitted ? admitPriced : admitCounted
+      const submit = { task, caps, mostQueued: isAdmitted ? undefined : mostQueued }
+      await probe.watch(isPlain ? insertOne(task) : admitOne(submit))
       wakeAll()
     },
     async delete(owner, id, now) {

@@ -60,11 +60,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ...reads,
     checkWritable: () => write('checkWritable'),
     async insert(task, caps = [], mostQueued) {
-      if (mostQueued !== undefined && counts.isFull(task.owner, mostQueued)) throw problemOf({ mostQueued })
-      const mustCount = mostQueued !== undefined && !counts.admits(task.owner, mostQueued)
-      if (mostQueued === undefined) counts.add(task.owner)
-      const isPlain = isFree(task.price) && !mustCount
-      const written = isPlain ? write('insert', toRow(task)) : admit(task, caps, mustCount ? mostQueued : undefined)
+      const isAdmitted = counts.admits(task.owner, mostQueued)
+      const isPlain = isFree(task.price) && isAdmitted
+      const written = isPlain ? write('insert', toRow(task)) : admit(task, caps, isAdmitted ? undefined : mostQueued)
       await written
       wake()
     },

@@ -151,7 +151,7 @@ export const ListTasksQuery = request({
   error_code: filter('Only tasks that failed with this code.'),
   text: filter('Only tasks with this text in the prompt. Upper and lower case of A to Z are the same.'),
   created_since: filter(
-    'Only tasks that were created at that time or later, as `2026-11-15` or `2026-11-15T09:30:00Z`.',
+    'Only tasks that were created at that time or later, as `2026-11-15`, `2026-11-15T09:30:00Z` or Unix seconds.',
   ),
   created_before: filter('Only tasks that were created before that time.'),
   deleted: {

@@ -134,6 +134,12 @@ export function page<const S extends Schema>(description: string, items: S) {
   })
 }
 
+/** The parameters of such a list. */
+export const pageQuery = {
+  after: { type: 'string', maxLength: 200, description: 'The page begins after the item with this id.' },
+  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
+} as const
+
 /** The type of a value that fits a schema: any string in place of the values of an `enum`. */
 export type Read<S> = Widened<Static<S>>
 

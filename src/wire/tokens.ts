@@ -1,8 +1,20 @@
-import { auditActions } from '../core/audit.ts'
 import { decimalPattern } from '../core/money.ts'
 import { mostQueuedTasks, mostStoredBytes, operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
 import { time } from './operator.ts'
-import { always, count, flag, listOf, orNull, page, query, request, type Static, shape, text } from './schema.ts'
+import {
+  always,
+  count,
+  flag,
+  listOf,
+  orNull,
+  page,
+  pageQuery,
+  query,
+  request,
+  type Static,
+  shape,
+  text,
+} from './schema.ts'
 
 const cap = (period: string) =>
   ({
@@ -109,24 +121,6 @@ export type OperatorTokenWithUse = Static<typeof OperatorTokenWithUse>
 
 export const OperatorTokenList = page('One page of tokens.', OperatorToken)
 
-const anything = (description: string) => orNull({ type: 'object', description })
-
-export const AuditEntry = shape('A change that an operator made.', {
-  id: text('The number of the entry. Later entries have greater numbers.'),
-  object: always('operator.audit_entry'),
-  at: time('When it was made.'),
-  actor: text('The id of the operator’s token.'),
-  actor_name: text('The name of that token at the time.'),
-  address: text('The address that the request came from.'),
-  action: { type: 'string', enum: auditActions, description: 'What was done.' },
-  target: text('The id of what was changed.'),
-  before: anything('What was changed, before the change; null if it did not exist.'),
-  after: anything('The same after the change.'),
-})
-export type AuditEntry = Static<typeof AuditEntry>
-
-export const AuditEntryList = page('One page of changes.', AuditEntry)
-
 /* Requests. */
 
 const most = { rate: 10_000_000, concurrency: 100_000, queued: mostQueuedTasks, storedBytes: mostStoredBytes }
@@ -226,19 +220,11 @@ export const RotateToken = request({
 })
 export type RotateToken = Static<typeof RotateToken>
 
-const places = {
-  after: { type: 'string', maxLength: 200, description: 'The page begins after the item with this id.' },
-  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
-} as const
-
 export const ListTokensQuery = query({
-  ...places,
+  ...pageQuery,
   project: { type: 'string', maxLength: 100, description: 'Only tokens of this project.' },
 })
 export type ListTokensQuery = Static<typeof ListTokensQuery>
-
-export const ListAuditQuery = query(places)
-export type ListAuditQuery = Static<typeof ListAuditQuery>
 
 /** The keys are the names in the OpenAPI document. */
 export const tokenResponses = {
@@ -246,7 +232,5 @@ export const tokenResponses = {
   OperatorTokenWithSecret,
   OperatorTokenWithUse,
   OperatorTokenList,
-  AuditEntry,
-  AuditEntryList,
 }
 export const tokenRequests = { CreateToken, ChangeToken, RotateToken }

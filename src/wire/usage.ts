@@ -1,4 +1,4 @@
-import { usageDimensions } from '../core/usage-groups.ts'
+import { reportDays, usageDimensions } from '../core/usage-groups.ts'
 import { time } from './operator.ts'
 import { always, count, listOf, orNull, request, type Static, shape, text, unixTime } from './schema.ts'
 
@@ -94,12 +94,12 @@ const groupBy = (names: readonly string[]) =>
     type: 'string',
     maxLength: 100,
     default: 'model',
-    description: `One of \`${names.join('`, `')}\`, or several with commas between them. With \`hour\`, a report has up to 31 days.`,
+    description: `One of \`${names.join('`, `')}\`, or several with commas between them. With \`hour\`, a report has up to ${reportDays.mostByHour} days.`,
   }) as const
 
 const range = {
   since: filter(
-    'The start of the range, as `2026-11-15`, `2026-11-15T09:30:00Z` or Unix seconds; by default 30 days before `before`. A report has up to 400 days.',
+    `The start of the range, as \`2026-11-15\`, \`2026-11-15T09:30:00Z\` or Unix seconds; by default ${reportDays.usual} days before \`before\`. A report has up to ${reportDays.most} days.`,
   ),
   before: filter('The end of the range, which does not count; by default now.'),
 } as const

@@ -7,6 +7,7 @@ import {
   listOf,
   orNull,
   page,
+  pageQuery,
   query,
   request,
   type Static,
@@ -154,14 +155,11 @@ export const ReplayWebhookEndpoint = request(
 )
 export type ReplayWebhookEndpoint = Static<typeof ReplayWebhookEndpoint>
 
-export const ListWebhookEndpointsQuery = query({
-  after: { type: 'string', maxLength: 200, description: 'The page begins after the item with this id.' },
-  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
-})
+export const ListWebhookEndpointsQuery = query(pageQuery)
 export type ListWebhookEndpointsQuery = Static<typeof ListWebhookEndpointsQuery>
 
 export const ListWebhookDeliveriesQuery = query({
-  ...ListWebhookEndpointsQuery.properties,
+  ...pageQuery,
   state: { ...WebhookDelivery.properties.state, description: 'Only deliveries in this state.' },
 })
 export type ListWebhookDeliveriesQuery = Static<typeof ListWebhookDeliveriesQuery>

@@ -1,6 +1,7 @@
 import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
 import { accountRequests, accountResponses } from '../../wire/accounts.ts'
+import { auditResponses } from '../../wire/audit.ts'
 import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
@@ -21,6 +22,7 @@ export const responseSchemas: Schemas = {
   ...accountResponses,
   ...declaredModelResponses,
   ...tokenResponses,
+  ...auditResponses,
   ...usageResponses,
   ...serviceResponses,
 }
@@ -227,12 +229,12 @@ export interface Response {
 }
 
 function toResponse(response: RouteResponse): Response {
-  const { description, type = 'application/json', schema, others = {}, example, headers, events } = response
+  const { description, type = 'application/json', schema, alternatives = {}, example, headers, events } = response
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: 'string' } },
   ])
-  const alternatives = Object.entries(others).map(([one, other]) => [one, { schema: toSchema(other) }])
+  const others = Object.entries(alternatives).map(([one, other]) => [one, { schema: toSchema(other) }])
   const content = schema && {
     schema: toSchema(schema),
     ...(example && { example: Object.assign({}, sampleOf(schema, {}), example) }),
@@ -240,7 +242,7 @@ function toResponse(response: RouteResponse): Response {
   return {
     description,
     ...(headers && { headers: Object.fromEntries(described) }),
-    ...(content && { content: Object.fromEntries([...[type].flat().map((one) => [one, content]), ...alternatives]) }),
+    ...(content && { content: Object.fromEntries([...[type].flat().map((one) => [one, content]), ...others]) }),
     ...(events && { 'x-event-data': toSchema(events) }),
   }
 }

@@ -16,7 +16,14 @@ import type { OperatorDependencies } from '../operator.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
 import { iso, toWireList } from '../wire.ts'
 import { auditOf } from './audit.ts'
-import { configured, type DeclareDependencies, openDeclare, refuseStranded, requireDeclared } from './declare.ts'
+import {
+  configured,
+  type DeclareDependencies,
+  listUnused,
+  openDeclare,
+  refuseStranded,
+  requireDeclared,
+} from './declare.ts'
 
 export interface AccountDependencies extends OperatorDependencies, DeclareDependencies {
   store: OperatorDependencies['store'] & DeclareDependencies['store']
@@ -182,12 +189,8 @@ function openAccounts(dependencies: AccountDependencies) {
       const now = clock.now()
       const others = (await store.accountsInUse()).filter((name) => !accounts.has(name))
       const [elsewhere, missing] = [others.filter(isLocalName), others.filter((name) => !isLocalName(name))]
-      const unused = declared.all('account').flatMap((one) => {
-        const why = declared.whyUnused(one)
-        return why === null ? [] : [`${one.name}: ${why}`]
-      })
       const shown = [...accounts.values()].map((account) => toOperatorAccount(account, now))
-      return { ...toWireList(shown), missing, elsewhere, unused }
+      return { ...toWireList(shown), missing, elsewhere, unused: listUnused(declared, 'account') }
     },
     async show(request: FastifyRequest): Promise<OperatorAccount> {
       await healths.refresh()

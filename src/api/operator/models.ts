@@ -6,7 +6,7 @@ import type { TaskStore } from '../../stores/store.ts'
 import { OperatorModel, OperatorModelList, RemovedModel, SetAlias, SetModel } from '../../wire/declared-models.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
 import { toWireList } from '../wire.ts'
-import { configured, type DeclareDependencies, openDeclare, refuseStranded } from './declare.ts'
+import { configured, type DeclareDependencies, listUnused, openDeclare, refuseStranded } from './declare.ts'
 
 interface DeclaredModelDependencies extends DeclareDependencies {
   store: DeclareDependencies['store'] & Pick<TaskStore, 'queueOf'>
@@ -141,13 +141,8 @@ function openModels(dependencies: DeclaredModelDependencies) {
 
   return {
     async list(): Promise<OperatorModelList> {
-      const unused = (['model', 'alias'] as const).flatMap((kind) =>
-        declared.all(kind).flatMap((one) => {
-          const why = declared.whyUnused(one)
-          return why === null ? [] : [`${one.name}: ${why}`]
-        }),
-      )
-      return { ...toWireList([...catalog.entries.values()].map(describe)), unused }
+      const shown = [...catalog.entries.values()].map(describe)
+      return { ...toWireList(shown), unused: listUnused(declared, 'model', 'alias') }
     },
     setModel: (request: BodyRequest<SetModel>) =>
       set(request, 'model', request.body.name, request.body.settings as Declaration['settings']),

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access.ts'
-import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
@@ -17,6 +16,7 @@ import {
   newSecret,
   newTokenId,
   ownerOf,
+  plainFields,
   type StoredToken,
   type Token,
   type TokenFields,
@@ -129,18 +129,19 @@ function openUse({ store, clock, prices = null }: TokenDependencies, stored: Pic
   return async (token: Token): Promise<OperatorTokenWithUse['used']> => {
     const owner = ownerOf(token)
     const currency = pricesFor(prices, token)?.currency ?? ''
-    const counters = capCounters(token.spend ?? [], { owner, currency, at: clock.now() })
+    const caps = token.spend ?? []
+    const counters = capCounters(caps, { owner, currency, at: clock.now() })
     const [queued, bytes, ...spent] = await Promise.all([
       store.countQueued(owner, mostQueuedTasks),
       stored.of(owner),
       ...counters.map((counter) => store.spent(counter)),
     ])
-    const spend = counters.map(({ period, limit, ends }, at) => ({
-      period: period.split(' ', 1)[0] ?? '',
+    const spend = caps.map(({ period, limit }, at) => ({
+      period,
       amount: amountText(spent[at] ?? 0),
       limit: amountText(limit),
       currency,
-      resets_at: period === 'total' ? null : iso(ends),
+      resets_at: period === 'total' ? null : iso(counters[at]?.ends ?? 0),
     }))
     return { queued, stored_bytes: bytes, spend }
   }

@@ -1,3 +1,4 @@
+import type { Terminal } from '../terminal.ts'
 import { type Colour, fit, fitMiddle, type Paint, padEnd, padStart, printable, widthOf } from './text.ts'
 
 export interface Column<Row> {
@@ -76,12 +77,18 @@ function totalOf(widths: number[]): number {
   return widths.reduce((sum, width) => sum + width + 2, -2)
 }
 
-/** `name  value` lines. The colour is for the value. */
+/** `name  value` lines, without those that have no value. The colour is for the value. */
 export function facts(
-  pairs: readonly (readonly [name: string, value: string, colour?: Colour])[],
+  given: readonly (readonly [name: string, value: string, colour?: Colour])[],
   paint: Paint,
 ): string {
+  const pairs = given.filter(([, value]) => value !== '')
   const width = Math.max(...pairs.map(([name]) => name.length))
   const shown = (value: string, colour?: Colour) => (colour ? paint(colour, printable(value)) : printable(value))
   return pairs.map(([name, value, colour]) => `${paint('dim', name.padEnd(width))}  ${shown(value, colour)}\n`).join('')
+}
+
+/** The width of the screen; null if the output is not for a screen. */
+export function roomOf(terminal: Pick<Terminal, 'stdoutIsTerminal' | 'size'>): number | null {
+  return terminal.stdoutIsTerminal ? terminal.size().columns : null
 }

@@ -26,6 +26,14 @@ export function printableLines(text: string): string {
     .join('\n')
 }
 
+/** CSV without control characters. Nothing is trimmed: a cell must not begin with `=`, which a spreadsheet would run. */
+export function printableCsv(text: string): string {
+  return text
+    .split('\r\n')
+    .map((line) => line.replaceAll(unprintable, ' '))
+    .join('\r\n')
+}
+
 /** The width in columns of a terminal, without colours. */
 export function widthOf(text: string): number {
   const bare = withoutColours(text)

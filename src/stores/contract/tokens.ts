@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { plainFields } from '../../core/access-row.ts'
 import type { AuditEntry } from '../../core/audit.ts'
+import { plainFields } from '../../core/token.ts'
 import type { NewToken } from '../store.ts'
 import { decide, fresh, type StoreWorld, sent } from './world.ts'
 

@@ -1,0 +1,27 @@
+import { auditActions } from '../core/audit.ts'
+import { time } from './operator.ts'
+import { always, orNull, page, pageQuery, query, type Static, shape, text } from './schema.ts'
+
+const anything = (description: string) => orNull({ type: 'object', description })
+
+export const AuditEntry = shape('A change that an operator made.', {
+  id: text('The number of the entry. Later entries have greater numbers.'),
+  object: always('operator.audit_entry'),
+  at: time('When it was made.'),
+  actor: text('The id of the operator’s token.'),
+  actor_name: text('The name of that token at the time.'),
+  address: text('The address that the request came from.'),
+  action: { type: 'string', enum: auditActions, description: 'What was done.' },
+  target: text('The id of what was changed.'),
+  before: anything('What was changed, before the change; null if it did not exist.'),
+  after: anything('The same after the change.'),
+})
+export type AuditEntry = Static<typeof AuditEntry>
+
+export const AuditEntryList = page('One page of changes.', AuditEntry)
+
+export const ListAuditQuery = query(pageQuery)
+export type ListAuditQuery = Static<typeof ListAuditQuery>
+
+/** The keys are the names in the OpenAPI document. */
+export const auditResponses = { AuditEntry, AuditEntryList }
