@@ -2,7 +2,7 @@ import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { Declaration } from '../core/declaration.ts'
-import type { LedgerEntry } from '../core/ledger.ts'
+import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { CapCounter, Counter } from '../core/spend.ts'
@@ -100,6 +100,13 @@ interface StoredStep {
   next: StoredPlace | null
 }
 
+/** What is known about the job of a task that is removed. */
+export interface Removal {
+  /** It may go on. */
+  readonly orphans?: boolean
+  readonly end?: JobEnd
+}
+
 /** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */
 export interface LeaseStore {
   /** Claims up to `limit` due tasks: their `fence` grows, and no other claim gets them until the lease ends. */
@@ -133,9 +140,10 @@ export interface LeaseStore {
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
    * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its
-   * work may go on. Other accepted ones stay as removed, because their operations are in use, until they are trimmed.
+   * work may go on. Other accepted ones stay as removed, because their operations are in use, until they are trimmed. The
+   * last one is billed unless `end` says that its failure was not.
    */
-  remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
+  remove(lease: Lease, options?: Removal): Promise<boolean>
   /**
    * Called after the clock was set back. An unfinished task without a lease that is due later than the longest delay
    * becomes due now. The same applies to pending deliveries.

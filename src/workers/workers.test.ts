@@ -306,7 +306,8 @@ it('discard: work that cannot be stopped is waited for, never fetched', async ()
   assert.equal((await world.run(running)).after?.state, 'running')
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
   world.answers.download = async () => assert.fail('it was fetched')
-  assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over' })
+  const end = { state: 'completed', usage: null, error: null }
+  assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over', end })
 })
 
 describe('an account whose address has changed', () => {
