@@ -351,6 +351,18 @@ describe('an account whose address has changed', () => {
     for (const task of [begun, held]) assert.deepEqual((await run(task, { keyVersion: before })).decision, orphaned)
   })
 
+  it('is not told to forget the job of an expired video', async () => {
+    const expired = { ...completed, attempt: 'att_1' }
+    const forgottenBy = async (keyVersion: string) => {
+      const forgotten: unknown[] = []
+      const { run } = await worldOf({ forget: async (operation) => void forgotten.push(operation) }, after, expire)
+      assert.equal((await run(expired, { keyVersion })).after?.video, null)
+      return forgotten
+    }
+    assert.deepEqual(await forgottenBy(before), [])
+    assert.deepEqual(await forgottenBy(after), ['op'])
+  })
+
   it('whose key has changed may not see the old jobs: they are not lost before their deadline', async () => {
     const missing = { poll: async () => ({ status: 'missing' as const }) }
     const long = { ...begun, missingAt: now - 86_400_000 }
