@@ -84,6 +84,8 @@ export interface TaskStore {
   countQueued(owner: string, most: number): Promise<number>
   /** What was spent or reserved in the period of a counter, whether it is stored or not. */
   spent(counter: Counter): Promise<number>
+  /** Every currency in which something was reserved. */
+  currencies(): Promise<string[]>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How many unfinished tasks are pinned to this account. */

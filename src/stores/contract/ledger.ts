@@ -272,6 +272,18 @@ function testCaps(world: StoreWorld): void {
     assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
   })
 
+  it('counts each currency by itself, and names those that were used', async () => {
+    await using store = await fresh(world)
+    assert.deepEqual(await store.currencies(), [])
+    const caps: SpendCap[] = [{ period: 'total', limit: 3 * dollar, zone: 'UTC' }]
+    await store.insert(newTask('1'))
+    assert.deepEqual(await store.currencies(), [], 'it is free')
+    assert.ok(await admits(store, newTask('2', { price }), caps))
+    assert.ok(!(await admits(store, newTask('3', { price }), caps)))
+    assert.ok(await admits(store, newTask('4', { price: { ...price, currency: 'EUR' } }), caps))
+    assert.deepEqual(await store.currencies(), ['EUR', 'USD'])
+  })
+
   it('refuses a key that was used before, and reserves nothing for it', async () => {
     await using store = await fresh(world)
     const [first, second] = ['1', '2'].map((number) => newTask(number, { price, idempotencyKey: 'k' }))
