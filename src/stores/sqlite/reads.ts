@@ -165,7 +165,8 @@ export function prepareReads(reader: DatabaseSync): Reads {
       return Number(spent.get(scope, currency, period, starts, ends)?.amount)
     },
     async currencies() {
-      return reader.prepare(currenciesStatement).all().map(({ currency }) => String(currency))
+      const rows = reader.prepare(currenciesStatement).all()
+      return rows.map(({ currency }) => String(currency))
     },
     async attempt(id) {
       const row = attempt.get(id)
