@@ -66,6 +66,18 @@ it('a changed account keeps its pause only while it keeps its address and key', 
   assert.equal(await healthAfter({ concurrency: 2 }), paused)
   assert.equal(await healthAfter({ credential: 'another' }), healthy)
   assert.equal(await healthAfter({ baseUrl: 'http://other.test' }), healthy)
+  // The response to a request that was sent before the change.
+  const pausedLater = async (fields: Partial<AccountConfig>) => {
+    await accounts.change({ remove: ['a'] })
+    await accounts.change({ set: [configOf('a')] })
+    const before = accounts.all.get('a')
+    assert.ok(before)
+    await accounts.change({ set: [configOf('a', fields)] })
+    before.health = paused
+    return accounts.all.get('a')?.health
+  }
+  assert.equal(await pausedLater({ concurrency: 2 }), paused)
+  assert.equal(await pausedLater({ credential: 'another' }), healthy)
 })
 
 it('a process that only serves the API does not show its own accounts', async () => {
@@ -95,4 +107,38 @@ it('the models of an added account are discovered, and those of a removed accoun
   models.push('third')
   clock.advance(60_000)
   assert.deepEqual(await settle(), [])
+})
+
+it('an account at another address has the models of that address only', async () => {
+  const models: Record<string, string[]> = { 'http://one.test': ['first'], 'http://two.test': ['second'] }
+  const discover = async ({ address }: { address: string }) => {
+    const names = models[address]
+    if (!names) throw new Error('the engine is down')
+    return names.map((id) => ({ id, upstreamModel: id }) as CardTemplate)
+  }
+  const accounts = openAccounts({
+    members: { engine: { create: async () => ({ name: 'engine', discover }) } },
+    folder: '',
+    media: {},
+    outbound: { upstream: (address: string) => ({ address }) },
+    showsLocal: true,
+  } as unknown as AccountOptions)
+  const catalog = buildCatalog([], {}, null)
+  const log = { info() {}, warn() {}, error: assert.fail }
+  const file = join(folder, 'models by address')
+  await using _discovery = await openDiscovery({ catalog, accounts, clock: manualClock(0), log, file })
+  const modelsAt = async (baseUrl: string) => {
+    await accounts.change({ set: [configOf('a', { baseUrl })] })
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
+    return [...catalog.entries.keys()]
+  }
+  assert.deepEqual(await modelsAt('http://one.test'), ['first'])
+  assert.deepEqual(await modelsAt('http://two.test'), ['second'], 'at once')
+  assert.deepEqual(await modelsAt('http://down.test'), [])
+  // Added again, at an address whose engine is down: the models of another address do not come back.
+  await accounts.change({ remove: ['a'] })
+  models['http://two.test'] = []
+  delete models['http://one.test']
+  assert.deepEqual(await modelsAt('http://down.test'), [])
+  assert.deepEqual(await modelsAt('http://two.test'), ['second'], 'those that were found there, until it lists others')
 })

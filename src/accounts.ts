@@ -3,7 +3,7 @@ import type { AccountConfig } from './config/accounts.ts'
 import type { Config } from './config.ts'
 import { isLocalName, keyVersionOf, localName, toKeyView } from './core/account.ts'
 import type { ModelCard } from './core/catalog.ts'
-import { healthy } from './core/health.ts'
+import { type Health, healthy } from './core/health.ts'
 import type { Media } from './media/media.ts'
 import { type Outbound, readBase } from './outbound.ts'
 import type { Member } from './providers/index.ts'
@@ -38,17 +38,29 @@ export interface AccountOptions {
   showsLocal: boolean
 }
 
+/**
+ * The health of an address and key. All versions of an account with the same ones share it: a request that was sent before a
+ * change of other settings may get a response that pauses the account.
+ */
+interface KeyHealth {
+  readonly keyVersion: string
+  health: Health
+}
+
 export function openAccounts({ members, folder, media, outbound, showsLocal }: AccountOptions): AccountRegistry {
   const all = new Map<string, Account>()
   const shown = new Map<string, Account>()
   const listeners: (() => void)[] = []
+  const healths = new Map<string, KeyHealth>()
 
-  const open = async ({ name, provider, baseUrl, credential, ...rest }: AccountConfig): Promise<Account> => {
+  const open = async ({ name, provider, baseUrl, credential, ...rest }: AccountConfig) => {
     const member = members[provider]
     if (!member) throw new Error(`there is no provider '${provider}'`)
     const keyVersion = keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? '')
-    const before = all.get(name)
-    return {
+    const before = healths.get(name)
+    // A pause belongs to an address and a key, so it ends when one of them changes.
+    const kept = before?.keyVersion === keyVersion ? before : { keyVersion, health: healthy }
+    const account: Account = {
       ...rest,
       name,
       baseUrl,
@@ -56,11 +68,16 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
       key: toKeyView(credential),
       keyVersion,
       spareSlots: member.spareSlots ?? 0,
-      // A pause belongs to an address and a key, so it ends when one of them changes.
-      health: before?.keyVersion === keyVersion ? before.health : healthy,
+      get health() {
+        return kept.health
+      },
+      set health(health) {
+        kept.health = health
+      },
       provider: await member.create({ folder: join(folder, name), media }),
       upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
     }
+    return { account, kept }
   }
 
   return {
@@ -68,8 +85,9 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
     shown,
     async change({ set = [], remove = [] }) {
       const opened = await Promise.all(set.map(open))
-      for (const accounts of [all, shown]) for (const name of remove) accounts.delete(name)
-      for (const account of opened) {
+      for (const map of [all, shown, healths]) for (const name of remove) map.delete(name)
+      for (const { account, kept } of opened) {
+        healths.set(account.name, kept)
         all.set(account.name, account)
         if (showsLocal || !isLocalName(account.name)) shown.set(account.name, account)
       }

@@ -160,6 +160,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       ...keys,
       ...secretsOf(places.store),
       ...(webhookToken === null ? [] : [webhookToken]),
+      ...secretsInQuery(webhookUrl),
       ...secretsIn(raw('secret-key').text),
     ],
     prices,
@@ -185,6 +186,14 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
 /** Each key of the setting, for the log to remove. */
 function secretsIn(text = ''): string[] {
   return text.split(/[,\n]/).flatMap((key) => key.trim() || [])
+}
+
+/** Each value in the query of a URL, as it is sent and as it was meant: it may be a key. */
+function secretsInQuery(text: string | null): string[] {
+  const url = text === null ? null : URL.parse(text)
+  if (!url) return []
+  const sent = [...url.search.matchAll(/=([^&]+)/g)].map(([, value = '']) => value)
+  return [...new Set([...sent, ...url.searchParams.values()])]
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */

@@ -26,6 +26,7 @@ import { openSpill } from './engine/spill.ts'
 import { openUnsentNotes } from './engine/unsent.ts'
 import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
+import { checkCurrency } from './main/currency.ts'
 import { openFreeSpace } from './main/free-space.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
@@ -103,6 +104,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
+  await checkCurrency(store, config.prices, log)
   const bucket = await openBucket(config, folder)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)

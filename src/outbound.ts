@@ -15,6 +15,7 @@ import {
   type Rules,
   readTarget,
   type Target,
+  trusting,
   UrlRefusal,
 } from './outbound/target.ts'
 import {
@@ -40,6 +41,11 @@ export interface Outbound extends AsyncDisposable {
    * address, and no request can go anywhere else. Throws a plain Error for an invalid base URL.
    */
   upstream(baseUrl: string): Upstream
+  /**
+   * POSTs once to a URL of the operator, which may be at a private address, and follows no redirect. A failure is returned,
+   * not thrown.
+   */
+  postTrusted(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted>
 }
 
 export interface ClientOutbound {
@@ -147,6 +153,13 @@ class GuardedOutbound implements Outbound {
       post: async (url, request, signal) => this.#track(post(url, request, context, signal)),
       download: async (url, limits, signal) => this.#track(downloadImage(url, limits, context, signal)),
     }
+  }
+
+  async postTrusted(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted> {
+    const { rules, lookups, dial, deadlines } = this.#parts
+    const network = { lookup: lookups.ofProvider(URL.parse(url)?.hostname ?? ''), dial }
+    const context = { rules: trusting(url, rules), network, deadlines, closing: this.#closing.signal }
+    return this.#track(post(url, request, context, signal))
   }
 
   upstream(baseUrl: string): Upstream {

@@ -76,7 +76,7 @@ it('a token is valid as soon as it is created, and its secret is shown once', as
   assert.deepEqual([status, headers.get('x-ratelimit-limit-requests')], [200, '7'])
   const { used, ...body } = (await call(`/tokens/${made.id}`)).body
   const { secret: _, ...shown } = made
-  assert.deepEqual([body, used], [shown, { queued: 0, stored_bytes: 0, spend: [] }])
+  assert.deepEqual([body, used], [shown, { queued: 0, more_queued: false, stored_bytes: 0, spend: [] }])
   assert.equal((await submit(made.secret)).status, 200)
 })
 

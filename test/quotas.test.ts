@@ -155,7 +155,7 @@ it('the operator sees what the project of a token uses of its limits', async () 
       ['total', '2', true],
     ],
   )
-  assert.deepEqual(await usedBy(other), { queued: 0, stored_bytes: bytes, spend: [] })
+  assert.deepEqual(await usedBy(other), { queued: 0, more_queued: false, stored_bytes: bytes, spend: [] })
   assert.equal((await service.operator<Used>('/tokens/config:operator')).used, null)
   const shown = await runCli(['token', 'show', 'anna'], {
     env: { FILMGATE_BASE_URL: service.url, FILMGATE_OPERATOR_TOKEN: operatorToken },

@@ -373,6 +373,9 @@ it('every route that needs the store says so when it is gone', async () => {
     const path = operation.parameters?.flatMap(({ name }) => places[name] ?? [])
     await responses.ask(broken.send, id, 503, { ...(path && { path }), ...(example && { body: example }) })
   }
+  // Tokens are in memory.
+  const { bytes } = await responses.ask(broken.send, 'showToken', 200, { path: [places.token_id ?? ''] })
+  assert.equal(JSON.parse(bytes.toString()).used, null)
 })
 
 it('every route with a rate refuses a token that uses it too often', async () => {

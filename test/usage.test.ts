@@ -202,8 +202,7 @@ it('the usage webhook gets each ended video as a CloudEvent, with the token of t
     FILMGATE_USAGE_WEBHOOK: `${receiver.url}/api/v1/events`,
     FILMGATE_USAGE_WEBHOOK_TOKEN: 'the token of the meter',
   }
-  const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }\n${prices}`
-  await using metered = await startService({ yaml, env })
+  await using metered = await startService({ yaml: prices, env })
   const { id } = (await (await metered.submit(film)).json()) as { id: string }
   await metered.finish(id)
   await until('it was refused', () => receiver.all.length > 0)

@@ -7,7 +7,8 @@ import { Problem } from '../core/problem.ts'
 import { newDeclaration } from '../stores/contract/declarations.ts'
 import { followDeclared, openDeclared } from './declared.ts'
 
-const members = { acme: { ...remote.acme, baseUrl: 'https://acme.test', key: { variable: 'ACME_KEY' } } } as never
+const acme = { ...remote.acme, baseUrl: 'https://acme.test', key: { variable: 'ACME_KEY' } }
+const members = { acme, openai: { ...remote.acme, cards: [] } } as never
 
 /** What the registry of accounts is told, and the catalogue. */
 function openWorld(yaml = '{}') {
@@ -15,8 +16,15 @@ function openWorld(yaml = '{}') {
   const accounts = new Map(configured.map(({ name }) => [name, 'active']))
   const hidden: string[] = []
   const warnings: unknown[] = []
+  let checks = 0
   const declared = openDeclared({
-    combining,
+    combining: {
+      ...combining,
+      combine(declared) {
+        checks += 1
+        return combining.combine(declared)
+      },
+    },
     configured: { accounts: configured, catalog: { ...catalog, entries: new Map(catalog.entries) } },
     localise: (combined) => combined,
     accounts: {
@@ -30,7 +38,8 @@ function openWorld(yaml = '{}') {
     warn: (_event, { declaration, why }) => void warnings.push([declaration, why]),
   })
   const shown = () => Object.fromEntries(accounts)
-  return { declared, catalog, shown, hidden, warnings, names: () => [...catalog.entries.keys()] }
+  const names = () => [...catalog.entries.keys()]
+  return { declared, catalog, shown, hidden, warnings, names, checks: () => checks }
 }
 
 const account = (name: string, revision: number, fields: Partial<Declaration> = {}) =>
@@ -91,6 +100,41 @@ it('what has a mistake is left out, with what depends on it, and the rest is in 
   assert.match(declared.whyUnused(orphan) ?? '', /there is no account 'bad'/)
   await declared.adopt([account('main', 5, { mode: 'paused' })])
   assert.equal(warnings.length, 2, 'each is logged once')
+})
+
+it('many mistakes are found with few checks of everything', async () => {
+  const { declared, names, warnings, checks } = openWorld()
+  const lost = Array.from({ length: 200 }, (_, at) => model(`lost-1.${at}`, 'gone', 10 + at))
+  const aliases = Array.from({ length: 200 }, (_, at) =>
+    newDeclaration(`alias-${at}`, { kind: 'alias', settings: { model: `lost-1.${at}` }, revision: 300 + at }),
+  )
+  await declared.adopt([account('main', 1), model('fast', 'main', 2), ...lost, ...aliases])
+  assert.deepEqual([names(), warnings.length], [['acme-1', 'fast'], 400])
+  assert.ok(checks() < 10, `${checks()} checks`)
+})
+
+it('of two that do not go together, the second is left out', async () => {
+  const { declared, shown } = openWorld()
+  const engine = { settings: { provider: 'openai', base_url: 'http://engine.test/v1' }, key: 'the same' }
+  const two = account('two', 2, engine)
+  await declared.adopt([account('one', 1, engine), two, account('main', 3)])
+  assert.deepEqual(shown(), { main: 'active 4', one: 'active 4' })
+  assert.match(declared.whyUnused(two) ?? '', /'one' and 'two' have the same address and the same key/)
+})
+
+it('refuses more than a thousand, and names that number', async () => {
+  const { declared } = openWorld()
+  const alias = (at: number) =>
+    newDeclaration(`alias-${at}`, { kind: 'alias', settings: { model: 'fast' }, revision: 10 + at })
+  const aliases = Array.from({ length: 998 }, (_, at) => alias(at))
+  await declared.adopt([account('main', 1), model('fast', 'main', 2), ...aliases])
+  const refused = refusalOf(() => declared.check(alias(998)))
+  assert.equal(refused.code, 'invalid_request')
+  assert.match(refused.message, /'alias-998' can't be added: there are 1000 accounts, models and aliases/)
+  declared.check(alias(5))
+  declared.check({ ...alias(5), removedAt: 9 })
+  await declared.adopt([{ ...alias(5), removedAt: 9, revision: 2_000 }])
+  declared.check(alias(998))
 })
 
 it('checks a change before it is written', async () => {

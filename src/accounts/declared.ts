@@ -47,6 +47,9 @@ interface DeclaredOptions {
 
 const order: readonly DeclarationKind[] = ['account', 'model', 'alias']
 
+/** Each change checks all of them. */
+const mostDeclarations = 1_000
+
 export function openDeclared(options: DeclaredOptions): Declared {
   const { combining, catalog, hide, warn } = options
   const rows = new Map<string, Declaration>()
@@ -78,6 +81,9 @@ export function openDeclared(options: DeclaredOptions): Declared {
     configOf,
     whyUnused: (declaration) => unused.get(declarationId(declaration)) ?? null,
     check(declaration) {
+      const known = rows.get(declarationId(declaration))
+      const isNew = declaration.removedAt === null && (known === undefined || known.removedAt !== null)
+      if (isNew && present().length >= mostDeclarations) throw tooMany(declaration)
       const others = othersThan(declarationId(declaration))
       const wanted = declaration.removedAt === null ? [...others, declaration] : others
       const [mistake] = combining.combine(toSettings(wanted)).mistakes
@@ -135,25 +141,47 @@ interface Settled {
 
 /**
  * Everything that can be in force together. The configuration may have changed since something was declared: that must
- * not keep the service from starting. If there is a mistake, declarations are added one by one, without those that bring
- * one.
+ * not keep the service from starting. What has a mistake is left out, accounts first: without them, models and aliases may
+ * have other mistakes. Each round takes as long as one check of everything.
  */
 function settle(declarations: readonly Declaration[], { combine, isConfigured }: Combining): Settled {
   const unused = new Map<string, string>()
-  const free = declarations.filter((one) => {
+  let used = declarations.filter((one) => {
     const isTaken = isConfigured(one.kind, one.name)
     if (isTaken) unused.set(declarationId(one), `the configuration has the same ${one.kind}`)
     return !isTaken
   })
-  const combined = combine(toSettings(free))
-  if (combined.mistakes.length === 0) return { combined, used: free, unused }
-  const used: Declaration[] = []
-  for (const one of free) {
-    const [mistake] = combine(toSettings([...used, one])).mistakes
-    if (mistake === undefined) used.push(one)
-    else unused.set(declarationId(one), mistake)
+  for (;;) {
+    const combined = combine(toSettings(used))
+    if (combined.mistakes.length === 0) return { combined, used, unused }
+    const blamed = used.filter((one) => combined.blamed.has(declarationId(one)))
+    const whyOf = (one: Declaration) => [declarationId(one), combined.blamed.get(declarationId(one)) ?? ''] as const
+    const wrong = new Map(blamed.filter(({ kind }) => kind === blamed[0]?.kind).map(whyOf))
+    if (wrong.size === 0) for (const [id, why] of findTogether(used, combine)) wrong.set(id, why)
+    if (wrong.size === 0) return { combined, used, unused }
+    for (const [id, why] of wrong) unused.set(id, why)
+    used = used.filter((one) => !wrong.has(declarationId(one)))
   }
-  return { combined: combine(toSettings(used)), used, unused }
+}
+
+/** Those that have a mistake together with others before them, and what depends on them: found by halves. */
+function findTogether(declarations: readonly Declaration[], combine: Combining['combine']): Map<string, string> {
+  const found = new Map<string, string>()
+  const kept: Declaration[] = []
+  const add = (some: readonly Declaration[]): void => {
+    const [one, ...others] = some
+    if (!one) return
+    const [mistake] = combine(toSettings([...kept, ...some])).mistakes
+    if (mistake === undefined) kept.push(...some)
+    else if (others.length === 0) found.set(declarationId(one), mistake)
+    else {
+      const half = some.length >> 1
+      add(some.slice(0, half))
+      add(some.slice(half))
+    }
+  }
+  add(declarations)
+  return found
 }
 
 function toSettings(declarations: readonly Declaration[]): DeclaredSettings {
@@ -193,6 +221,13 @@ function openApply({ configured, localise, accounts, catalog }: DeclaredOptions)
     /** Whether the name is in the catalogue because it is declared, not because it was discovered. */
     isDeclared: (name: string) => names.has(name),
   }
+}
+
+function tooMany({ kind, name }: Declaration): Problem {
+  const message =
+    `The ${kind} '${name.slice(0, 200)}' can't be added: there are ${mostDeclarations} accounts, models and aliases, the most that can be ` +
+    'added while the service runs. Remove some, or write it into filmgate.yaml.'
+  return new Problem('invalid_request', message)
 }
 
 /** The operator changes one account: `accounts.main.base_url: it is missing; write …` is about their field `base_url`. */

@@ -19,7 +19,7 @@ interface DiscoveryOptions {
   file: string
 }
 
-/** By account. */
+/** By account and address: at another address an account has other models. */
 type Discovered = Readonly<Record<string, Cards>>
 
 /** For all engines together: an engine that invents names must not fill the memory. */
@@ -29,7 +29,10 @@ const refreshMs = 60_000
 /** How long a start waits for the engines. Those that are not up yet are requested again later. */
 const firstReadMs = 2_000
 
-/** Lists the models of every account whose provider can: at the start, when an account is added, and once a minute. */
+/**
+ * Lists the models of every account whose provider can: at the start, when an account is added or gets another address, and
+ * once a minute.
+ */
 export async function openDiscovery({
   catalog,
   accounts,
@@ -43,17 +46,30 @@ export async function openDiscovery({
   /** An operator may declare a model of the same name meanwhile. */
   const isOwn = (card: ModelCard | undefined) => card !== undefined && discovered.get(card.id) === card
 
-  /** Accounts whose failure is in the log already. */
+  /** Places whose failure is in the log already. */
   const failing = new Set<string>()
+  /** The place of each account whose models are listed, and what ends that. */
+  const listed = new Map<string, { place: string; end: AbortController }>()
+  const running = new Set<Promise<void>>()
+  let kept = readKept(file)
 
+  const currentPlace = (name: string) => {
+    const account = accounts.all.get(name)
+    return account && placeOf(account)
+  }
   const put = (card: ModelCard) => {
     discovered.set(card.id, card)
     addModel(catalog, card)
   }
-  /** A model whose accounts are all removed can't be generated any more. */
-  const forgetRemoved = () => {
+  /** An account that is removed, or has another address, can't generate its models any more. */
+  const forgetStale = () => {
+    for (const [name, { place, end }] of listed)
+      if (currentPlace(name) !== place) {
+        end.abort()
+        listed.delete(name)
+      }
     for (const [id, card] of discovered) {
-      const routes = card.routes.filter(({ account }) => accounts.all.has(account))
+      const routes = card.routes.filter(({ account }) => listed.has(account))
       if (routes.length === card.routes.length) continue
       const isListed = isOwn(catalog.entries.get(id)?.card)
       discovered.delete(id)
@@ -74,62 +90,78 @@ export async function openDiscovery({
     log.info('a model was found', { model: id, account })
   }
 
+  /** Models of accounts that are gone are not kept. */
+  const keep = (place: string, cards: Cards) => {
+    const places = new Set([...accounts.all.values()].map(placeOf))
+    const current = Object.entries(kept).filter(([one]) => places.has(one))
+    kept = save(file, { ...Object.fromEntries(current), [place]: cards }, kept)
+  }
+
   /** Whether it succeeded. */
   async function discover(account: Account): Promise<boolean> {
-    const { provider, upstream, credential } = account
+    const { name, provider, upstream, credential } = account
     if (!provider.discover || !upstream || account.mode === 'paused') return true
+    const place = placeOf(account)
     const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)])
     const call = { ...upstream, signal, credential, attemptId: '', now: () => clock.now() }
     try {
       const cards = await provider.discover(call)
-      for (const card of cards) add(card, account.name)
-      kept = save(file, { ...kept, [account.name]: cards }, kept)
-      failing.delete(account.name)
+      // It may have been removed, or have another address by now.
+      if (currentPlace(name) !== place) return true
+      for (const card of cards) add(card, name)
+      keep(place, cards)
+      failing.delete(place)
       return true
     } catch (error) {
-      if (!stop.signal.aborted && !failing.has(account.name))
-        log.warn('the models of an engine could not be listed', { account: account.name, why: reasonOf(error) })
-      failing.add(account.name)
+      if (!stop.signal.aborted && !failing.has(place))
+        log.warn('the models of an engine could not be listed', { account: name, why: reasonOf(error) })
+      failing.add(place)
       return false
     }
   }
 
-  /** Until the account is removed. */
-  async function repeat(name: string, first: Promise<boolean>): Promise<void> {
+  /** Until the account is removed, or has another address. */
+  async function repeat(name: string, first: Promise<boolean>, ended: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([stop.signal, ended])
     let succeeded = await first
     for (;;) {
-      await clock.sleep(succeeded ? refreshMs : retryMs, stop.signal)
+      await clock.sleep(succeeded ? refreshMs : retryMs, signal)
       const account = accounts.all.get(name)
-      if (stop.signal.aborted || !account) break
+      if (signal.aborted || !account) return
       succeeded = await discover(account)
     }
-    repeats.delete(name)
   }
 
   /** Starts with the accounts that are new, and returns the results of their first requests. */
   function startNew(): Promise<boolean>[] {
-    const fresh = [...accounts.all.values()].filter(({ name, provider }) => provider.discover && !repeats.has(name))
+    const fresh = [...accounts.all.values()].filter(({ name, provider }) => provider.discover && !listed.has(name))
     return (stop.signal.aborted ? [] : fresh).map((account) => {
-      for (const card of kept[account.name] ?? []) add(card, account.name)
+      const { name } = account
+      const end = new AbortController()
+      listed.set(name, { place: placeOf(account), end })
+      for (const card of kept[placeOf(account)] ?? []) add(card, name)
       const first = discover(account)
-      repeats.set(account.name, repeat(account.name, first))
+      const repeating: Promise<void> = repeat(name, first, end.signal).finally(() => running.delete(repeating))
+      running.add(repeating)
       return first
     })
   }
 
-  let kept = readKept(file)
-  const repeats = new Map<string, Promise<void>>()
   accounts.onChange(() => {
-    forgetRemoved()
+    forgetStale()
     void startNew()
   })
   await Promise.race([Promise.all(startNew()), clock.sleep(firstReadMs, stop.signal)])
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await Promise.all(repeats.values())
+      await Promise.all(running)
     },
   }
+}
+
+function placeOf({ name, baseUrl = null }: Pick<Account, 'name' | 'baseUrl'>): string {
+  return `${name} ${baseUrl}`
 }
 
 /** An unreadable file loses nothing: the engines list their models again. */

@@ -18,6 +18,16 @@ export function openPieceTurns(): FairTurns {
   }
 }
 
+/**
+ * Starts a read in a turn. SQLite reads at once, on this thread. PostgreSQL reads on its own: the turn ends when the request
+ * is sent, so that a slow database does not hold up the responses to others.
+ */
+export async function readInTurn<Found>(turn: () => Promise<Disposable>, read: () => Promise<Found>): Promise<Found> {
+  using _turn = await turn()
+  // Without `await`, which would keep the turn.
+  return read()
+}
+
 /** How many tasks to read in a turn, based on the prompts of the tasks before. */
 interface Step {
   size(): number

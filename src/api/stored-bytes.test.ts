@@ -30,7 +30,7 @@ function openWorld({ bucketLimit = 0, stepMs = 0 } = {}) {
     stored,
     sums: () => sums,
     codeOf: (owner: string, most?: number) =>
-      stored.check(owner, most).then(
+      stored.admit(owner, most, 0).then(
         () => 'accepted',
         (error) => Problem.from(error).code,
       ),
@@ -90,4 +90,63 @@ it('at the limit of the bucket everyone is refused, and the log says so once', a
     'the bucket has reached its limit: no new videos are accepted',
     'the bucket is below its limit again: new videos are accepted',
   ])
+})
+
+it('a slow sum is used for 30 seconds, and then until the next one is made', async () => {
+  const { codeOf, sums, bytes, clock, stored } = openWorld({ stepMs: 1_000 })
+  bytes.alice = 6
+  assert.equal(await codeOf('alice', 100), 'accepted')
+  bytes.alice = 100
+  clock.advance(29_999)
+  assert.equal(await codeOf('alice', 100), 'accepted')
+  assert.equal(sums(), 1)
+  clock.advance(1)
+  assert.equal(await codeOf('alice', 100), 'accepted', 'it does not wait for the next sum')
+  assert.equal(sums(), 2)
+  assert.equal(await stored.of('alice'), 100)
+  assert.equal(await codeOf('alice', 100), 'storage_quota_exceeded')
+  assert.equal(sums(), 2, 'the sum is shared')
+  // A sum that nobody has asked for since long is of no use.
+  bytes.alice = 6
+  clock.advance(40_000)
+  assert.equal(await codeOf('alice', 100), 'accepted')
+})
+
+it('uploads of this process count from the moment they are accepted, whether a sum has them or not', async () => {
+  const { bytes, clock, codeOf, stored } = openWorld({ bucketLimit: 1_000 })
+  const codes = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      stored.admit('alice', 100, 40).then(
+        (settle) => settle,
+        (error) => Problem.from(error).code,
+      ),
+    ),
+  )
+  const [first, second, third, ...others] = codes
+  assert.ok(typeof first === 'function' && typeof second === 'function' && typeof third === 'function')
+  assert.deepEqual(others, ['storage_quota_exceeded', 'storage_quota_exceeded'])
+  // One fails, and two are stored.
+  first(0)
+  second(40)
+  third(40)
+  assert.equal(await codeOf('alice', 81), 'accepted')
+  assert.equal(await codeOf('alice', 80), 'storage_quota_exceeded')
+  assert.equal(await codeOf('bob', 10), 'accepted')
+  // The next sum has both, so they no longer count beside it.
+  bytes.alice = 80
+  clock.advance(1_000)
+  assert.equal(await codeOf('alice', 81), 'accepted')
+  bytes.alice = 0
+  clock.advance(1_000)
+  assert.equal(await codeOf('alice', 1), 'accepted')
+})
+
+it('what is stored while a sum runs counts beside it', async () => {
+  const { clock, codeOf, stored } = openWorld()
+  const settle = await stored.admit('alice', 100, 60)
+  clock.advance(1_000)
+  const sum = stored.of('alice')
+  settle(60)
+  await sum
+  assert.equal(await codeOf('alice', 60), 'storage_quota_exceeded')
 })

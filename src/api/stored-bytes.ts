@@ -9,9 +9,10 @@ import type { Log } from '../telemetry/log.ts'
 export interface StoredBytes {
   /**
    * Throws if as many bytes of the owner are stored as may be, or of all owners together. Only new work is refused: a video in
-   * progress is stored even if it exceeds a limit.
+   * progress is stored even if it exceeds a limit. Otherwise the bytes of the upload count at once; the returned function
+   * has to be called with what was stored of it, 0 if nothing was.
    */
-  check(owner: string, most: number | undefined): Promise<void>
+  admit(owner: string, most: number | undefined, uploadBytes: number): Promise<(storedBytes: number) => void>
   /** How many bytes of the owner are stored now. */
   of(owner: string): Promise<number>
 }
@@ -30,10 +31,26 @@ interface Sum {
   tookMs: number
 }
 
-/** How long a sum is used, at least. A sum that takes longer is used for longer, so that sums take a hundredth of the time. */
-const freshMs = 1_000
+/** What this process knows about the bytes of an owner. */
+interface Count {
+  sum: Sum | null
+  /** Uploads of submits under way. */
+  reserved: number
+  /** What submits of this process stored after the last sum began, or the one that runs: it may lack them. */
+  since: number
+  /** What they stored before the sum that runs began: it has them. */
+  before: number
+}
+
+/**
+ * How long a sum is used, at least. A sum that takes longer is used for longer, so that sums take a hundredth of the time, but
+ * not for so long that a limit would mean nothing.
+ */
+const [freshMs, staleMs] = [1_000, 30_000]
 /** The same at a limit, where a client may wait for the videos that it deleted. */
 const [share, shareAtLimit] = [100, 10]
+/** No submit waits for the next sum if the last one took this long. */
+const slowMs = 250
 /** How many rows a step reads: on SQLite no poll is served meanwhile. */
 const stepRows = 5_000
 const mostOwners = 10_000
@@ -42,25 +59,45 @@ const everyone = ''
 
 /** The bytes in the bucket, by the rows of tasks: see decision 0029. */
 export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOptions): StoredBytes {
-  const sums = openBounded<Sum>(mostOwners)
+  const counts = openBounded<Count>(mostOwners)
   const running = new Map<string, Promise<number>>()
   let isFull = false
 
+  function countOf(owner: string): Count {
+    const count = counts.get(owner) ?? { sum: null, reserved: 0, since: 0, before: 0 }
+    counts.set(owner, count)
+    return count
+  }
+
   async function sum(owner: string): Promise<number> {
-    const of = owner === everyone ? 'all' : 'owner'
+    const count = countOf(owner)
     const begin = clock.now()
+    count.before = count.since
+    count.since = 0
+    try {
+      const bytes = await sumRows(owner)
+      const at = clock.now()
+      count.sum = { bytes, at, tookMs: Math.max(0, at - begin) }
+      return bytes
+    } catch (error) {
+      count.since += count.before
+      throw error
+    } finally {
+      count.before = 0
+    }
+  }
+
+  async function sumRows(owner: string): Promise<number> {
+    const of = owner === everyone ? 'all' : 'owner'
     let bytes = 0
     let after: StoredPlace = { owner, id: '' }
     for (;;) {
       const step = await store.sumStored(of, after, stepRows)
       bytes += step.bytes
-      if (step.next === null) break
+      if (step.next === null) return bytes
       after = step.next
       await setImmediate()
     }
-    const at = clock.now()
-    sums.set(owner, { bytes, at, tookMs: Math.max(0, at - begin) })
-    return bytes
   }
 
   /** Requests that need the same sum share it. */
@@ -72,17 +109,30 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
     return summing
   }
 
-  async function bytesOf(owner: string, most: number): Promise<number> {
-    const known = sums.get(owner)
-    if (!known) return sumOnce(owner)
-    const { bytes, at, tookMs } = known
-    const usedMs = Math.max(freshMs, tookMs * (bytes < most ? share : shareAtLimit))
-    // The clock may have been set back.
-    return Math.abs(clock.now() - at) < usedMs ? bytes : sumOnce(owner)
+  function bytesOf(owner: string): number {
+    const { sum, reserved, since, before } = countOf(owner)
+    return (sum?.bytes ?? 0) + reserved + since + before
   }
 
-  async function checkBucket(): Promise<void> {
-    const bytes = await bytesOf(everyone, bucketLimit)
+  /** Makes sure that there is a sum to compare with a limit. */
+  async function refresh(owner: string, most: number): Promise<void> {
+    const { sum: last } = countOf(owner)
+    if (!last) {
+      await sumOnce(owner)
+      return
+    }
+    // The clock may have been set back.
+    const ageMs = Math.abs(clock.now() - last.at)
+    const usedMs = Math.max(freshMs, last.tookMs * (bytesOf(owner) < most ? share : shareAtLimit))
+    if (ageMs < Math.min(usedMs, staleMs)) return
+    const next = sumOnce(owner)
+    if (last.tookMs < slowMs || ageMs >= staleMs + last.tookMs) await next
+    // If the store is unavailable, the submit itself says so.
+    else next.catch(() => {})
+  }
+
+  function checkBucket(): void {
+    const bytes = bytesOf(everyone)
     const wasFull = isFull
     isFull = bytes >= bucketLimit
     if (isFull && !wasFull)
@@ -92,11 +142,20 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
   }
 
   return {
-    async check(owner, most) {
-      if (bucketLimit > 0) await checkBucket()
-      if (most === undefined) return
-      const bytes = await bytesOf(owner, most)
-      if (bytes >= most) throw storageQuotaReached(bytes, most)
+    async admit(owner, most, uploadBytes) {
+      if (bucketLimit > 0) await refresh(everyone, bucketLimit)
+      if (most !== undefined) await refresh(owner, most)
+      // Nothing is awaited from here on: requests at the same time see the bytes of each other.
+      if (bucketLimit > 0) checkBucket()
+      if (most !== undefined && bytesOf(owner) >= most) throw storageQuotaReached(bytesOf(owner), most)
+      const counted = [counts.get(everyone), counts.get(owner)].filter((count) => count !== undefined)
+      for (const count of counted) count.reserved += uploadBytes
+      return (storedBytes) => {
+        for (const count of counted) {
+          count.reserved -= uploadBytes
+          count.since += storedBytes
+        }
+      }
     },
     of: sumOnce,
   }

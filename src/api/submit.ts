@@ -10,7 +10,7 @@ import { type PricedRequest, type PriceSettings, priceRequest, pricesFor } from 
 import { Problem } from '../core/problem.ts'
 import { capsAt } from '../core/spend.ts'
 import type { Asset, Submission, Task, TaskImage, TaskSource } from '../core/task.ts'
-import { digestRequest, newTaskId, queueTask } from '../core/task.ts'
+import { digestRequest, newTaskId, queueTask, storedBytes } from '../core/task.ts'
 import { idOf, ownerOf, type Token, type UnknownParameters } from '../core/token.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
@@ -122,12 +122,19 @@ export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes)
     const idempotencyKey = keyOf(request)
     const create = async () => {
       await checkSpace?.()
-      await stored.check(owner, access.mostStored(request.token))
+      const settle = await stored.admit(owner, access.mostStored(request.token), uploadedBytes(order))
       const token = idOf(request.token)
       const identity = { id: newTaskId(now, random), owner, token, model: entry.name, digest, idempotencyKey }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
-      return insert({ ...identity, remixedFrom, ...fields, ...times }, order, request.token)
+      let kept = 0
+      try {
+        const task = await insert({ ...identity, remixedFrom, ...fields, ...times }, order, request.token)
+        kept = storedBytes(task) ?? 0
+        return task
+      } finally {
+        settle(kept)
+      }
     }
     const task = await (idempotencyKey === null
       ? repeated(request, digest, create)
@@ -153,6 +160,11 @@ function pricedRequest({ entry, seconds, size, parameters, reference, source }: 
     hasImage,
     sourceSeconds: source?.open ? source.seconds : 0,
   }
+}
+
+/** A source is not counted before it is copied: its size is not known earlier. */
+function uploadedBytes({ reference }: Pick<Order, 'reference'>): number {
+  return reference && 'bytes' in reference ? reference.bytes.length : 0
 }
 
 function warningsOf({ ignored, entry }: Order): string[] {

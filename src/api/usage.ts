@@ -27,6 +27,7 @@ import {
   UsageQuery,
   UsageReport,
 } from '../wire/usage.ts'
+import { readInTurn } from './pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from './route.ts'
 import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
@@ -231,15 +232,16 @@ async function respond(
   return text
 }
 
-/** Each step is a turn, so that a long range does not delay others. */
+/** Each step is read in one turn and added in another, so that a long range does not delay others. */
 async function sumUp(wanted: SumsWanted, store: UsageDependencies['store'], turn: Turn): Promise<UsageSum[]> {
   const { since, before, owner, by, filter, countsUnused } = wanted
   const sums = openUsageSums({ by, filter, countsUnused, most: mostGroups })
   const range = { since, before, ...(owner !== undefined && { owner }) }
   let after: UsageRecord | undefined
   for (;;) {
+    const place = { ...(after && { after }), limit: stepRecords }
+    const step: UsageRecord[] = await readInTurn(turn, () => store.usage(range, place))
     using _turn = await turn()
-    const step: UsageRecord[] = await store.usage(range, { ...(after && { after }), limit: stepRecords })
     for (const record of step) sums.add(record)
     if (step.length < stepRecords) return sums.groups()
     after = step.at(-1)

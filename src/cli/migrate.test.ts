@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
 import type { Place } from '../migrate.ts'
 import { advice } from './migrate.ts'
 
@@ -21,6 +24,19 @@ it('the settings to start with are shown without a password, wherever it stood',
     const text = advice({ rows: [], objects: null, finished: true }, { from, to })
     assert.ok(text.includes(shown), text)
     assert.doesNotMatch(text, /hush|hu%2Fsh|hu\/sh/)
-    assert.match(text, /FILMGATE_SECRET_KEY=\$\(cat .*\/old\/secret\.key/)
   }
+})
+
+it('the key of the secrets is that of the old data folder, or the same setting as before', () => {
+  const data = mkdtempSync(join(tmpdir(), 'filmgate-advice-'))
+  after(() => rmSync(data, { recursive: true }))
+  const from: Place = { data, store: { kind: 'sqlite' }, bucket: { kind: 'disk' } }
+  const to: Place = { ...from, store: { kind: 'postgres', url: 'postgres://me@db/films' } }
+  const shown = () => advice({ rows: [], objects: null, finished: true }, { from, to })
+  assert.doesNotMatch(shown(), /secret\.key/)
+  assert.match(shown(), /\n {2}FILMGATE_SECRET_KEY=KEY\n {2}\(KEY: as before; if there was none, .*openssl rand/)
+  writeFileSync(join(data, 'secret.key'), 'a key')
+  assert.match(shown(), /\n {2}FILMGATE_SECRET_KEY=\$\(cat .*\/secret\.key'?\)\n/)
+  const stays = advice({ rows: null, objects: null, finished: true }, { from, to: from })
+  assert.doesNotMatch(stays, /FILMGATE_SECRET_KEY/)
 })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseBucket, parseStore } from '../config/places.ts'
 import { messageOf, Problem } from '../core/problem.ts'
@@ -262,10 +263,12 @@ function settingsOf({ data, store, bucket }: Place): string[] {
   ]
 }
 
-/** The secrets in the rows stay encrypted with the key of the old data folder. */
+/** The secrets in the rows stay encrypted with the key of the old service, which may have been a setting. */
 function keyOf({ from, to }: Move): string[] {
   if (from.data === null || from.store.kind !== 'sqlite' || to.store.kind === 'sqlite') return []
-  return [`FILMGATE_SECRET_KEY=$(cat ${quoted(resolve(from.data, 'secret.key'))})`]
+  const file = resolve(from.data, 'secret.key')
+  if (existsSync(file)) return [`FILMGATE_SECRET_KEY=$(cat ${quoted(file)})`]
+  return ['FILMGATE_SECRET_KEY=KEY', '(KEY: as before; if there was none, the output of openssl rand -base64 32)']
 }
 
 function withoutPassword(text: string): string {

@@ -268,10 +268,11 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
   )
 }
 
-function usedPairs(used: NonNullable<Used>, now: number): [string, string][] {
+function usedPairs(used: Used, now: number): [string, string][] {
+  if (used === null) return [['used now', 'unknown: the database is unavailable']]
   const reset = (at: string | null) => (at === null ? '' : `, resets ${relative(Date.parse(at), now)}`)
   return [
-    ['waiting now', String(used.queued)],
+    ['waiting now', used.more_queued ? `more than ${used.queued}` : String(used.queued)],
     ['stored now', bytes(used.stored_bytes)],
     ...used.spend.map(({ period, amount, limit, currency, resets_at: at }): [string, string] => [
       period === 'total' ? 'spent' : `spent this ${period}`,
@@ -280,7 +281,8 @@ function usedPairs(used: NonNullable<Used>, now: number): [string, string][] {
   ]
 }
 
-function showToken(token: Shown, terminal: Terminal, used: Used = null): string {
+/** `used` is shown for a client token, if it was read. */
+function showToken(token: Shown, terminal: Terminal, used?: Used): string {
   const now = terminal.now()
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
   const { metadata, kind, role, rate, concurrency, queued, stored_bytes: stored, ip_ranges: ranges } = token
@@ -303,7 +305,7 @@ function showToken(token: Shown, terminal: Terminal, used: Used = null): string 
     ['changed', token.changed_at === token.created_at ? '' : time(token.changed_at)],
     ['revoked', time(token.revoked_at)],
     ['old secret until', time(token.old_secret_until)],
-    ...(used === null ? [] : usedPairs(used, now)),
+    ...(used === undefined || kind === 'operator' ? [] : usedPairs(used, now)),
     ...(isObject(metadata) ? Object.entries(metadata) : []).map(([name, value]): [string, string] => [
       `metadata ${name}`,
       String(value),

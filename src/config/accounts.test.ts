@@ -107,6 +107,11 @@ it('a key may be a file of JSON, which is never shown', () => {
   const { accounts, secrets } = load('', { ACME_FILE: path }, {}, file)
   assert.equal(accounts[0]?.credential, '{"private_key":"-----BEGIN\\n"}')
   assert.deepEqual(secrets, [accounts[0]?.credential])
+  // The same content in filmgate.yaml, from a variable or by request.
+  const written = JSON.stringify({ accounts: { acme: { key: '{\n  "private_key": "-----BEGIN\\n"\n}\n' } } })
+  assert.equal(load(written, {}, {}, file).accounts[0]?.credential, accounts[0]?.credential)
+  const broken = JSON.stringify({ accounts: { acme: { key: '{\n  "private_key"' } } })
+  assert.match(mistakesOf(broken, {}, {}, file).join(), /^accounts\.acme\.key: it can't be sent in a header; [^{]*$/)
 })
 
 it('a variable adds no second account with the same name', () => {

@@ -133,10 +133,21 @@ function readOptions(
   else if (member && !member.needsNothing)
     mistakes.add(`${where}.base_url`, 'it is missing', 'write the address of the provider: https://…')
   // A key from a file ends in a line break, which `own` and `readKey` remove.
-  const credential = own('key') ?? readKey(where, member?.key, env, mistakes)
+  const given = own('key')
+  const key = given !== undefined && member?.key?.isFile ? onOneLine(given) : given
+  const credential = key ?? readKey(where, member?.key, env, mistakes)
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, with no space at either end')
   return { concurrency, onUnknown, ...(verify && { verify }), baseUrl, credential }
+}
+
+/** The content of a vendor's key file, which has several lines. Other text stays as it is: a later check refuses it. */
+function onOneLine(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text))
+  } catch {
+    return text
+  }
 }
 
 /** Whether the file has an account of this provider, under any name, even if it is disabled. */

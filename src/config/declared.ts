@@ -1,7 +1,8 @@
 import { buildCatalog, type Catalog } from '../core/catalog.ts'
+import { type DeclarationKind, declarationId } from '../core/declaration.ts'
 import { type AccountConfig, addDeclaredAccounts, type Members } from './accounts.ts'
 import { readBySchema } from './file.ts'
-import { Mistakes } from './mistakes.ts'
+import { Mistakes, placeIn } from './mistakes.ts'
 import { type GivenAliases, readModels } from './models.ts'
 import { type FileSettings, fileSchema } from './schema.ts'
 
@@ -18,6 +19,8 @@ export interface Combined {
   catalog: Catalog
   /** Mistakes in what was declared. If there are any, the rest is incomplete. */
   mistakes: readonly string[]
+  /** Of those, the first of each declaration, by its id. A mistake that several make together is not among them. */
+  blamed: ReadonlyMap<string, string>
 }
 
 export interface Combining {
@@ -47,7 +50,8 @@ export function openCombining({ file, accounts: configured, members, given }: Co
       }
       const { cards, aliases, defaultModel } = readModels(merged, accounts, members, given, mistakes)
       const catalog = buildCatalog(cards, aliases, defaultModel)
-      return { accounts: accounts.list, catalog, mistakes: mistakes.list }
+      const { list } = mistakes
+      return { accounts: accounts.list, catalog, mistakes: list, blamed: blame(list, declared) }
     },
     isConfigured(kind, name) {
       if (kind === 'account')
@@ -56,4 +60,32 @@ export function openCombining({ file, accounts: configured, members, given }: Co
       return Object.hasOwn(file.aliases ?? {}, name) || given.pairs.some(([alias]) => alias === name)
     },
   }
+}
+
+const places: readonly (readonly [DeclarationKind, keyof DeclaredSettings])[] = [
+  ['account', 'accounts'],
+  ['model', 'models'],
+  ['alias', 'aliases'],
+]
+
+function blame(mistakes: readonly string[], declared: DeclaredSettings): Map<string, string> {
+  const ids = new Map(
+    places.flatMap(([kind, place]) =>
+      Object.keys(declared[place]).map((name) => [placeIn(place, name), declarationId({ kind, name })] as const),
+    ),
+  )
+  const blamed = new Map<string, string>()
+  for (const mistake of mistakes) {
+    const id = idAt(mistake, ids)
+    if (id !== undefined && !blamed.has(id)) blamed.set(id, mistake)
+  }
+  return blamed
+}
+
+/** `models.fast.size.default: …` is about the model `fast`. Names may have dots. */
+function idAt(mistake: string, ids: ReadonlyMap<string, string>): string | undefined {
+  let [place = ''] = mistake.split(': ', 1)
+  while (place !== '' && !ids.has(place))
+    place = place.slice(0, Math.max(place.lastIndexOf('.'), place.lastIndexOf('['), 0))
+  return ids.get(place)
 }

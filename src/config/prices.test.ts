@@ -48,6 +48,15 @@ prices:
   })
 })
 
+it('reads the currencies of earlier amounts', () => {
+  const { prices } = load('prices: { currency: EUR, former_currencies: [USD] }')
+  assert.deepEqual(prices?.formerCurrencies, ['USD'])
+  assert.match(
+    mistakesOf('prices: { former_currencies: [dollars] }').join(),
+    /^prices\.former_currencies: it is not a list of currencies; write for example \[USD\]/,
+  )
+})
+
 it('names each mistake and its fix', () => {
   assert.deepEqual(
     mistakesOf(`

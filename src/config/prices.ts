@@ -78,6 +78,12 @@ const models = {
   },
 } as const
 
+const currency = {
+  type: 'string',
+  pattern: '^[A-Z]{3}$',
+  errorMessage: 'it is not the code of a currency; write three capital letters such as USD',
+} as const
+
 export const pricesSchema = {
   type: ['object', 'null'],
   description:
@@ -85,11 +91,16 @@ export const pricesSchema = {
   additionalProperties: false,
   properties: {
     currency: {
-      type: 'string',
-      pattern: '^[A-Z]{3}$',
+      ...currency,
       default: 'USD',
       description: 'The currency of all amounts here and in `spend`.',
-      errorMessage: 'it is not the code of a currency; write three capital letters such as USD',
+    },
+    former_currencies: {
+      type: 'array',
+      items: currency,
+      description:
+        'Currencies that `currency` had before. Amounts in them stay in the ledger, and do not count towards the caps of `spend`.',
+      errorMessage: 'it is not a list of currencies; write for example [USD]',
     },
     unpriced: {
       type: 'string',
@@ -147,11 +158,12 @@ export const spendSchema = {
 /** Null if no prices are configured. */
 export function readPrices({ prices }: FileSettings, mistakes: Mistakes): PriceSettings | null {
   if (prices === undefined) return null
-  const { currency = 'USD', unpriced = 'refuse', region = null, ...all } = prices ?? {}
+  const { currency = 'USD', unpriced = 'refuse', region = null, former_currencies: former, ...all } = prices ?? {}
   const projects = Object.entries(all.projects ?? {}).flatMap(([project, settings = {}]) =>
     readRules(placeIn('prices.projects', project), project, settings, mistakes),
   )
-  return { currency, unpriced, region, rules: [...projects, ...readRules('prices', null, all, mistakes)] }
+  const rules = [...projects, ...readRules('prices', null, all, mistakes)]
+  return { currency, unpriced, region, rules, ...(former && { formerCurrencies: former }) }
 }
 
 type Rules = Pick<NonNullable<FileSettings['prices']>, 'markup' | 'models'>

@@ -132,9 +132,9 @@ export const settings = {
     parse(text: string): Parsed<string | null> {
       if (text === '') return { value: null }
       const url = URL.parse(text)
-      return url !== null && /^https?:$/.test(url.protocol) && url.username === ''
+      return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === ''
         ? { value: text }
-        : { value: null, fix: 'use a URL such as https://meter.example/api/v1/events, without a user name' }
+        : { value: null, fix: 'use a URL such as https://meter.example/api/v1/events, without a user name or password' }
     },
   },
   'usage-webhook-token': {

@@ -65,6 +65,16 @@ export function costOfEnd(was: Priced, task: Pick<Task, 'state' | 'usage' | 'err
   return reportedAmount(was.price.metered?.cost, task.usage) ?? was.price.cost
 }
 
+/** How a job ended at its provider. */
+export type JobEnd = Pick<Task, 'state' | 'usage' | 'error'>
+
+/** What the provider charges for the last attempt of a task that is removed unfinished: all of it, unless `end` is known. */
+export function costOfRemoval(was: Priced, end?: JobEnd): number | null {
+  // A queued task had failed at the provider of its last attempt, which did not bill that.
+  if (was.price === null || was.state === 'queued' || isFinished(was)) return null
+  return end ? costOfEnd(was, end) : was.price.cost
+}
+
 /** Work that was accepted is billed, even if it brought nothing. Only a failure at the provider may be free. */
 function isBilled(
   { billsFailures }: TaskPrice,

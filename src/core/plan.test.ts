@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
+import type { JobEnd } from './ledger.ts'
 import {
   type Before,
   type DecisionRecord,
@@ -24,6 +25,7 @@ const failed: Task = { ...held, state: 'failed', error: problem }
 const attempt = { id: 'b', task: 't', number: 2, account: 'p', keyVersion: 'k', upstreamModel: 'u', openedAt: 5 }
 const opened = { ...attempt, state: 'open', operation: null, settledAt: null, problem: null } as const
 const price = { currency: 'USD', charge: 3, cost: 2, billsFailures: true }
+const refused = { code: 'generation_failed', message: 'm' } as const
 const fact = (state: AttemptState, id = 'a'): AttemptFact => {
   const operation = state === 'accepted' ? { z: 1, a: 2 } : null
   return { id, state, operation, settledAt: state === 'open' ? null : 7, problem: null }
@@ -301,6 +303,34 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         'insert usages a unused 0 2',
       ],
     ],
+    // It runs at the provider, which bills it; a failure is billed by some providers only.
+    ...(
+      [
+        [{ ...running, price }, undefined, 2],
+        [{ ...running, price: { ...price, billsFailures: false } }, undefined, 2],
+        [{ ...running, price }, { state: 'failed', usage: null, error: refused }, 2],
+        [{ ...running, price: { ...price, billsFailures: false } }, { state: 'failed', usage: null, error: refused }, 0],
+        [{ ...running, price, state: 'storing' }, undefined, 2],
+        // Between two routes: the first provider did not bill its failure.
+        [{ ...running, price: { ...price, billsFailures: false }, state: 'queued' }, undefined, 0],
+      ] as [Task, JobEnd | undefined, number][]
+    ).map(([was, end, cost]): [Mutation, World, string[]] => [
+      { verb: 'remove', task: 't', fence: 3, orphans: false, end },
+      { was: { ...was, deletedAt: 4 }, attempts: { a: 'accepted' } },
+      [
+        'delete tasks t',
+        free,
+        'delete events t',
+        'update attempts a removed',
+        ...(cost === 0
+          ? []
+          : [
+              `insert entries t cost a cost p ${cost}`,
+              `insert entries t cost a providers p -${cost}`,
+              `insert usages a unused 0 ${cost}`,
+            ]),
+      ],
+    ]),
     // Lost: the lease, and with it every entry.
     [record(completed), { was: { ...running, price }, leased: false }, ['lost']],
   ],

@@ -1,7 +1,7 @@
 import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
-import { costOfEnd, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
+import { costOfEnd, costOfRemoval, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { Refusal } from './quotas.ts'
 import {
@@ -57,7 +57,7 @@ export interface DecisionRecord {
 export type Mutation = { task: string } & (
   | { verb: 'record'; entry: DecisionRecord }
   | { verb: 'settle'; fact: AttemptFact }
-  | { verb: 'remove'; fence: number; orphans: boolean }
+  | { verb: 'remove'; fence: number; orphans: boolean; end?: Parameters<typeof costOfRemoval>[1] }
   | { verb: 'delete'; owner: string; at: number }
   | { verb: 'disown'; attempt: string; at: number }
 )
@@ -326,10 +326,10 @@ function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoin
 }
 
 /** Attempts that may have cost money are kept. */
-function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, before: Before): Plan {
-  const { attempts } = before
-  const last = was.state === 'held' || orphans ? was.attempt : null
-  const own = [...attempts].filter(([, attempt]) => attempt.task === task)
+function planRemoval({ task, orphans, end }: MutationOf<'remove'>, was: TaskBefore, before: Before): Plan {
+  const [last, cost] = [was.state === 'held' || orphans ? was.attempt : null, costOfRemoval(was, end)]
+  const own = [...before.attempts].filter(([, attempt]) => attempt.task === task)
+  const at = was.deletedAt ?? was.createdAt
   return {
     isApplied: true,
     writes: [
@@ -341,10 +341,8 @@ function planRemoval({ task, orphans }: MutationOf<'remove'>, was: TaskBefore, b
         if (state === 'accepted') return [write(statements.stateChanged, id, id === last ? 'orphan' : 'removed')]
         return state === 'refused' ? [write(statements.attemptRemoved, id)] : []
       }),
-      ...own.flatMap(([id, { state }]) =>
-        state === 'accepted' && id === was.attempt && !isFinished(was)
-          ? planOrphanCost(id, task, before, was.deletedAt ?? was.createdAt)
-          : [],
+      ...own.flatMap(([attempt, { state, account }]) =>
+        state === 'accepted' && attempt === was.attempt ? planUnused({ task, attempt, account, at }, was, cost) : [],
       ),
     ],
   }

@@ -49,6 +49,8 @@ export function perSecond(
 /** What the operator decided. Without settings every video is free and nothing is recorded. */
 export interface PriceSettings {
   readonly currency: string
+  /** Currencies of earlier amounts that the operator knows of: they do not count towards caps. */
+  readonly formerCurrencies?: readonly string[]
   /** A model without a price is refused, or free. */
   readonly unpriced: 'refuse' | 'free'
   readonly region: string | null

@@ -98,6 +98,9 @@ export type TokenStatus = (typeof tokenStatuses)[number]
 export const mostQueuedTasks = 100_000
 export const mostStoredBytes = 1e15
 
+/** Waiting tasks are shown up to this number: counting takes a millisecond for each few thousand. */
+export const mostCountedTasks = 10_000
+
 /** Refuse the request, or leave the parameter out and add a warning. */
 export type UnknownParameters = 'refuse' | 'warn'
 

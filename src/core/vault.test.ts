@@ -38,10 +38,20 @@ it('encrypts any text, differently each time, and decrypts it at the same place'
 
 it('returns text of an earlier version, which is not encrypted, as it is', () => {
   const vault = vaultOf(newSecretKey(random))
-  for (const text of ['whsec_AAAA', '', 'sealed:', 'sealed:1:nokey:AAAA']) {
+  for (const text of ['whsec_AAAA', '', 'sealed', 'unsealed:1:AAAA']) {
     assert.equal(sealedWith(text), null)
     assert.equal(vault.open(text, place), text)
   }
+})
+
+it('refuses malformed text that begins like an encrypted one', () => {
+  const vault = vaultOf(newSecretKey(random))
+  const sealed = vault.seal('whsec_AAAA', place)
+  for (const text of ['sealed:', 'sealed:1:nokey:AAAA', 'sealed:2:01234567:AAAA', sealed.slice(0, 15), `${sealed} `])
+    assert.match(
+      refusalOf(() => vault.open(text, place)),
+      /'secret' of 'whe_1' .* can't be decrypted: it is cut off, or was encrypted by a newer version/,
+    )
 })
 
 it('refuses text of another row, column or table, and text that was changed', () => {

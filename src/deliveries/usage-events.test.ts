@@ -31,14 +31,13 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
   const posts: Sent[] = []
   const warnings: Record<string, unknown>[] = []
   const log = { info() {}, error() {}, warn: (_: string, fields = {}) => void warnings.push(fields) }
-  const client = {
-    async post(url: string, { headers, body }: { headers: Sent['headers']; body: string }) {
+  const outbound = {
+    async postTrusted(url: string, { headers, body }: { headers: Sent['headers']; body: string }) {
       const sent = { url, headers, ids: (JSON.parse(body) as { id: string }[]).map(({ id }) => id) }
       posts.push(sent)
       return await answer(sent)
     },
   }
-  const outbound = { of: () => client }
   return {
     ...{ store, clock, posts, warnings },
     start: (holder = 'one', changes: Partial<Store> = {}) => {
@@ -178,4 +177,31 @@ it('waits for numbers that may still become visible, and goes on without those t
     world.posts.map((post) => post.ids),
     [ids.slice(0, 1), ids.slice(1, 2), ids.slice(3)],
   )
+})
+
+it('waits once for all numbers that are missing below the highest one, and again for those that follow', async () => {
+  await using world = await openWorld()
+  await world.end('1')
+  const [record] = await world.store.usageBeyond(0, 1)
+  assert.ok(record)
+  // Of 1 000 numbers every tenth was rolled back.
+  const numbers = Array.from({ length: 1_000 }, (_, at) => at + 1).filter((number) => number % 10 !== 0)
+  const usageBeyond: Store['usageBeyond'] = async (after, limit) =>
+    numbers
+      .filter((number) => number > after)
+      .slice(0, limit)
+      .map((number) => ({ ...record, id: `video ${number}`, number }))
+  const lastUsage = async () => numbers.at(-1) ?? 0
+  const sent = () => world.posts.reduce((count, { ids }) => count + ids.length, 0)
+  await using _events = world.start('one', { usageBeyond, lastUsage })
+  await world.until('it sent all', () => sent() === 900)
+  assert.deepEqual(
+    world.posts.map(({ ids }) => ids.length),
+    [9, 200, 200, 200, 200, 91],
+  )
+  // A number that is missing now may belong to a transaction that has just begun.
+  numbers.push(1_003)
+  const before = world.clock.now()
+  await world.until('it sent the next', () => sent() === 901)
+  assert.ok(world.clock.now() - before >= 30_000)
 })

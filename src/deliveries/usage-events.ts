@@ -3,13 +3,13 @@ import { fromMicros } from '../core/money.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import type { UsageRecord } from '../core/usage.ts'
 import { isAccepted } from '../core/webhook.ts'
-import type { ClientOutbound, Posted } from '../outbound.ts'
+import type { Outbound, Posted } from '../outbound.ts'
 import type { UsageStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface UsageEventOptions {
-  store: Pick<UsageStore, 'usageBeyond' | 'leaseUsageCursor' | 'moveUsageCursor'>
-  outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
+  store: Pick<UsageStore, 'usageBeyond' | 'lastUsage' | 'leaseUsageCursor' | 'moveUsageCursor'>
+  outbound: Pick<Outbound, 'postTrusted'>
   clock: Clock
   log: Log
   /** Whether this process can open another connection. */
@@ -42,7 +42,7 @@ const gapMs = 30_000
 export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   const { store, outbound, clock, log, hasFiles, webhook, holder } = options
   const stop = new AbortController()
-  const withoutGaps = openGaps()
+  const withoutGaps = openGaps(store, clock)
   /** The number of the last record that was sent; undefined if another process may be sending. */
   let sent: number | undefined
   let failures = 0
@@ -55,10 +55,10 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
     const now = clock.now()
     sent = await store.leaseUsageCursor({ holder, now, until: now + leaseMs })
     if (sent === undefined) return idleMs
-    const records = withoutGaps(await store.usageBeyond(sent, batchRecords), sent, now)
+    const records = await withoutGaps(await store.usageBeyond(sent, batchRecords), sent, now)
     const last = records.at(-1)
     if (!last) return idleMs
-    const posted = await outbound.of('usage webhook').post(webhook.url, toRequest(records, webhook), stop.signal)
+    const posted = await outbound.postTrusted(webhook.url, toRequest(records, webhook), stop.signal)
     if (!('status' in posted && isAccepted(posted.status))) return refused(posted)
     failures = 0
     sent = (await store.moveUsageCursor(holder, last.number)) ? last.number : undefined
@@ -102,16 +102,22 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
 
 /**
  * The records before the first gap in their numbers. A missing number may become visible later, if its transaction is
- * still running; if it does not within `gapMs`, its transaction was rolled back.
+ * still running. Numbers are given out in order: the transactions of all that are missing below the highest one have
+ * begun, so `gapMs` later each of them is committed or was rolled back, however many there are.
  */
-function openGaps() {
-  let waiting = { upTo: 0, since: 0 }
-  return (records: readonly UsageRecord[], sent: number, now: number): readonly UsageRecord[] => {
+function openGaps(store: Pick<UsageStore, 'lastUsage'>, clock: Clock) {
+  /** The highest number at some times, in their order. The first is the last one that is `gapMs` old, if there is one. */
+  let marks: { number: number; at: number }[] = []
+  return async (records: readonly UsageRecord[], sent: number, now: number): Promise<readonly UsageRecord[]> => {
+    // `now` is from before the records were read, and a mark from after its number was read.
+    marks = marks.slice(Math.max(0, marks.findLastIndex(({ at }) => now - at >= gapMs)))
+    const [first] = marks
+    const settled = first && now - first.at >= gapMs ? first.number : 0
     const isGap = ({ number }: UsageRecord, at: number) => number !== (records[at - 1]?.number ?? sent) + 1
-    const isOver = ({ number }: UsageRecord) => number <= waiting.upTo && now - waiting.since >= gapMs
-    const gap = records.findIndex((record, at) => isGap(record, at) && !isOver(record))
+    const gap = records.findIndex((record, at) => isGap(record, at) && record.number > settled)
     if (gap < 0) return records
-    if (Number(records[gap]?.number) > waiting.upTo) waiting = { upTo: records.at(-1)?.number ?? 0, since: now }
+    const number = await store.lastUsage()
+    if (number > (marks.at(-1)?.number ?? 0)) marks.push({ number, at: clock.now() })
     return records.slice(0, gap)
   }
 }

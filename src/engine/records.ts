@@ -2,6 +2,7 @@ import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json, Task } from '../core/task.ts'
+import type { Removal } from '../stores/store.ts'
 import type { Worker } from '../workers/worker.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Outcomes } from './outcome.ts'
@@ -27,7 +28,7 @@ interface SpillState {
 export interface Records {
   /** Returns the entry that was written: another one, if the store would never accept the given one. */
   record(by: Decider, entry: DecisionRecord): Promise<DecisionRecord | undefined>
-  remove(by: Decider, options: { orphans?: boolean }): Promise<void>
+  remove(by: Decider, removal: Removal): Promise<void>
   /** A decision waits for its next try. */
   readonly stuck: boolean
 }
@@ -117,8 +118,8 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
         return write(by, failing, state).catch(giveUp)
       }
     },
-    async remove(by, options) {
-      await retryUntilWritten(by, () => store.remove(by.task, options))
+    async remove(by, removal) {
+      await retryUntilWritten(by, () => store.remove(by.task, removal))
     },
   }
 }

@@ -115,3 +115,19 @@ test('a URL is checked before it is stored, and the message says how an operator
   await allowing.of('alice').checkReceiver('http://10.0.0.7:9000/', 'url', never)
   await allowing.of('alice').checkReceiver('https://hooks.internal:8443/x', 'url', never)
 })
+
+test("the operator's own URL may be private, for these requests only, and no redirect is followed", async () => {
+  await using server = await listen(() => reply(204))
+  await using moved = await listen(() => reply(307, { location: server.origin }))
+  await using outbound = open({}, [])
+  const accepted = { status: 204, retryAfter: null }
+  for (const origin of [server.origin, `http://meter.internal:${server.port}`]) {
+    assert.deepEqual(await outbound.postTrusted(`${origin}/events?key=k`, request, never), accepted)
+    assert.deepEqual(await outbound.of('alice').post(`${origin}/events`, request, never), { error: 'url_refused' })
+  }
+  assert.equal(server.connections, 2)
+  assert.deepEqual(await outbound.postTrusted(moved.origin, request, never), { status: 307, retryAfter: null })
+  assert.equal(server.connections, 2)
+  for (const url of ['ftp://meter.internal/', 'http://a:b@meter.internal/', 'x'])
+    assert.deepEqual(await outbound.postTrusted(url, request, never), { error: 'url_refused' }, url)
+})

@@ -71,6 +71,12 @@ const PRIVATE_NAMES = [
   'ip6-loopback',
 ]
 
+/** The rules for a URL from the configuration: its own host is trusted, on its own port. */
+export function trusting(text: string, rules: Rules): Rules {
+  const url = URL.parse(text)
+  return url === null ? rules : { ...rules, allow: [...rules.allow, { host: hostOf(url), port: portOf(url) }] }
+}
+
 /** Parses a URL, absolute or (for a redirect) relative to `base`, without a lookup. Throws a UrlRefusal. */
 export function readTarget(text: string, rules: Rules, base?: URL): Target {
   const url = parse(text, base)
@@ -83,9 +89,9 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
   // "localhost." is the same host as "localhost", but no name rule and no certificate would match it.
   url.hostname = url.hostname.replace(/\.$/, '')
   url.hash = ''
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = hostOf(url)
   if (host.split('.').includes('')) throw notAUrl()
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  const port = portOf(url)
   const trusted = allowsHost(rules.allow, host, port)
   if (!trusted && PRIVATE_NAMES.some((name) => host === name || host.endsWith(`.${name}`))) {
     throw new PrivateUrlRefusal(
@@ -94,6 +100,14 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
     )
   }
   return { url, host, port, literal: isIP(host) !== 0, trusted }
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/\.$/, '').replace(/^\[|\]$/g, '')
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }
 
 /** Throws a UrlRefusal if at least one address of the target is not allowed. */

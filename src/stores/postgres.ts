@@ -114,8 +114,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
       else wakeAll()
       return held
     },
-    async remove({ id, fence }, { orphans = false } = {}) {
-      const removed = await mutate({ verb: 'remove', task: id, fence, orphans })
+    async remove({ id, fence }, { orphans = false, end } = {}) {
+      const removed = await mutate({ verb: 'remove', task: id, fence, orphans, end })
       wakeAll()
       return removed
     },

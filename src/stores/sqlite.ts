@@ -89,8 +89,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (held && mayNotify(entry)) notify()
       return held
     },
-    async remove({ id, fence }, { orphans = false } = {}) {
-      const removed = await write('mutate', { verb: 'remove', task: id, fence, orphans })
+    async remove({ id, fence }, { orphans = false, end } = {}) {
+      const removed = await write('mutate', { verb: 'remove', task: id, fence, orphans, end })
       wake()
       return removed
     },

@@ -2,7 +2,7 @@ import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { Declaration } from '../core/declaration.ts'
-import type { LedgerEntry } from '../core/ledger.ts'
+import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { CapCounter, Counter } from '../core/spend.ts'
@@ -84,6 +84,8 @@ export interface TaskStore {
   countQueued(owner: string, most: number): Promise<number>
   /** What was spent or reserved in the period of a counter, whether it is stored or not. */
   spent(counter: Counter): Promise<number>
+  /** Every currency in which something was reserved. */
+  currencies(): Promise<string[]>
   /** Every account that an unfinished task is pinned to. */
   accountsInUse(): Promise<string[]>
   /** How many unfinished tasks are pinned to this account. */
@@ -98,6 +100,13 @@ export type StoredPlace = Pick<Task, 'owner' | 'id'>
 interface StoredStep {
   bytes: number
   next: StoredPlace | null
+}
+
+/** What is known about the job of a task that is removed. */
+export interface Removal {
+  /** It may go on. */
+  readonly orphans?: boolean
+  readonly end?: JobEnd
 }
 
 /** Tasks as the engine moves them: claimed under a lease, then recorded or removed. */
@@ -133,9 +142,10 @@ export interface LeaseStore {
   /**
    * Deletes the row with its slots and events, if the lease holds. Attempts that may cost money stay: open ones as
    * abandoned, and the last one as an orphan if it was accepted and the task was held, or if `orphans` says that its
-   * work may go on. Other accepted ones stay as removed, because their operations are in use, until they are trimmed.
+   * work may go on. Other accepted ones stay as removed, because their operations are in use, until they are trimmed. The
+   * last one is billed unless `end` says that its failure was not.
    */
-  remove(lease: Lease, options?: { orphans?: boolean }): Promise<boolean>
+  remove(lease: Lease, options?: Removal): Promise<boolean>
   /**
    * Called after the clock was set back. An unfinished task without a lease that is due later than the longest delay
    * becomes due now. The same applies to pending deliveries.
@@ -267,6 +277,8 @@ export interface UsageStore {
   usage(range: UsageRange, step: UsageStep): Promise<UsageRecord[]>
   /** Records with a greater number, in the order of their numbers. Other processes may still add smaller ones. */
   usageBeyond(number: number, limit: number): Promise<UsageRecord[]>
+  /** The greatest number of a record; 0 if there is none. */
+  lastUsage(): Promise<number>
   /** Drops up to `limit` records from before that time. Returns how many. */
   trimUsage(before: number, limit: number): Promise<number>
   /**

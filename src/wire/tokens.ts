@@ -1,5 +1,12 @@
 import { decimalPattern } from '../core/money.ts'
-import { mostQueuedTasks, mostStoredBytes, operatorRoles, tokenKinds, tokenStatuses } from '../core/token.ts'
+import {
+  mostCountedTasks,
+  mostQueuedTasks,
+  mostStoredBytes,
+  operatorRoles,
+  tokenKinds,
+  tokenStatuses,
+} from '../core/token.ts'
 import { time } from './operator.ts'
 import {
   always,
@@ -107,8 +114,9 @@ const spentInPeriod = shape('What is spent in the current period of a cap.', {
   resets_at: orNull(time('When the period ends; null: never.')),
 })
 
-const use = shape('What its project uses now, by all of its tokens; null for an operator token.', {
-  queued: count('How many of its videos wait.'),
+const use = shape('What its project uses now; null for an operator token, and while the database is unavailable.', {
+  queued: count(`How many of its videos wait, up to ${mostCountedTasks}.`),
+  more_queued: flag('Whether more than that wait.'),
   stored_bytes: count('How many bytes of its videos and uploads are stored.'),
   spend: listOf('What is spent in the current period of each cap in `spend`.', spentInPeriod),
 })

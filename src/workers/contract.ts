@@ -197,6 +197,7 @@ export async function makeWorld(worker: Mover): Promise<WorkerWorld> {
     outbound: {
       of: () => client,
       upstream: () => assert.fail('nothing here has an address'),
+      postTrusted: async () => assert.fail('no worker sends usage'),
       [Symbol.asyncDispose]: async () => {},
     },
   }

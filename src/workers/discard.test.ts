@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Recovery } from '../core/attempt.ts'
+import { Problem } from '../core/problem.ts'
 import { settleMs } from '../core/timing.ts'
 import { newTask } from '../stores/contract.ts'
 import { found, makeWorld } from './contract.ts'
@@ -36,7 +37,8 @@ it('discard: a job past its deadline is stopped if that is possible, and otherwi
   world.answers.cancel = async () => 'too_late'
   assert.deepEqual((await world.run(late)).decision, orphaned)
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
-  assert.deepEqual((await world.run(late)).decision, over)
+  const end = { state: 'completed', usage: null, error: null }
+  assert.deepEqual((await world.run(late)).decision, { ...over, end })
 })
 
 it('discard: a provider that can not be reached is tried until the deadline, then the job is left as an orphan', async () => {
@@ -90,4 +92,16 @@ it('discard: a job that can not be stopped is noted in the timeline once', async
   }
   assert.deepEqual(await noteOf(now), ["deleted: the job can't be stopped and continues"])
   assert.equal(await noteOf(now - cadenceMs), undefined)
+})
+
+it('discard: passes on how the job ended, which decides about its cost', async () => {
+  const world = await makeWorld(discard)
+  world.answers.cancel = async () => 'too_late'
+  world.answers.poll = async () => ({ status: 'failed', problem: new Problem('generation_failed', 'it failed') })
+  const error = { code: 'generation_failed', message: 'it failed' }
+  const failed = { state: 'failed', usage: null, error }
+  assert.deepEqual((await world.run(running)).decision, { ...over, end: failed })
+  world.answers.poll = async () => ({ status: 'succeeded', output: 'x', usage: { outputTokens: 7 } })
+  const completed = { state: 'completed', usage: { outputTokens: 7 }, error: null }
+  assert.deepEqual((await world.run(running)).decision, { ...over, end: completed })
 })

@@ -1,14 +1,14 @@
 import { isFinished } from '../core/task.ts'
 import { recordRetentionMs } from '../core/timing.ts'
-import { callOf, type Worker } from './worker.ts'
+import { accountAt, callOf, keyOf, type Worker } from './worker.ts'
 
 /** Removes the bytes of a finished task when it expires, and its row `recordRetentionMs` later. */
 export const expire: Worker = {
   name: 'expire',
   states: ['completed', 'failed'],
   limit: 16,
-  async run(task, tools, { signal }) {
-    const { clock, bucket, accounts } = tools
+  async run(task, tools, action) {
+    const { clock, bucket } = tools
     if (!isFinished(task)) throw new Error(`a ${task.state} task can't expire`)
     const removeAt = (task.expiresAt ?? task.createdAt) + recordRetentionMs
     const now = clock.now()
@@ -19,9 +19,9 @@ export const expire: Worker = {
     if (now < (task.expiresAt ?? 0)) return { change: { dueAt: task.expiresAt } }
     // Bytes first: if the process dies in between, all of this is done again.
     await bucket.removeFolder(task.id)
-    const account = accounts.get(task.account ?? '')
-    if (task.operation !== null && account)
-      await account.provider.forget?.(task.operation, callOf(account, task, tools, signal))
+    // At another address, the same operation may name a job that is not ours.
+    const account = task.operation === null ? undefined : accountAt(task, tools, await keyOf(task, tools, action))
+    await account?.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))
     return { change: { video: null, image: null, operation: null, dueAt: removeAt } }
   },
 }

@@ -6,6 +6,7 @@ import type { Attempt, AttemptFact, Rival } from '../core/attempt.ts'
 import type { Bounded } from '../core/bounded.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import type { JobEnd } from '../core/ledger.ts'
 import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
 import type { Asset, State, Task, TaskSource } from '../core/task.ts'
@@ -75,6 +76,8 @@ export type Decision =
       orphans?: true
       /** What became of the job of a deleted task, for the log: no other trace of it is left. */
       work?: 'stopped' | 'over' | 'unknown'
+      /** How the job ended, if the provider has said it: a failure may not be billed. */
+      end?: JobEnd
     }
 
 /** A provider as the operator configured it, and its health. */

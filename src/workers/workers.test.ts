@@ -306,7 +306,8 @@ it('discard: work that cannot be stopped is waited for, never fetched', async ()
   assert.equal((await world.run(running)).after?.state, 'running')
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x' })
   world.answers.download = async () => assert.fail('it was fetched')
-  assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over' })
+  const end = { state: 'completed', usage: null, error: null }
+  assert.deepEqual((await world.run(running)).decision, { remove: true, work: 'over', end })
 })
 
 describe('an account whose address has changed', () => {
@@ -348,6 +349,18 @@ describe('an account whose address has changed', () => {
   it('is not asked to stop a deleted task: its attempt is left as an orphan', async () => {
     const { run } = await worldOf({ ...unasked, recovery: 'list' }, after, discard)
     for (const task of [begun, held]) assert.deepEqual((await run(task, { keyVersion: before })).decision, orphaned)
+  })
+
+  it('is not told to forget the job of an expired video', async () => {
+    const expired = { ...completed, attempt: 'att_1' }
+    const forgottenBy = async (keyVersion: string) => {
+      const forgotten: unknown[] = []
+      const { run } = await worldOf({ forget: async (operation) => void forgotten.push(operation) }, after, expire)
+      assert.equal((await run(expired, { keyVersion })).after?.video, null)
+      return forgotten
+    }
+    assert.deepEqual(await forgottenBy(before), [])
+    assert.deepEqual(await forgottenBy(after), ['op'])
   })
 
   it('whose key has changed may not see the old jobs: they are not lost before their deadline', async () => {

@@ -1,8 +1,9 @@
 import type { FairTurns } from '../../core/fair.ts'
 import { idOf } from '../../core/token.ts'
-import type { TaskSearch, TaskStore } from '../../stores/store.ts'
+import type { SearchFound, TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
+import { readInTurn } from '../pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit, readTime, refuseNul } from '../validation.ts'
 
@@ -28,16 +29,17 @@ export function searchRoute(dependencies: SearchDependencies): Route {
   })
 }
 
-/** Each step is a turn, so that a long search does not delay clients. */
+/** Each step begins in a turn, so that a long search does not delay clients. */
 function search({ store, turns }: SearchDependencies) {
   return async (request: QueryRequest<ListTasksQuery>): Promise<OperatorTaskList> => {
     const wanted = readSearch(request)
     const limit = readLimit(request, ListTasksQuery)
+    const turn = () => turns.take(idOf(request.token))
     const data: OperatorTaskSummary[] = []
     let next = request.query.after ?? null
     for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
-      using _turn = await turns.take(idOf(request.token))
-      const found = await store.search(wanted, { ...(next !== null && { after: next }), limit: limit - data.length })
+      const place = { ...(next !== null && { after: next }), limit: limit - data.length }
+      const found: SearchFound = await readInTurn(turn, () => store.search(wanted, place))
       data.push(...found.tasks.map(toTaskSummary))
       next = found.next
       if (next === null) break

@@ -12,7 +12,7 @@ import {
   generatedNames,
   idOf,
   isTokenId,
-  mostQueuedTasks,
+  mostCountedTasks,
   newSecret,
   newTokenId,
   ownerOf,
@@ -83,7 +83,7 @@ export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<Stored
       description: 'The token, without its secret, and what its project uses of its limits.',
       path,
       responses: { 200: { description: 'The token and what is used.', schema: OperatorTokenWithUse } },
-      errors: ['token_not_found', 'storage_unavailable'],
+      errors: ['token_not_found'],
       handler: tokens.show,
     },
     defineRoute({
@@ -124,15 +124,15 @@ export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<Stored
   ]
 }
 
-/** What the project of a client token uses now. */
+/** What the project of a client token uses now; null if the store is unavailable, without which the token is known. */
 function openUse({ store, clock, prices = null }: TokenDependencies, stored: Pick<StoredBytes, 'of'>) {
-  return async (token: Token): Promise<OperatorTokenWithUse['used']> => {
+  const read = async (token: Token): Promise<OperatorTokenWithUse['used']> => {
     const owner = ownerOf(token)
     const currency = pricesFor(prices, token)?.currency ?? ''
     const caps = token.spend ?? []
     const counters = capCounters(caps, { owner, currency, at: clock.now() })
     const [queued, bytes, ...spent] = await Promise.all([
-      store.countQueued(owner, mostQueuedTasks),
+      store.countQueued(owner, mostCountedTasks + 1),
       stored.of(owner),
       ...counters.map((counter) => store.spent(counter)),
     ])
@@ -143,8 +143,14 @@ function openUse({ store, clock, prices = null }: TokenDependencies, stored: Pic
       currency,
       resets_at: period === 'total' ? null : iso(counters[at]?.ends ?? 0),
     }))
-    return { queued, stored_bytes: bytes, spend }
+    const moreQueued = queued > mostCountedTasks
+    return { queued: moreQueued ? mostCountedTasks : queued, more_queued: moreQueued, stored_bytes: bytes, spend }
   }
+  return (token: Token) =>
+    read(token).catch((error: unknown) => {
+      if (Problem.from(error).code === 'storage_unavailable') return null
+      throw error
+    })
 }
 
 function openTokens({ store, access, clock, random }: TokenDependencies, useOf: ReturnType<typeof openUse>) {

@@ -180,6 +180,34 @@ function testCosts(world: StoreWorld): void {
       assert.deepEqual(await balances(store, task), expected)
     }
   })
+
+  it('a failure that is not billed costs nothing, even if its task is deleted before its end', async () => {
+    await using store = await fresh(world)
+    const free = { ...price, billsFailures: false }
+    const runs = async (number: string) => {
+      const task = await sent(store, number, number, { price: free })
+      const fact = factOf(number, 'accepted', `op ${number}`)
+      const running = decide(task, { state: 'running' }, { fact, keepsLease: true })
+      assert.ok(await store.record(running))
+      return running.task
+    }
+    // It was about to be sent to its next route.
+    const between = await runs('1')
+    assert.ok(await store.record(decide(between, { state: 'queued', operation: null, dueAt: 50 }, { keepsLease: true })))
+    assert.ok(await store.delete('alice', between.id, 20))
+    assert.ok(await store.remove(between))
+    assert.deepEqual(await balances(store, between), {})
+    // It was deleted while it ran, and failed then.
+    for (const [number, end, expected] of [
+      ['2', { state: 'failed', usage: null, error }, {}],
+      ['3', { state: 'completed', usage: null, error: null }, costed],
+    ] as const) {
+      const running = await runs(number)
+      assert.ok(await store.delete('alice', running.id, 20))
+      assert.ok(await store.remove(running, { end }))
+      assert.deepEqual(await balances(store, running), expected)
+    }
+  })
 }
 
 function testCaps(world: StoreWorld): void {
@@ -242,6 +270,18 @@ function testCaps(world: StoreWorld): void {
     assert.deepEqual(await spentAt(day), [9 * dollar, 12 * dollar])
     assert.ok(await store.delete('alice', newTask('2').id, day + 3))
     assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
+  })
+
+  it('counts each currency by itself, and names those that were used', async () => {
+    await using store = await fresh(world)
+    assert.deepEqual(await store.currencies(), [])
+    const caps: SpendCap[] = [{ period: 'total', limit: 3 * dollar, zone: 'UTC' }]
+    await store.insert(newTask('1'))
+    assert.deepEqual(await store.currencies(), [], 'it is free')
+    assert.ok(await admits(store, newTask('2', { price }), caps))
+    assert.ok(!(await admits(store, newTask('3', { price }), caps)))
+    assert.ok(await admits(store, newTask('4', { price: { ...price, currency: 'EUR' } }), caps))
+    assert.deepEqual(await store.currencies(), ['EUR', 'USD'])
   })
 
   it('refuses a key that was used before, and reserves nothing for it', async () => {

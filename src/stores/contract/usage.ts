@@ -162,12 +162,14 @@ function testReads(world: StoreWorld): void {
 function testCursor(world: StoreWorld): void {
   it('shows what is beyond a number, in the order in which it was added', async () => {
     await using store = await fresh(world)
+    assert.equal(await store.lastUsage(), 0)
     for (const [at, time] of [300, 100, 200].entries()) await cancel(store, String(at), time)
     const [first, ...others] = await store.usageBeyond(0, 9)
     assert.ok(first)
     assert.deepEqual(timesOf([first, ...others]), [300, 100, 200])
     assert.deepEqual(await store.usageBeyond(first.number, 1), others.slice(0, 1))
     assert.deepEqual(await store.usageBeyond(others.at(-1)?.number ?? 0, 9), [])
+    assert.equal(await store.lastUsage(), others.at(-1)?.number)
   })
 
   it('one holder at a time moves the cursor, until its lease ends', async () => {

@@ -33,7 +33,7 @@ import type { Query } from './session.ts'
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
-  Pick<Store, 'sumStored' | 'countQueued' | 'spent'>
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent' | 'currencies'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -116,6 +116,10 @@ export function openReads(database: Database): Reads {
     async spent({ scope, currency, period, starts, ends }) {
       const [row] = await query(spentStatement, [scope, currency, period, starts, ends])
       return Number(row?.amount)
+    },
+    async currencies() {
+      const rows = await query('SELECT DISTINCT currency FROM spends ORDER BY currency')
+      return rows.map(({ currency }) => String(currency))
     },
     async sumStored(of, { owner, id }, limit) {
       const [row] = await query(sumStatements[of], [owner, id, limit])

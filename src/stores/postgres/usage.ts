@@ -18,6 +18,10 @@ export function openUsage(database: Database): UsageStore {
       const text = `SELECT ${names} FROM usages WHERE number > $1 ORDER BY number LIMIT $2`
       return mapReadable(await database.read(text, [number, limit]), toUsage)
     },
+    async lastUsage() {
+      const [row] = await database.read('SELECT max(number) AS number FROM usages')
+      return Number(row?.number ?? 0)
+    },
     async trimUsage(before, limit) {
       return (await database.run(trimStatement, [before, limit])).length
     },

@@ -29,10 +29,13 @@ type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' |
   Pick<Store, 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> &
-  Pick<Store, 'sumStored' | 'countQueued' | 'spent'> & {
+  Pick<Store, 'sumStored' | 'countQueued' | 'spent' | 'currencies'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
     queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
   }
+
+/** Read once, at the start. */
+const currenciesStatement = 'SELECT DISTINCT currency FROM spends ORDER BY currency'
 
 /** All reads; runs on the main thread. */
 export function prepareReads(reader: DatabaseSync): Reads {
@@ -160,6 +163,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
     countQueued: async (owner, most) => countQueued(owner, most),
     async spent({ scope, currency, period, starts, ends }) {
       return Number(spent.get(scope, currency, period, starts, ends)?.amount)
+    },
+    async currencies() {
+      const rows = reader.prepare(currenciesStatement).all()
+      return rows.map(({ currency }) => String(currency))
     },
     async attempt(id) {
       const row = attempt.get(id)

@@ -7,7 +7,14 @@ export function prepareSecrets(database: DatabaseSync) {
   return {
     replaceSecret({ table, row, column }: SecretColumn, { id, text: was }: StoredSecret, text: string): boolean {
       const statement = `UPDATE ${table} SET ${column} = ? WHERE ${row} = ? AND ${column} = ?`
-      return database.prepare(statement).run(text, id, was).changes === 1
+      // What the page no longer needs is overwritten: it may be a secret in clear, of an earlier version.
+      const usual = database.prepare('PRAGMA secure_delete').get()?.secure_delete
+      database.exec('PRAGMA secure_delete = ON')
+      try {
+        return database.prepare(statement).run(text, id, was).changes === 1
+      } finally {
+        database.exec(`PRAGMA secure_delete = ${Number(usual)}`)
+      }
     },
   }
 }

@@ -26,7 +26,7 @@ export function prepareUsage(database: DatabaseSync) {
 }
 
 /** Reads; runs on the main thread. */
-export function prepareUsageReads(reader: DatabaseSync): Pick<Store, 'usage' | 'usageBeyond'> {
+export function prepareUsageReads(reader: DatabaseSync): Pick<Store, 'usage' | 'usageBeyond' | 'lastUsage'> {
   const names = ['number', ...usageColumns].join(', ')
   // Entries of an index are in the order of their row numbers, too, so nothing is sorted.
   const steps = (index: string, owned: string) =>
@@ -37,11 +37,13 @@ export function prepareUsageReads(reader: DatabaseSync): Pick<Store, 'usage' | '
     )
   const [ofAll, ofOwner] = [steps('usages_at', ''), steps('usages_owner', 'owner = :owner AND')]
   const beyond = reader.prepare(`SELECT ${names} FROM usages WHERE number > ? ORDER BY number LIMIT ?`)
+  const last = reader.prepare('SELECT max(number) AS number FROM usages')
   return {
     async usage({ since, before, owner }, { after, limit }) {
       const range = { since: after?.at ?? since, before, after: after?.number ?? 0, limit }
       return mapReadable(owner === undefined ? ofAll.all(range) : ofOwner.all({ ...range, owner }), toUsage)
     },
     usageBeyond: async (number, limit) => mapReadable(beyond.all(number, limit), toUsage),
+    lastUsage: async () => Number(last.get()?.number ?? 0),
   }
 }
