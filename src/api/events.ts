@@ -130,6 +130,7 @@ function streamAll(parts: Parts) {
       // The task has changed again or was deleted. The notice of that change is still to come.
       if (!view || wireStatus(view) !== notice.kind) return
       if (notice.kind === 'in_progress') followed.set(view.id, sentOf(view, estimates))
+      else followed.delete(view.id)
       client.send(texts.status(view, client.nulls, id))
     }
     const { client, ...stream } = openStream(parts, { request, reply, task: null, followed, send, onLeave: leave })

@@ -120,7 +120,9 @@ async function sendProgress(owner: string, members: readonly Member[], dependenc
     await sendInPieces(new Set(updates), {
       turn,
       costOf: ({ view }) => sendCost(view),
-      send: ({ view, client }) => client.send(texts.progress(view, client.nulls)),
+      send({ view, client, isCurrent }) {
+        if (isCurrent()) client.send(texts.progress(view, client.nulls))
+      },
     })
   }
 }
@@ -146,7 +148,7 @@ async function readPiece(
 
 /** The clients that receive the new progress, or the new detail, of a task. */
 function updatesOf(id: string, view: TaskView | undefined, groups: readonly Group[], estimates: Estimates) {
-  const updates: { view: TaskView; client: StreamClient }[] = []
+  const updates: { view: TaskView; client: StreamClient; isCurrent(): boolean }[] = []
   for (const { followed, clients } of groups) {
     const before = followed.get(id)
     const now = view && !isFinished(view) ? sentOf(view, estimates) : undefined
@@ -155,7 +157,9 @@ function updatesOf(id: string, view: TaskView | undefined, groups: readonly Grou
     // and a new status.
     else if (before?.status === now.status && (now.progress > before.progress || now.detail !== before.detail)) {
       followed.set(id, now)
-      for (const client of clients) updates.push({ view, client })
+      // The event of a new status may be sent before this one has its turn.
+      const isCurrent = () => followed.get(id) === now
+      for (const client of clients) updates.push({ view, client, isCurrent })
     }
   }
   return updates
