@@ -1,62 +1,63 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
-import { until } from '../service.ts'
 
-/** A series of a result, with its value now. */
-interface PrometheusSample {
-  metric: Record<string, string>
-  value: [at: number, value: string]
+const [program, tool] = ['prometheus', 'promtool']
+
+/** Debian's Prometheus on a free port of the loopback. */
+interface Prometheus extends AsyncDisposable {
+  /** The values of the series that an expression finds now. */
+  query(expression: string): Promise<number[]>
+  /** The rules of its rule files. */
+  rules(): Promise<Rule[]>
 }
 
-interface PrometheusRule {
+interface Rule {
   name: string
   health: 'ok' | 'err' | 'unknown'
-  lastError?: string
   /** Of an alert. */
   state?: 'inactive' | 'pending' | 'firing'
 }
 
-interface Prometheus extends AsyncDisposable {
-  /** Throws if the expression is not valid. */
-  query(expression: string): Promise<PrometheusSample[]>
-  rules(): Promise<PrometheusRule[]>
-}
-
-/** A Prometheus from Debian's package, with that configuration, on a free port of the loopback. */
-export async function startPrometheus(config: object): Promise<Prometheus> {
+/** Scrapes these services every second, with that operator token, and evaluates the rules of these files. */
+export async function startPrometheus(
+  urls: readonly string[],
+  secret: string,
+  ruleFiles: readonly string[] = [],
+): Promise<Prometheus> {
+  requireInstalled()
   const folder = mkdtempSync(join(tmpdir(), 'filmgate-prometheus-'))
-  const port = await freePort()
+  const at = `127.0.0.1:${await freePort()}`
+  const targets = urls.map((url) => new URL(url).host)
+  const scrape = { job_name: 'filmgate', authorization: { credentials: secret }, static_configs: [{ targets }] }
+  const times = { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' }
+  const file = join(folder, 'prometheus.yml')
   // JSON is YAML.
-  writeFileSync(join(folder, 'prometheus.yaml'), JSON.stringify(config))
-  const places = [`--config.file=${join(folder, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(folder, 'data')}`]
-  const args = [...places, `--web.listen-address=127.0.0.1:${port}`, '--log.level=warn']
-  const server = spawn('prometheus', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  server.once('error', () => {})
+  writeFileSync(file, JSON.stringify({ global: times, rule_files: ruleFiles, scrape_configs: [scrape] }))
+  const places = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`, `--web.listen-address=${at}`]
+  const server = spawn(program, [...places, '--log.level=error'], { cwd: folder, stdio: 'ignore' })
   process.once('exit', () => server.kill('SIGKILL'))
-  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } })
-  const call = async (path: string) => {
-    const response = await get(`/api/v1/${path}`)
-    const { status, error, data } = (await response.json()) as { status: string; error?: string; data: unknown }
-    if (status !== 'success') throw new Error(`${path}: ${error}`)
+  while (!(await isReady(`http://${at}/-/ready`))) {
+    if (server.exitCode !== null) throw new Error(`Prometheus ended with ${server.exitCode}`)
+    await pause(50)
+  }
+  const call = async (path: string, query: Record<string, string> = {}) => {
+    const response = await fetch(`http://${at}/api/v1/${path}?${new URLSearchParams(query)}`)
+    const { data, error } = (await response.json()) as { data?: unknown; error?: string }
+    if (!data) throw new Error(`Prometheus responds to ${path} ${JSON.stringify(query)}: ${error}`)
     return data
   }
-  await until('Prometheus is ready', async () => {
-    if (server.pid === undefined) throw new Error('Prometheus is not installed: apt-get install prometheus')
-    if (server.exitCode !== null) throw new Error(`Prometheus ended with ${server.exitCode}`)
-    const ready = await get('/-/ready').catch(() => null)
-    return ready?.ok
-  })
   return {
     async query(expression) {
-      const { result } = (await call(`query?query=${encodeURIComponent(expression)}`)) as { result: PrometheusSample[] }
-      return result
+      const { result } = (await call('query', { query: expression })) as { result: { value: [number, string] }[] }
+      return result.map(({ value }) => Number(value[1]))
     },
     async rules() {
-      const { groups } = (await call('rules')) as { groups: { rules: PrometheusRule[] }[] }
+      const { groups } = (await call('rules')) as { groups: { rules: Rule[] }[] }
       return groups.flatMap(({ rules }) => rules)
     },
     async [Symbol.asyncDispose]() {
@@ -68,13 +69,27 @@ export async function startPrometheus(config: object): Promise<Prometheus> {
   }
 }
 
-/** The output of `promtool`. Throws with it if promtool found a mistake. */
-export function runPromtool(...args: string[]): string {
+/** What `promtool check metrics` complains about; empty if nothing. */
+export function checkMetrics(text: string): string {
+  return runPromtool(['check', 'metrics'], text)
+}
+
+/** What promtool complains about; empty if nothing. */
+export function runPromtool(args: readonly string[], input = ''): string {
+  requireInstalled()
+  const { status, stdout, stderr } = spawnSync(tool, args, { input, encoding: 'utf8' })
+  return status === 0 ? '' : `${stdout}${stderr}` || `it ended with ${status}`
+}
+
+function requireInstalled(): void {
+  for (const name of [program, tool])
+    if (spawnSync(name, ['--version']).error) throw new Error(`there is no ${name}: apt-get install prometheus`)
+}
+
+async function isReady(url: string): Promise<boolean> {
   try {
-    return execFileSync('promtool', args, { encoding: 'utf8', stdio: 'pipe' })
-  } catch (error) {
-    const { code, stdout = '', stderr = '' } = error as { code?: string; stdout?: string; stderr?: string }
-    if (code === 'ENOENT') throw new Error('promtool is not installed: apt-get install prometheus')
-    throw new Error(`promtool ${args.join(' ')}\n${stdout}${stderr}`)
+    return (await fetch(url)).ok
+  } catch {
+    return false
   }
 }
